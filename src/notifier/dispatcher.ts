@@ -48,6 +48,7 @@ const claimLimit = 200;
 const maxWanted = 2_000;
 /** A call that found no place at its receiver, or that this process may not send for just now, looks again after this. */
 const noRoomDelayMs = 2_000;
+
 export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;

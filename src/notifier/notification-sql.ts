@@ -58,8 +58,8 @@ on conflict (call_id) do update set
 // however much it is. Found by leaping through the index, one probe for each receiver. Then the accounts take turns, so that
 // what one of them is owed, at whatever number of receivers, does not fill the batch before the others.
 //
-// Rows are locked when they are chosen: what another process takes meanwhile is passed over, and \`chosen\` says that there may be
-// more all the same.
+// Rows are locked after they are chosen. Those that another process takes meanwhile are passed over,
+// and count in `chosen` all the same: there may be more that is due.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
