@@ -249,8 +249,9 @@ function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
-    // Without a first measurement the delays would be no numbers.
-    await pause(3 * loopDelayEveryMs);
+    // Without a first measurement the delays would be no numbers. A delay is measured between two turns of the event loop, so
+    // that on a busy machine one long pause may not have any.
+    for (let turn = 0; turn < 3; turn += 1) await pause(loopDelayEveryMs);
   };
   return () => (measuring ??= start());
 }
