@@ -77,7 +77,7 @@ export type DialoutRequest = {
   readonly bridge?: TransferPlan;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  /** Types of events that are notified with status `Event`. Left out: none. */
+  /** Types of events that are notified with status `Event`; left out where the request selects no event. */
   readonly notifyEvents?: readonly SelectedEventType[];
   /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
   readonly traceparent?: string;

@@ -6,14 +6,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { silentLogger } from '../../src/lib/logger.ts';
 import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { createNotifierRig, personCall } from '../notifier/notifier-rig.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeDataDir } from '../support/gateway-process.ts';
-import { startPostgres } from '../support/postgres-server.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { forgetNotifications, onDatabases } from './notifier-databases.ts';
 import { percentile } from './process-usage.ts';
 
 const rounds = 5;
@@ -43,25 +41,11 @@ export async function benchDeliveries(args: readonly string[]): Promise<void> {
     callsPerSecond: Number(values.rate),
     seconds: Number(values.seconds),
   };
-  if (values.database !== 'postgres') {
-    const folder = await makeDataDir();
-    await benchOn('PGlite', { dataDir: folder.path }, options);
-    await folder.remove();
-  }
-  if (values.database !== 'pglite') {
-    const postgres = await startPostgres({ fsync: true });
-    await benchOn('PostgreSQL (fsync on)', { dataDir: '', databaseUrl: postgres.url }, options);
-    await postgres.stop();
-  }
+  await onDatabases(values.database, (name, database) => benchOn(name, database, options));
 }
 
-async function benchOn(
-  name: string,
-  location: { readonly dataDir: string; readonly databaseUrl?: string },
-  options: Options,
-): Promise<void> {
+async function benchOn(name: string, database: Database, options: Options): Promise<void> {
   console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications each`);
-  const database = await openDatabase({ ...location, logger: silentLogger });
   const alone: Measured[] = [];
   const beside: Measured[] = [];
   for (let round = 1; round <= rounds; round += 1) {
@@ -84,7 +68,6 @@ async function benchOn(
       `  median ${what}: alone ${median.toFixed(1)}, beside ${medianBeside.toFixed(1)} (${change} %)`,
     );
   }
-  await database.close();
 }
 
 /** The CPU is that of this process, receivers included, for each call that is delivered. */
@@ -95,9 +78,7 @@ function describe({ p50Ms, p99Ms, cpuMs }: Measured): string {
 }
 
 async function measure(database: Database, options: Options): Promise<Measured> {
-  await database.pool.query(
-    'delete from notification_lanes; delete from notifications; delete from delivery_attempts',
-  );
+  await forgetNotifications(database);
   if (database.kind === 'pglite') await database.pool.query('vacuum');
   const rig = createNotifierRig(database, defaultRetrySchedule);
   const node = await rig.start({ pollMs: 1_000 });

@@ -4,19 +4,17 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { silentLogger } from '../../src/lib/logger.ts';
 import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { createNotifierRig, personCall } from '../notifier/notifier-rig.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeDataDir } from '../support/gateway-process.ts';
 import {
   type HostileReceiver,
   type Manner,
   startHostileReceiver,
 } from '../support/hostile-receiver.ts';
-import { startPostgres } from '../support/postgres-server.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { forgetNotifications, onDatabases } from './notifier-databases.ts';
 import { percentile } from './process-usage.ts';
 
 const manners: readonly Manner[] = [
@@ -56,29 +54,13 @@ export async function benchStalledReceivers(args: readonly string[]): Promise<vo
     seconds: Number(values.seconds),
     manners: values.manner === 'all' ? manners : manners.filter((each) => each === values.manner),
   };
-  if (values.database !== 'postgres') {
-    const folder = await makeDataDir();
-    await benchOn('PGlite', { dataDir: folder.path }, options);
-    await folder.remove();
-  }
-  if (values.database !== 'pglite') {
-    const postgres = await startPostgres({ fsync: true });
-    await benchOn('PostgreSQL (fsync on)', { dataDir: '', databaseUrl: postgres.url }, options);
-    await postgres.stop();
-  }
+  await onDatabases(values.database, (name, database) => benchOn(name, database, options));
 }
 
-async function benchOn(
-  name: string,
-  location: { readonly dataDir: string; readonly databaseUrl?: string },
-  options: Options,
-): Promise<void> {
+async function benchOn(name: string, database: Database, options: Options): Promise<void> {
   console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications each`);
-  const database = await openDatabase({ ...location, logger: silentLogger });
   for (const stalled of [0, options.stalled]) {
-    await database.pool.query(
-      'delete from notification_lanes; delete from notifications; delete from delivery_attempts',
-    );
+    await forgetNotifications(database);
     const rig = createNotifierRig(database, defaultRetrySchedule);
     const node = await rig.start({ pollMs: 1_000 });
     const stalling = await Promise.all(
@@ -96,7 +78,6 @@ async function benchOn(
     await Promise.all(stalling.map(({ close }) => close()));
     await rig.stop();
   }
-  await database.close();
 }
 
 type Rig = ReturnType<typeof createNotifierRig>;

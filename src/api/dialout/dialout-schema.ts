@@ -184,7 +184,7 @@ export const dialoutSchema = z
       .transform(typesSelectedBy)
       .optional()
       .describe(
-        'events to be notified of beside the four statuses, by type, family (`stream-*`) or `*`; each arrives with `status: Event`. `answered`, `amd`, `completed` and `failed` may be named and change nothing: they have a status of their own. Left out: none. Needs `notifyurl`',
+        'events to be notified of beside the four statuses, by type, family (`stream-*`) or `*`; each arrives with `status: Event`. `answered`, `amd`, `completed` and `failed` may be named and change nothing: they have a status of their own. Left out: no event beside the four statuses. Needs `notifyurl`',
       ),
     stream: streamSchema
       .nullable()
