@@ -4,12 +4,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { processesUnder } from '../bench/process-tree.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FarCall, numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import type { PostgresServer } from '../support/postgres-server.ts';
+import { processesUnder } from '../support/process-tree.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 import { randomFrom } from './random.ts';
 

@@ -1,0 +1,138 @@
+// Who picks up: sipp, streaming recordings of people and of voicemails as G.711 from the answer on, ten seconds each.
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createDetector } from '../../../src/amd/detector.ts';
+import { frameSamples } from '../../../src/amd/frame.ts';
+import { verdictOf } from '../../../src/calls/call-events.ts';
+import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import { readManifest } from '../../../src/cli/amd/amd-manifest.ts';
+import { readWav } from '../../../src/cli/amd/amd-wav.ts';
+import { encode } from '../../../src/media/g711.ts';
+import { startSipp } from '../../support/sipp.ts';
+
+export const callSeconds = 10;
+/** A verdict later than that might come after the end of a call that is set up slowly. */
+const latestVerdictSeconds = 8;
+const framesASecond = 50;
+const samplesASecond = framesASecond * frameSamples;
+const samplesAMillisecond = samplesASecond / 1_000;
+/** No multiples of a frame alone: what falls into one frame decides, too. */
+const startsMs = [0, 7, 20, 33, 100, 500, 1_000] as const;
+/** Enough for a run of hours; sipp wants a bound. */
+const mostCalls = 10_000_000;
+const longestRunMs = 6 * 3_600_000;
+
+export type Callee = AsyncDisposable & {
+  readonly recordings: number;
+  /** The one with this number. */
+  readonly uri: (recording: number) => string;
+  readonly nameOf: (recording: number) => string;
+  readonly verdictOf: (recording: number) => string;
+};
+
+type Recording = {
+  readonly name: string;
+  readonly samples: Int16Array;
+  readonly verdict: string;
+};
+
+export async function startCallee(): Promise<Callee> {
+  const recordings = await chooseRecordings();
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-bench-amd-calls-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    const files = recordings.map((_, index) => join(folder, `${index}.ulaw`));
+    for (const [index, { samples }] of recordings.entries()) {
+      await writeFile(files[index] ?? '', encode('PCMU', samples));
+    }
+    const sipp = await startSipp({
+      scenario: 'amd-calls',
+      keys: { recordings: branches(files) },
+      calls: mostCalls,
+      pauseMs: callSeconds * 1_000,
+      keepMessages: false,
+      timeoutMs: longestRunMs,
+    });
+    return {
+      recordings: recordings.length,
+      uri: (recording) => sipp.uri(`r${recording}`),
+      nameOf: (recording) => recordings[recording]?.name ?? '',
+      verdictOf: (recording) => recordings[recording]?.verdict ?? '',
+      async [Symbol.asyncDispose]() {
+        await sipp.stop();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** sipp takes no variable for a file's name. */
+function branches(files: readonly string[]): string {
+  const choices = files.map(
+    (_, index) => `<nop next="play${index}" test="is${index}"><action>
+<test assign_to="is${index}" variable="number" compare="equal" value="${index}"/></action></nop>`,
+  );
+  const plays = files.map(
+    (file, index) => `<label id="play${index}"/>
+<nop next="talking"><action><exec rtp_stream="${file},1,0,PCMU/8000"/></action></nop>`,
+  );
+  return [...choices, '<nop next="talking"/>', ...plays].join('\n');
+}
+
+/**
+ * As many people as machines, in turn: those whose label the detector alone finds in time. How often it is right is measured
+ * by `offhook amd --manifest`; here it is to be right as often on live calls.
+ */
+async function chooseRecordings(): Promise<readonly Recording[]> {
+  const manifest = await readManifest(
+    fileURLToPath(new URL('../../fixtures/amd/manifest.csv', import.meta.url)),
+  );
+  const people: Recording[] = [];
+  const machines: Recording[] = [];
+  for (const file of manifest.files) {
+    const label = manifest.truthOf(file)?.label;
+    if (label !== 'human' && label !== 'machine') continue;
+    const samples = await readTenSeconds(file);
+    const verdict = `amd_${label}_detected`;
+    if (detects(samples, verdict))
+      (label === 'human' ? people : machines).push({ name: basename(file), samples, verdict });
+  }
+  const pairs = Math.min(people.length, machines.length);
+  return Array.from({ length: pairs }, (_, index) => [people[index], machines[index]])
+    .flat()
+    .filter((recording) => recording !== undefined);
+}
+
+/** Behind its end it is silent. */
+async function readTenSeconds(file: string): Promise<Int16Array> {
+  const result = readWav(await readFile(file), 1);
+  if (result.kind === 'unreadable') throw new Error(`${basename(file)}: ${result.problem}`);
+  const samples = new Int16Array(callSeconds * samplesASecond);
+  samples.set(result.recording.samples.subarray(0, samples.length));
+  return samples;
+}
+
+/** Also when the audio comes a little after the answer: a recording that is at the edge of a timer says nothing about load. */
+function detects(samples: Int16Array, verdict: string): boolean {
+  return startsMs.every((startMs) => hear(samples, startMs * samplesAMillisecond) === verdict);
+}
+
+function hear(samples: Int16Array, start: number): string | undefined {
+  const heard = new Int16Array(samples.length);
+  heard.set(samples.subarray(0, samples.length - start), start);
+  const detector = createDetector({ timers: defaultAmdTimers });
+  const events: AmdEvent[] = [];
+  for (let frame = 0; frame < latestVerdictSeconds * framesASecond; frame += 1) {
+    const from = frame * frameSamples;
+    events.push(...detector.push(heard.slice(from, from + frameSamples), false));
+  }
+  detector.stop('recording-ended');
+  return verdictOf(events);
+}

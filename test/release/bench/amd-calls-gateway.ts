@@ -1,0 +1,206 @@
+// A gateway under the bench of calls with detection, with what it rests on: what each process and thread took of the processor,
+// and what it said to NATS, SQL and drachtio.
+
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { findNatsServer } from '../../../src/embedded/nats/nats-program.ts';
+import type { DevApp } from '../../support/dialer-client.ts';
+import { freeUdpPort } from '../../support/free-port.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../../support/gateway-process.ts';
+import { type PostgresServer, startPostgres } from '../../support/postgres-server.ts';
+import {
+  commandOf,
+  processesUnder,
+  threadSeconds,
+  ticksPerSecond,
+} from '../../support/process-tree.ts';
+import type { Build } from './build-of-commit.ts';
+
+const run = promisify(execFile);
+const secretsKey = 'ab'.repeat(32);
+/** As many as a gateway has by default. */
+const mediaPortsEach = 10_000;
+const firstMediaPort = 10_000;
+
+/** In the order of the report. A gateway's threads that are none of ours run V8's and libuv's helpers. */
+export const cpuParts = [
+  'gateway: main thread',
+  'gateway: media workers',
+  'gateway: SIP engine',
+  'gateway: PGlite',
+  'gateway: other workers',
+  'gateway: V8 and libuv',
+  'PostgreSQL',
+  'nats-server',
+] as const;
+type CpuPart = (typeof cpuParts)[number];
+
+export const counted = [
+  'messages to NATS (in_msgs of /varz)',
+  'messages from NATS (out_msgs of /varz)',
+  'statements to SQL (queries of the pg clients)',
+  'frames to drachtio',
+  'frames from drachtio',
+  'read and write calls (/proc/PID/io)',
+] as const;
+type Counted = (typeof counted)[number];
+
+export type Usage = {
+  /** In seconds. */
+  readonly cpu: Readonly<Record<CpuPart, number>>;
+  readonly counts: Readonly<Record<Counted, number>>;
+};
+
+export type MeasuredGateway = AsyncDisposable & {
+  readonly name: string;
+  readonly gateway: GatewayProcess;
+  usage(): Promise<Usage>;
+};
+
+export async function startMeasured(
+  build: Build,
+  options: { readonly embedded: boolean; readonly index: number },
+): Promise<MeasuredGateway> {
+  const endings: (() => Promise<unknown>)[] = [];
+  const dispose = async (): Promise<void> => {
+    for (const end of endings.toReversed()) await end();
+  };
+  try {
+    const dataDir = await makeDataDir();
+    endings.push(() => dataDir.remove());
+    const probe = await makeDataDir();
+    endings.push(() => probe.remove());
+    const postgres = options.embedded ? undefined : await startPostgres({ fsync: true });
+    if (postgres !== undefined) endings.push(() => postgres.stop());
+    const monitorPort = await freeUdpPort();
+    const from = firstMediaPort + options.index * mediaPortsEach;
+    const variables = {
+      NODE_OPTIONS: `--import ${probeUrl(probe.path)}`,
+      NATS_SERVER_BIN: await monitoredNats(probe.path, monitorPort),
+      NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
+      SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
+      MEDIA_PORT_MIN: String(from),
+      MEDIA_PORT_MAX: String(from + mediaPortsEach - 1),
+      ...(postgres === undefined ? {} : databaseVariables(postgres)),
+    };
+    const app = postgres === undefined ? undefined : await makeApp(build, dataDir.path, postgres);
+    const gateway = await startGateway(dataDir.path, variables, app, build.folder);
+    endings.push(() => gateway.terminate());
+    const { pid } = gateway.runtime;
+    return {
+      name: build.name,
+      gateway,
+      usage: async () => ({
+        cpu: await readCpu(pid, probe.path, postgres),
+        counts: await readCounts(pid, probe.path, monitorPort),
+      }),
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function probeUrl(folder: string): string {
+  const url = new URL('./amd-calls-probe.mjs', import.meta.url);
+  url.searchParams.set('folder', folder);
+  return url.href;
+}
+
+function databaseVariables(postgres: PostgresServer): Record<string, string> {
+  return { DATABASE_URL: postgres.url, SECRETS_KEY: secretsKey };
+}
+
+/** By the build's own command: another one's migrations might not be what it knows. */
+async function makeApp(build: Build, dataDir: string, postgres: PostgresServer): Promise<DevApp> {
+  const { stdout } = await run(
+    process.execPath,
+    [join(build.folder, 'cli.js'), 'apps', 'create', '--name', 'bench', '--account', 'bench'],
+    { env: { PATH: process.env['PATH'], DATA_DIR: dataDir, ...databaseVariables(postgres) } },
+  );
+  return JSON.parse(stdout) as DevApp;
+}
+
+/** The gateway's private nats-server, with the port of its monitoring: the gateway itself gives it none. */
+async function monitoredNats(folder: string, port: number): Promise<string> {
+  const program = await findNatsServer(undefined, process.env['PATH'] ?? '');
+  const path = join(folder, 'nats-server');
+  await writeFile(path, `#!/bin/sh\nexec '${program}' "$@" --http_port ${port}\n`, { mode: 0o755 });
+  return path;
+}
+
+async function readCpu(
+  pid: number,
+  probeFolder: string,
+  postgres: PostgresServer | undefined,
+): Promise<Usage['cpu']> {
+  const seconds = Object.fromEntries(cpuParts.map((part) => [part, 0])) as Record<CpuPart, number>;
+  for (const process of processesUnder(pid)) {
+    const used = process.stat.used / ticksPerSecond;
+    if (process.pid === pid) seconds['gateway: V8 and libuv'] += used;
+    else if (commandOf(process.pid).includes('nats-server')) seconds['nats-server'] += used;
+  }
+  for (const [thread, used] of await threadsByScript(pid, probeFolder)) {
+    const part = partOfThread(thread);
+    seconds[part] += used;
+    seconds['gateway: V8 and libuv'] -= used;
+  }
+  for (const { stat } of postgres === undefined ? [] : processesUnder(postgres.pid)) {
+    seconds.PostgreSQL += (stat.used + stat.usedByEnded) / ticksPerSecond;
+  }
+  return seconds;
+}
+
+async function threadsByScript(
+  pid: number,
+  probeFolder: string,
+): Promise<readonly (readonly [script: string, seconds: number])[]> {
+  const used = threadSeconds(pid);
+  const names = (await readdir(probeFolder)).filter((name) => name.startsWith('thread-'));
+  return Promise.all(
+    names.map(async (name) => {
+      const script = await readFile(join(probeFolder, name), 'utf8');
+      return [script, used.get(Number(name.slice('thread-'.length))) ?? 0] as const;
+    }),
+  );
+}
+
+function partOfThread(script: string): CpuPart {
+  if (script.startsWith('main.')) return 'gateway: main thread';
+  if (script.startsWith('media-worker.')) return 'gateway: media workers';
+  if (script.startsWith('engine-worker.')) return 'gateway: SIP engine';
+  return script.startsWith('pglite-worker.') ? 'gateway: PGlite' : 'gateway: other workers';
+}
+
+type Probed = {
+  readonly statements: number;
+  readonly framesToDrachtio: number;
+  readonly framesFromDrachtio: number;
+};
+
+async function readCounts(
+  pid: number,
+  probeFolder: string,
+  monitorPort: number,
+): Promise<Usage['counts']> {
+  const probed = JSON.parse(await text(connect(join(probeFolder, 'counts')))) as Probed;
+  const answer = await fetch(`http://127.0.0.1:${monitorPort}/varz`);
+  const nats = (await answer.json()) as { readonly in_msgs: number; readonly out_msgs: number };
+  const io = await readFile(`/proc/${pid}/io`, 'utf8');
+  const [read = 0, written = 0] = [/syscr: (\d+)/, /syscw: (\d+)/].map((line) =>
+    Number(line.exec(io)?.[1] ?? 0),
+  );
+  return {
+    'messages to NATS (in_msgs of /varz)': nats.in_msgs,
+    'messages from NATS (out_msgs of /varz)': nats.out_msgs,
+    'statements to SQL (queries of the pg clients)': probed.statements,
+    'frames to drachtio': probed.framesToDrachtio,
+    'frames from drachtio': probed.framesFromDrachtio,
+    'read and write calls (/proc/PID/io)': read + written,
+  };
+}

@@ -1,0 +1,256 @@
+// What a call with detection costs of the processor at the rates that users have: ten seconds each, a person or a voicemail on the
+// other end (sipp), everything but sipp and the dialer counted, by process and thread. `--against <commit>` measures another
+// commit beside this tree, with rounds that take turns. Fails when verdicts are wrong.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startReceiver } from '../../support/receiver.ts';
+import { type Callee, callSeconds, startCallee } from './amd-calls-callee.ts';
+import {
+  counted,
+  cpuParts,
+  type MeasuredGateway,
+  startMeasured,
+  type Usage,
+} from './amd-calls-gateway.ts';
+import { countSystemCalls } from './amd-calls-system-calls.ts';
+import { type Build, buildHere, buildOf } from './build-of-commit.ts';
+import { cores } from './cpu-by-part.ts';
+import { percentile } from './process-usage.ts';
+import { type TimedReceiver, timed } from './timed-receiver.ts';
+
+const leastRight = 0.98;
+/** Until V8 has compiled what a call runs through: that takes a second of CPU, once. */
+const warmUp = { rate: 20, calls: 400 };
+const idleSeconds = 5;
+/** What a call's end leaves to be written comes within that. */
+const settleMs = 1_000;
+const maxEndMs = 60_000;
+const mostWrongShown = 10;
+const traced = { rate: 5, calls: 30 };
+
+type Options = {
+  readonly rates: readonly number[];
+  readonly calls: number;
+  readonly rounds: number;
+};
+type Load = { readonly rate: number; readonly calls: number };
+type Round = Usage & {
+  readonly calls: number;
+  /** Each with what was heard instead. */
+  readonly wrong: readonly string[];
+  /** Calls a second at which they were dialled. */
+  readonly rate: number;
+};
+type World = { readonly callee: Callee; readonly receiver: TimedReceiver };
+
+export async function benchAmdCalls(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rates: { type: 'string', default: '5,20,60' },
+      calls: { type: 'string', default: '200' },
+      rounds: { type: 'string', default: '3' },
+      database: { type: 'string', default: 'both' },
+      against: { type: 'string' },
+    },
+  });
+  const options = {
+    rates: values.rates.split(',').map(Number),
+    calls: Number(values.calls),
+    rounds: Number(values.rounds),
+  };
+  await using here = buildHere();
+  await using other = values.against === undefined ? undefined : await buildOf(values.against);
+  const builds = other === undefined ? [here] : [other, here];
+  await using callee = await startCallee();
+  const receiver = timed(await startReceiver());
+  try {
+    const world = { callee, receiver };
+    if (values.database !== 'pglite')
+      await benchOn('PostgreSQL (fsync on)', builds, world, options);
+    if (values.database !== 'postgres') await benchOn('PGlite', builds, world, options);
+  } finally {
+    await receiver.close();
+  }
+}
+
+async function benchOn(
+  database: string,
+  builds: readonly Build[],
+  world: World,
+  options: Options,
+): Promise<void> {
+  console.log(
+    `\nCalls of ${callSeconds} s with detection on ${database}, ${cores} cores, ${world.callee.recordings} recordings`,
+  );
+  const sides: MeasuredGateway[] = [];
+  try {
+    for (const [index, build] of builds.entries()) {
+      sides.push(await startMeasured(build, { embedded: database === 'PGlite', index }));
+    }
+    for (const side of sides) await round(side, world, warmUp);
+    for (const side of sides) console.log(`  ${side.name}, idle: ${await idleShare(side)}`);
+    for (const rate of options.rates) await benchAt(rate, sides, world, options);
+    for (const side of sides) {
+      const { pid } = side.gateway.runtime;
+      await countSystemCalls(side.name, pid, traced.calls, () => round(side, world, traced));
+    }
+  } finally {
+    for (const side of sides.toReversed()) await side[Symbol.asyncDispose]();
+  }
+}
+
+async function benchAt(
+  rate: number,
+  sides: readonly MeasuredGateway[],
+  world: World,
+  options: Options,
+): Promise<void> {
+  // Fewer would have ended before as many are up as there are at this rate.
+  const calls = Math.max(options.calls, rate * callSeconds);
+  const measured = sides.map((side) => ({ side, rounds: [] as Round[] }));
+  console.log(`\n  ${rate} calls/s, ${options.rounds} rounds of ${calls} calls, medians`);
+  for (let number = 1; number <= options.rounds; number += 1) {
+    // Neither is always the one that comes after the other.
+    for (const { side, rounds } of number % 2 === 1 ? measured : measured.toReversed()) {
+      rounds.push(await round(side, world, { rate, calls }));
+    }
+    const sums = measured.map(({ side, rounds }) => {
+      const last = rounds.at(-1);
+      return `${side.name} ${last === undefined ? '' : cpuMs(last).toFixed(1)} ms`;
+    });
+    console.log(`    round ${number}: CPU a call ${sums.join(', ')}`);
+  }
+  report(measured);
+}
+
+async function round(side: MeasuredGateway, world: World, load: Load): Promise<Round> {
+  const before = await side.usage();
+  const startedAt = performance.now();
+  const placed: Promise<string | undefined>[] = [];
+  for (let index = 0; index < load.calls; index += 1) {
+    await pause(Math.max(0, startedAt + (index * 1_000) / load.rate - performance.now()));
+    const call = placeAndCheck(side, world, index % world.callee.recordings);
+    // Awaited below; one that fails before then must not end the process, which has others to end.
+    call.catch(() => undefined);
+    placed.push(call);
+  }
+  const rate = ((load.calls - 1) * 1_000) / (performance.now() - startedAt);
+  const verdicts = await Promise.all(placed);
+  await pause(settleMs);
+  const after = await side.usage();
+  return {
+    cpu: difference(before.cpu, after.cpu),
+    counts: difference(before.counts, after.counts),
+    calls: load.calls,
+    wrong: verdicts.filter((wrong) => wrong !== undefined),
+    rate,
+  };
+}
+
+/** Undefined: its verdict is right. */
+async function placeAndCheck(
+  { gateway }: MeasuredGateway,
+  { callee, receiver }: World,
+  recording: number,
+): Promise<string | undefined> {
+  const { callId } = await gateway.dialer.dial({
+    target: callee.uri(recording),
+    notifyurl: receiver.url,
+    machineDetection: 'detect',
+  });
+  const late = new AbortController();
+  const last = await Promise.race([
+    receiver.ended(callId),
+    pause(callSeconds * 1_000 + maxEndMs, undefined, { signal: late.signal }),
+  ]);
+  late.abort();
+  if (last === undefined) throw new Error('a call did not end');
+  const { status, machineDetection } = last.body;
+  if (status === 'completed' && machineDetection === callee.verdictOf(recording)) return undefined;
+  return `${callee.nameOf(recording)}: ${status}, ${machineDetection ?? 'no verdict'}`;
+}
+
+function difference<Name extends string>(
+  before: Readonly<Record<Name, number>>,
+  after: Readonly<Record<Name, number>>,
+): Readonly<Record<Name, number>> {
+  const names = Object.keys(before) as Name[];
+  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as Record<
+    Name,
+    number
+  >;
+}
+
+/** What a gateway and what it rests on take without a call. */
+async function idleShare(side: MeasuredGateway): Promise<string> {
+  const before = await side.usage();
+  const startedAt = performance.now();
+  await pause(idleSeconds * 1_000);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const used = total(difference(before.cpu, (await side.usage()).cpu));
+  return `${((100 * used) / seconds).toFixed(1)} % of a core`;
+}
+
+function total(cpu: Usage['cpu']): number {
+  return cpuParts.reduce((sum, part) => sum + cpu[part], 0);
+}
+
+function cpuMs({ cpu, calls }: Round): number {
+  return (total(cpu) * 1_000) / calls;
+}
+
+type Measured = { readonly side: MeasuredGateway; readonly rounds: readonly Round[] };
+
+function report(measured: readonly Measured[]): void {
+  const values = (value: (round: Round) => number, digits: number) =>
+    measured.map(({ rounds }) => percentile(rounds.map(value), 0.5).toFixed(digits));
+  row('', [...measured.map(({ side }) => side.name)]);
+  row('CPU a call, ms: all', values(cpuMs, 1));
+  for (const part of cpuParts) {
+    row(
+      `  ${part}`,
+      values((round) => (round.cpu[part] * 1_000) / round.calls, 1),
+    );
+  }
+  row('a call:', []);
+  for (const what of counted) {
+    row(
+      `  ${what}`,
+      values((round) => round.counts[what] / round.calls, 1),
+    );
+  }
+  row(
+    'calls/s dialled',
+    values(({ rate }) => rate, 1),
+  );
+  const shares = measured.map(({ rounds }) => {
+    const sum = (value: (round: Round) => number) =>
+      rounds.reduce((total, round) => total + value(round), 0);
+    return 1 - sum(({ wrong }) => wrong.length) / sum(({ calls }) => calls);
+  });
+  row(
+    'verdicts right, all rounds, %',
+    shares.map((share) => (share * 100).toFixed(1)),
+  );
+  for (const { side, rounds } of measured) {
+    const wrong = countEach(rounds.flatMap((each) => each.wrong));
+    for (const [what, count] of [...wrong].slice(0, mostWrongShown)) {
+      console.log(`    ${side.name}, wrong in ${count} calls: ${what}`);
+    }
+  }
+  if (shares.every((share) => share >= leastRight)) return;
+  process.exitCode = 1;
+  console.log(`    FAILED: fewer than ${leastRight * 100} % of the verdicts are right`);
+}
+
+function row(what: string, values: readonly string[]): void {
+  console.log(`    ${what.padEnd(50)} ${values.map((value) => value.padStart(12)).join('')}`);
+}
+
+function countEach(values: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,94 @@
+// The far ends of the bench's calls, a process of its own: a packet every 20 ms to each port it is told, from recordings.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { encode } from '../../../src/media/g711.ts';
+import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
+import { readRecordings } from './amd-audio.ts';
+
+export type ToSender = { readonly ports: readonly number[] };
+
+const frameMs = 20;
+const frameBytes = 160;
+/** As the worker does: calls spread over the 20 ms. */
+const phases = 8;
+/** Later than that the packets are not sent but left out: a burst would measure something else. */
+const latestMs = 60;
+
+type FarEnd = {
+  readonly port: number;
+  readonly packet: Uint8Array;
+  readonly ssrc: number;
+  recording: number;
+  at: number;
+  sequence: number;
+};
+
+const recordings = (await readRecordings()).map((samples) => encode('PCMU', samples));
+const farEnds: FarEnd[][] = Array.from({ length: phases }, () => []);
+let count = 0;
+const socket = createSocket({ type: 'udp4', recvBufferSize: 4_096 });
+socket.bind(0, '127.0.0.1', () => {
+  stopReceiving(socket);
+  process.send?.({ port: socket.address().port });
+  run(performance.now(), 0);
+});
+
+process.on('message', ({ ports }: ToSender) => {
+  for (const port of ports) {
+    farEnds[count % phases]?.push({
+      port,
+      packet: new Uint8Array(rtpHeaderBytes + frameBytes),
+      ssrc: 1_000 + count,
+      recording: count % recordings.length,
+      at: 0,
+      sequence: count & 0xffff,
+    });
+    count += 1;
+  }
+});
+process.on('disconnect', () => process.exit(0));
+
+/**
+ * What the worker sends back is left to the kernel, which drops it: a far end elsewhere would not be woken on this machine,
+ * and to wake it is charged to the worker. Node offers no such thing, so that this reaches inside; without it the figures
+ * are a little worse.
+ */
+function stopReceiving(socket: Socket): void {
+  const [key] = Object.getOwnPropertySymbols(socket).filter(
+    ({ description }) => description === 'state symbol',
+  );
+  if (key === undefined) return;
+  const state = Reflect.get(socket, key) as { handle?: { recvStop?(): number } } | undefined;
+  state?.handle?.recvStop?.();
+}
+
+function run(startMs: number, firstStep: number): void {
+  const stepMs = frameMs / phases;
+  let step = firstStep;
+  for (; startMs + step * stepMs <= performance.now(); step += 1) {
+    const lateMs = performance.now() - startMs - step * stepMs;
+    for (const farEnd of farEnds[step % phases] ?? []) sendNext(farEnd, lateMs < latestMs);
+  }
+  setTimeout(() => run(startMs, step), Math.max(1, startMs + step * stepMs - performance.now()));
+}
+
+function sendNext(farEnd: FarEnd, inTime: boolean): void {
+  const { packet, port, ssrc } = farEnd;
+  let recording = recordings[farEnd.recording] ?? new Uint8Array(frameBytes);
+  if (farEnd.at + frameBytes > recording.length) {
+    farEnd.recording = (farEnd.recording + 1) % recordings.length;
+    farEnd.at = 0;
+    recording = recordings[farEnd.recording] ?? recording;
+  }
+  writeRtpHeader(packet, {
+    payloadType: 0,
+    marker: false,
+    sequence: farEnd.sequence & 0xffff,
+    timestamp: (farEnd.sequence * frameBytes) >>> 0,
+    ssrc,
+  });
+  packet.set(recording.subarray(farEnd.at, farEnd.at + frameBytes), rtpHeaderBytes);
+  farEnd.at += frameBytes;
+  farEnd.sequence += 1;
+  if (inTime) socket.send(packet, port, '127.0.0.1');
+}

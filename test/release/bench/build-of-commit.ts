@@ -1,0 +1,56 @@
+// Another commit's build, in a git worktree of its own that is gone afterwards.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const repository = fileURLToPath(new URL('../../../', import.meta.url));
+
+export type Build = AsyncDisposable & {
+  readonly name: string;
+  /** Where main.js and cli.js are. */
+  readonly folder: string;
+};
+
+export function buildHere(): Build {
+  return {
+    name: 'this tree',
+    folder: join(repository, 'dist'),
+    async [Symbol.asyncDispose]() {
+      // It stays.
+    },
+  };
+}
+
+export async function buildOf(commit: string): Promise<Build> {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-bench-build-'));
+  const tree = join(folder, 'tree');
+  const dispose = async (): Promise<void> => {
+    await run('git', ['worktree', 'remove', '--force', tree], { cwd: repository }).catch(() => {
+      // It was never made.
+    });
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await run('git', ['worktree', 'add', '--detach', tree, commit], { cwd: repository });
+    await installInto(tree);
+    await run('npm', ['run', '--silent', 'build'], { cwd: tree });
+  } catch (error) {
+    await dispose();
+    throw new Error(`no build of ${commit}`, { cause: error });
+  }
+  return { name: commit, folder: join(tree, 'dist'), [Symbol.asyncDispose]: dispose };
+}
+
+/** The packages of this tree when both want the same, since no build writes into them. */
+async function installInto(tree: string): Promise<void> {
+  const [ours, theirs] = await Promise.all(
+    [repository, tree].map((folder) => readFile(join(folder, 'package-lock.json'), 'utf8')),
+  );
+  if (ours === theirs) await symlink(join(repository, 'node_modules'), join(tree, 'node_modules'));
+  else await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: tree });
+}

@@ -1,0 +1,277 @@
+// The console under load: 1,000 calls that are up and 50 events a second, with Chromium on the list of calls (time of a frame, memory of
+// the page), and what ten open consoles cost the gateway: CPU with and without them in turn, in one run.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Pool } from 'pg';
+import type { Page } from 'playwright-core';
+import { connectEvents } from '../../../src/events/connection.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { launch } from '../../console/stage.ts';
+import { startCluster } from '../../support/cluster.ts';
+import type { GatewayProcess } from '../../support/gateway-process.ts';
+import { startPostgres } from '../../support/postgres-server.ts';
+import { commandOf } from '../../support/process-tree.ts';
+import { cpuSeconds, memoryOf, percentile, processTree } from './process-usage.ts';
+
+const calls = 1_000;
+const eventsASecond = 50;
+/** One by one, as calls state them. */
+const tickMs = 20;
+const consoles = 10;
+const mostFrameMs = 100;
+const mostPageMb = 150;
+const mostCpuPercent = 5;
+/** Of no gateway: their process is the bench, and no gateway takes them over. */
+const ownerId = 'bench/rows';
+
+export async function benchConsole(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seconds: { type: 'string', default: '10' },
+      rounds: { type: 'string', default: '2' },
+    },
+  });
+  const postgres = await startPostgres();
+  const cluster = await startCluster({ databaseUrl: postgres.url });
+  const pool = new Pool({ connectionString: postgres.url, max: 2 });
+  const { url } = cluster.nats;
+  const events = await connectEvents({
+    ...{ url, prefix: 'offhook', name: 'bench', logger: silentLogger },
+  });
+  try {
+    const gateway = await cluster.startNode('console');
+    await storeCalls(pool, gateway.dialer.app.appId);
+    const traffic = startTraffic(pool, (callId) =>
+      events.nats.publish(`offhook.call.test.bot-1.${callId}.dtmf`, '{}'),
+    );
+    await benchPage(gateway, Number(values.seconds));
+    await benchConsoles(gateway, Number(values.rounds));
+    console.log(`\n${calls} calls, ${traffic.rate().toFixed(0)} events a second`);
+    await traffic.stop();
+  } finally {
+    await events.close();
+    await pool.end();
+    await cluster[Symbol.asyncDispose]();
+    await postgres.stop();
+  }
+}
+
+// ── Traffic ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function storeCalls(pool: Pool, appId: string): Promise<void> {
+  await pool.query(
+    `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining, appends)
+     values ($1, 'bench', '0', now(), now(), now() + interval '1 day', 0, false, true)`,
+    [ownerId],
+  );
+  await pool.query(
+    `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at,
+       dial_started_at, owner_id, ringing_at, answered_at, dial_before, last_event_sequence)
+     select 'call-' || gen_random_uuid(), 'sid-' || n, gen_random_uuid()::text, 'test', $1, 'bot-' || n % 3,
+       json_build_object('target', json_build_object('kind', 'tel', 'number', (12025550000 + n)::text),
+         'caller', '15559876543', 'machineDetection', 'detect', 'metadata', json_build_object()),
+       'answered', 'answered', now() - n * interval '0.2 s', now(), $2, now(), now(), now() + interval '1 hour', 1
+     from generate_series(1, $3::integer) n`,
+    [appId, ownerId, calls],
+  );
+}
+
+/** Some are dialled, some answered, as the calls of a campaign are. */
+const tickStatement = `
+with changed as (
+  update calls set last_event_sequence = last_event_sequence + 1,
+    state = case state when 'answered' then 'ringing' else 'answered' end,
+    status = case status when 'answered' then 'ringing' else 'answered' end
+  where call_id in (select call_id from calls where owner_id = $1 order by random() limit $2)
+  returning call_id, last_event_sequence)
+insert into call_events (call_id, event_sequence, event_id, type, time, data)
+select call_id, last_event_sequence, 'evt-' || gen_random_uuid(), 'dtmf', now(), '{"digit":"1","source":"rtp"}' from changed
+returning call_id`;
+
+function startTraffic(pool: Pool, publish: (callId: string) => void) {
+  const startedAt = performance.now();
+  let isStopped = false;
+  let count = 0;
+  const run = async (): Promise<void> => {
+    while (!isStopped) {
+      const owed = Math.floor(((performance.now() - startedAt) / 1_000) * eventsASecond) - count;
+      const limit = Math.min(owed, 2 * eventsASecond);
+      if (limit > 0) {
+        const { rows } = await pool.query<{ call_id: string }>(tickStatement, [ownerId, limit]);
+        for (const { call_id: callId } of rows) publish(callId);
+        count += rows.length;
+      }
+      await pause(tickMs);
+    }
+  };
+  const running = run();
+  return {
+    rate: () => (count / (performance.now() - startedAt)) * 1_000,
+    stop: async () => {
+      isStopped = true;
+      await running;
+    },
+  };
+}
+
+// ── The page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function benchPage(gateway: GatewayProcess, seconds: number): Promise<void> {
+  const browser = await launch();
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    await page.goto(await linkOf(gateway));
+    await page.locator('.calls tbody tr').nth(40).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Performance.enable');
+    const frames = await watchFrames(page, seconds);
+    const { metrics } = await devtools.send('Performance.getMetrics');
+    const heapMb = (metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? 0) / 2 ** 20;
+    const renderer = await largestRenderer();
+    console.log(`\nChromium on the list of calls, ${seconds} s`);
+    const longest = Math.max(...frames.gapsMs);
+    print('frames', `${frames.gapsMs.length}`, frames.gapsMs.length > seconds);
+    print('p99 of a frame', `${percentile(frames.gapsMs, 0.99).toFixed(0)} ms`, true);
+    print('longest frame', `${longest.toFixed(0)} ms`, longest < mostFrameMs);
+    print('longest task of the page', `${Math.max(0, ...frames.tasksMs).toFixed(0)} ms`, true);
+    print('times that rows changed', `${frames.changes}`, frames.changes > 0);
+    print('JavaScript heap', `${heapMb.toFixed(1)} MB`, heapMb < mostPageMb);
+    print('process of the page (PSS)', `${renderer.toFixed(0)} MB`, renderer < mostPageMb);
+  } finally {
+    await browser.close();
+  }
+}
+
+type Frames = {
+  readonly gapsMs: readonly number[];
+  readonly tasksMs: readonly number[];
+  readonly changes: number;
+};
+
+async function watchFrames(page: Page, seconds: number): Promise<Frames> {
+  return (await page.evaluate(`new Promise((resolve) => {
+    const gapsMs = [];
+    const tasksMs = [];
+    let changes = 0;
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) tasksMs.push(duration);
+    }).observe({ entryTypes: ['longtask'] });
+    new MutationObserver(() => { changes += 1; })
+      .observe(document.querySelector('.calls tbody'), { subtree: true, childList: true, characterData: true });
+    const end = performance.now() + ${seconds * 1_000};
+    let last;
+    const frame = (now) => {
+      if (last !== undefined) gapsMs.push(now - last);
+      last = now;
+      if (now < end) requestAnimationFrame(frame);
+      else resolve({ gapsMs, tasksMs, changes });
+    };
+    requestAnimationFrame(frame);
+  })`)) as Frames;
+}
+
+async function largestRenderer(): Promise<number> {
+  const pids = await processTree(process.pid);
+  const renderers = pids.filter((pid) => commandOf(pid).includes('--type=renderer'));
+  const sizes = await Promise.all(renderers.map(memoryOf));
+  return Math.max(0, ...sizes.map(({ proportionalMb }) => proportionalMb));
+}
+
+// ── Ten of them ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const roundMs = 4_000;
+/** Until all is read that opening them makes the gateway read. */
+const settleMs = 1_000;
+
+/** What a console asks for: its events; and, when there were some, the list, every two seconds. */
+const modes = ['none', 'events', 'events and list'] as const;
+type Mode = (typeof modes)[number];
+
+async function benchConsoles(gateway: GatewayProcess, rounds: number): Promise<void> {
+  const cookies = await Promise.all(Array.from({ length: consoles }, () => signIn(gateway)));
+  const shares: Record<Mode, number[]> = { none: [], events: [], 'events and list': [] };
+  let events = 0;
+  for (let round = 0; round < rounds * modes.length; round += 1) {
+    const mode = modes[round % modes.length] ?? 'none';
+    const open = (mode === 'none' ? [] : cookies).map((cookie) =>
+      openConsole(gateway.runtime.httpUrl, cookie, mode),
+    );
+    shares[mode].push(await cpuShare(gateway));
+    events += (await Promise.all(open.map((one) => one.close()))).reduce((sum, n) => sum + n, 0);
+  }
+  const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+  console.log(
+    `\nCPU of the gateway, % of a core: no console, ${consoles} that only follow, ${consoles} on the list, ${rounds} times in turn`,
+  );
+  const list = (values: readonly number[]) => values.map((value) => value.toFixed(1)).join(', ');
+  for (const mode of modes) print(mode, list(shares[mode]), true);
+  for (const mode of ['events', 'events and list'] as const) {
+    const more = mean(shares[mode]) - mean(shares.none);
+    print(`${mode}: more than none`, more.toFixed(1), more <= mostCpuPercent);
+  }
+  print('events that they got', `${events}`, events > 0);
+}
+
+async function cpuShare({ runtime: { pid } }: GatewayProcess): Promise<number> {
+  await pause(settleMs);
+  const [cpu, at] = [await cpuSeconds(pid), performance.now()];
+  await pause(roundMs);
+  return ((await cpuSeconds(pid)) - cpu) / ((performance.now() - at) / 1_000 / 100);
+}
+
+async function linkOf({ dialer }: GatewayProcess): Promise<string> {
+  const { body } = await dialer.request('POST', '/console/link');
+  return (body as { readonly url: string }).url;
+}
+
+async function signIn(gateway: GatewayProcess): Promise<string> {
+  const { httpUrl } = gateway.runtime;
+  const answer = await fetch(`${httpUrl}/console/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: httpUrl },
+    body: JSON.stringify({ token: (await linkOf(gateway)).split('token=')[1] }),
+  });
+  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+function openConsole(httpUrl: string, cookie: string, mode: Mode) {
+  const abort = new AbortController();
+  const { signal } = abort;
+  const ask = (path: string) =>
+    fetch(`${httpUrl}/console/api/public/${path}`, { headers: { cookie }, signal });
+  let events = 0;
+  let seen = 0;
+  const follow = async (): Promise<void> => {
+    const { body } = await ask('events');
+    const decoder = new TextDecoder();
+    for await (const chunk of body ?? []) {
+      events += decoder.decode(chunk as Uint8Array).split('\ndata: ').length - 1;
+    }
+  };
+  const read = async (): Promise<void> => {
+    while (!signal.aborted) {
+      // As the page does where something happens all the time.
+      await pause(2_000, undefined, { signal });
+      if (events === seen) continue;
+      seen = events;
+      await (await ask('calls?limit=50')).arrayBuffer();
+    }
+  };
+  const all = mode === 'events' ? [follow()] : [follow(), read()];
+  const working = all.map((one) => one.catch(() => undefined));
+  return {
+    async close(): Promise<number> {
+      abort.abort();
+      await Promise.all(working);
+      return events;
+    },
+  };
+}
+
+function print(what: string, value: string, isFine: boolean): void {
+  console.log(`  ${what.padEnd(40)} ${value}${isFine ? '' : '   (not as wanted)'}`);
+  if (!isFine) process.exitCode = 1;
+}

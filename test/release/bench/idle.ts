@@ -1,0 +1,62 @@
+// What an embedded gateway takes that is not used: memory a minute after its start and CPU in the minute after that, of its
+// whole process tree; on an empty folder, and started again on what that left.
+
+import { parseArgs } from 'node:util';
+import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
+import { cpuSeconds, memoryOf, processTree } from './process-usage.ts';
+
+export async function benchIdle(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { seconds: { type: 'string', default: '60' } },
+  });
+  const seconds = Number(values.seconds);
+  const dataDir = await makeDataDir();
+  try {
+    for (const start of ['first start, on an empty folder', 'later start'])
+      await measure(start, dataDir.path, seconds);
+  } finally {
+    await dataDir.remove();
+  }
+}
+
+async function measure(start: string, dataDir: string, seconds: number): Promise<void> {
+  const startedAt = performance.now();
+  const gateway = await startGateway(dataDir);
+  try {
+    console.log(`\n${start}`);
+    print('up after', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+    await pause(seconds);
+    const before = await usage(gateway.runtime.pid);
+    for (const { name, residentMb, proportionalMb, peakMb } of before.processes) {
+      const sizes = `${residentMb.toFixed(0)} MB (PSS ${proportionalMb.toFixed(0)}, peak ${peakMb.toFixed(0)})`;
+      print(`resident after ${seconds} s, ${name}`, sizes);
+    }
+    const total = before.processes.reduce((sum, { residentMb }) => sum + residentMb, 0);
+    print(`resident after ${seconds} s, together`, `${total.toFixed(0)} MB`);
+    await pause(seconds);
+    const after = await usage(gateway.runtime.pid);
+    const share = ((after.cpu - before.cpu) / (after.at - before.at)) * 100_000;
+    print(`CPU in the next ${seconds} s (user and system)`, `${share.toFixed(2)} % of a core`);
+  } finally {
+    await gateway.terminate();
+  }
+}
+
+async function usage(pid: number) {
+  const pids = await processTree(pid);
+  const cpu = await Promise.all(pids.map(cpuSeconds));
+  return {
+    at: performance.now(),
+    cpu: cpu.reduce((sum, used) => sum + used, 0),
+    processes: await Promise.all(pids.map(memoryOf)),
+  };
+}
+
+function pause(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+}
+
+function print(what: string, value: string): void {
+  console.log(`  ${what.padEnd(60)} ${value}`);
+}

@@ -1,0 +1,24 @@
+// A thread that does nothing but tick as a media worker does: what it is late, the machine is to blame for.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import { PlayoutClock } from '../../../src/media/playout/playout.ts';
+
+export type Ticked = { readonly ticksLate: number; readonly maxLateMs: number };
+
+let ticksLate = 0;
+let maxLateMs = 0;
+
+parentPort?.on('message', () => {
+  parentPort?.postMessage({ ticksLate, maxLateMs } satisfies Ticked);
+});
+
+const clock = new PlayoutClock(performance.now());
+for (;;) {
+  await pause(Math.max(1, Math.ceil(clock.nextMs(0) - performance.now())));
+  const nowMs = performance.now();
+  maxLateMs = Math.max(maxLateMs, nowMs - clock.nextMs(0));
+  clock.run(nowMs, 0, (phase, _ticks, isInTime) => {
+    if (phase === 0 && !isInTime) ticksLate += 1;
+  });
+}

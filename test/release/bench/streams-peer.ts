@@ -1,0 +1,194 @@
+// The far ends and the bots of the bench's streams, a process of its own, so that one clock says when each byte left and came.
+// Every frame is filled with a byte that says which it is.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
+
+export type ToPeer =
+  | { readonly kind: 'open'; readonly count: number }
+  /** Where each far end sends to; then both sides talk for so long. */
+  | { readonly kind: 'talk'; readonly ports: readonly number[]; readonly ms: number }
+  | { readonly kind: 'greetings' }
+  | { readonly kind: 'clear' }
+  | { readonly kind: 'close' };
+export type FromPeer =
+  | { readonly kind: 'open'; readonly webSocketPort: number; readonly rtpPorts: readonly number[] }
+  /** When each far end heard the first of its bot, milliseconds since 1970. */
+  | { readonly kind: 'greeted'; readonly atMs: number[] }
+  | { readonly kind: 'talked'; readonly toBotMs: number[]; readonly toPhoneMs: number[] }
+  | { readonly kind: 'cleared'; readonly clearMs: number[] };
+
+const frameMs = 20;
+const frameBytes = 160;
+const silence = 0xff;
+/** Frames are told apart for 2.5 s. */
+const marks = 120;
+/** What a bot says first. */
+const greeting = 125;
+const phases = 4;
+/** Later than that a frame is left out: a burst would measure something else. */
+const latestMs = 60;
+const breathFrames = 50;
+const pauseFrames = 10;
+
+type Stream = {
+  readonly rtp: Socket;
+  bot: WebSocket | undefined;
+  streamSid: string;
+  /** By mark, when it left. */
+  readonly saidAtMs: Float64Array;
+  readonly playedAtMs: Float64Array;
+  clearedAtMs: number | undefined;
+  greetedAtMs: number | undefined;
+};
+
+let streams: Stream[] = [];
+let toBotMs: number[] = [];
+let toPhoneMs: number[] = [];
+let clearMs: number[] = [];
+const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
+
+const answer = (message: FromPeer): void => void process.send?.(message);
+
+server.on('connection', (socket, request) => {
+  if (request.url === '/echo') {
+    socket.on('message', (data: Buffer) => socket.send(data.toString()));
+    return;
+  }
+  const stream = streams[Number(request.url?.slice(1))];
+  if (stream === undefined) return;
+  stream.bot = socket;
+  socket.on('message', (data: Buffer) => hearAtBot(stream, data.toString('latin1')));
+});
+
+function hearAtBot(stream: Stream, text: string): void {
+  if (!text.startsWith('{"event":"media"')) {
+    stream.streamSid = /"streamSid":"(MZ\w+)"/.exec(text)?.[1] ?? stream.streamSid;
+    if (text.startsWith('{"event":"start"')) say(stream, Buffer.alloc(frameBytes, greeting));
+    return;
+  }
+  const at = text.indexOf('"payload":"') + 11;
+  note(toBotMs, stream.saidAtMs, Buffer.from(text.slice(at, at + 4), 'base64')[0] ?? silence);
+}
+
+function hearAtPhone(stream: Stream, packet: Buffer): void {
+  const mark = packet[rtpHeaderBytes] ?? silence;
+  if (mark === greeting) stream.greetedAtMs ??= performance.timeOrigin + performance.now();
+  note(toPhoneMs, stream.playedAtMs, mark);
+  if (stream.clearedAtMs === undefined || mark !== silence) return;
+  clearMs.push(performance.now() - stream.clearedAtMs);
+  stream.clearedAtMs = undefined;
+}
+
+function note(latencies: number[], leftAtMs: Float64Array, mark: number): void {
+  const left = leftAtMs[mark] ?? 0;
+  if (mark >= marks || left === 0) return;
+  latencies.push(performance.now() - left);
+  leftAtMs[mark] = 0;
+}
+
+async function openStreams(count: number): Promise<void> {
+  streams = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const rtp = createSocket('udp4');
+      rtp.bind(0, '127.0.0.1');
+      await once(rtp, 'listening');
+      const times = () => new Float64Array(marks);
+      const stream: Stream = {
+        ...{ rtp, bot: undefined, streamSid: '', clearedAtMs: undefined, greetedAtMs: undefined },
+        ...{ saidAtMs: times(), playedAtMs: times() },
+      };
+      rtp.on('message', (packet) => hearAtPhone(stream, packet));
+      return stream;
+    }),
+  );
+  const rtpPorts = streams.map(({ rtp }) => rtp.address().port);
+  answer({ kind: 'open', webSocketPort: (server.address() as AddressInfo).port, rtpPorts });
+}
+
+/** Both directions at the same rate as in a call, spread over the 20 ms. */
+function talk(ports: readonly number[], ms: number): void {
+  toBotMs = [];
+  toPhoneMs = [];
+  const startMs = performance.now();
+  let step = 0;
+  const run = () => {
+    for (; startMs + step * (frameMs / phases) <= performance.now(); step += 1) {
+      if (performance.now() - startMs - step * (frameMs / phases) > latestMs) continue;
+      for (let index = step % phases; index < streams.length; index += phases) {
+        talkOnce(streams[index] as Stream, ports[index] ?? 0, Math.floor(step / phases));
+      }
+    }
+    if (performance.now() - startMs < ms) setTimeout(run, 1);
+    else answer({ kind: 'talked', toBotMs, toPhoneMs });
+  };
+  run();
+}
+
+function talkOnce(stream: Stream, port: number, frame: number): void {
+  const mark = frame % marks;
+  const packet = Buffer.alloc(rtpHeaderBytes + frameBytes, mark);
+  writeRtpHeader(packet, {
+    ...{ payloadType: 0, marker: false, ssrc: 7 },
+    ...{ sequence: frame & 0xffff, timestamp: frame * frameBytes },
+  });
+  stream.saidAtMs[mark] = performance.now();
+  stream.rtp.send(packet, port, '127.0.0.1');
+  // Bots pause for breath: what a stall of this machine left in the queue is over then.
+  if (stream.streamSid === '' || frame % breathFrames < pauseFrames) return;
+  stream.playedAtMs[mark] = performance.now();
+  say(stream, Buffer.alloc(frameBytes, mark));
+}
+
+function say({ bot, streamSid }: Stream, audio: Buffer): void {
+  bot?.send(
+    `{"event":"media","streamSid":"${streamSid}","media":{"payload":"${audio.toString('base64')}"}}`,
+  );
+}
+
+/** Two seconds are queued; after half a second the bot takes back what is left of them. */
+function clear(): void {
+  clearMs = [];
+  for (const stream of streams) say(stream, Buffer.alloc(100 * frameBytes, 1));
+  for (const [index, stream] of streams.entries()) {
+    setTimeout(
+      () => {
+        stream.clearedAtMs = performance.now();
+        stream.bot?.send(`{"event":"clear","streamSid":"${stream.streamSid}"}`);
+      },
+      500 + ((index * 7) % 400),
+    );
+  }
+  setTimeout(() => answer({ kind: 'cleared', clearMs }), 1_500);
+}
+
+process.on('message', (message: ToPeer) => {
+  switch (message.kind) {
+    case 'open':
+      void openStreams(message.count);
+      break;
+    case 'talk':
+      talk(message.ports, message.ms);
+      break;
+    case 'greetings':
+      answer({
+        kind: 'greeted',
+        atMs: streams.map(({ greetedAtMs }) => greetedAtMs ?? Number.NaN),
+      });
+      break;
+    case 'clear':
+      clear();
+      break;
+    case 'close':
+      for (const { rtp, bot } of streams) {
+        rtp.close();
+        bot?.terminate();
+      }
+      streams = [];
+      break;
+  }
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,213 @@
+// What an audio stream to a bot costs, and how late it makes a conversation: RTP in to the socket, the socket to RTP out, a clear
+// to silence, and the processor's time for 20 ms both ways. Beside it, in the same run, the least that the same bytes cost: a
+// loop over `ws` and one over UDP that do nothing with them.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { WebSocket } from 'ws';
+import type { CallId } from '../../../src/calls/contract/identity.ts';
+import type { MediaObserver, MediaSession } from '../../../src/calls/ports.ts';
+import type { StreamSettings } from '../../../src/calls/stream.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
+import { streamIdsOf } from '../../../src/streams/stream-ids.ts';
+import type { FromPeer, ToPeer } from './streams-peer.ts';
+
+const frameMs = 20;
+/** Two frames: what the jitter buffer holds an ordinary packet back. */
+const jitterMs = 40;
+/** Sources are locked, and sockets connected, 3 s after the first packet. */
+const settleMs = 4_000;
+
+export async function benchStreams(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      streams: { type: 'string', default: '1,100,300' },
+      seconds: { type: 'string', default: '4' },
+    },
+  });
+  const ms = Number(values.seconds) * 1_000;
+  const bare = 100;
+  console.log(`bare loops of ${bare}, µs for 20 ms both ways`);
+  print('ws, one text of a frame each way', (await bareWebSockets(bare, ms)).toFixed(1));
+  print('UDP, one packet each way', (await bareRtp(bare, ms)).toFixed(1));
+  for (const count of values.streams.split(',').map(Number)) await streamsAtOnce(count, ms);
+}
+
+async function streamsAtOnce(count: number, ms: number): Promise<void> {
+  const peer = new Peer();
+  const { webSocketPort, rtpPorts } = await peer.ask('open', { kind: 'open', count });
+  const port = createMediaPort({
+    ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin: 30_000, portMax: 39_999 },
+    ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
+    streams: { bufferBytes: 256_000_000, allowedNetworks: ['127.0.0.0/8'] },
+  });
+  await port.ready();
+  const sessions: MediaSession[] = [];
+  const answeredAtMs: number[] = [];
+  for (const [index, rtpPort] of rtpPorts.entries()) {
+    const opened = await openStream(port, index, rtpPort, webSocketPort);
+    sessions.push(opened.session);
+    answeredAtMs.push(opened.answeredAtMs);
+  }
+  const ports = sessions.map(({ offerSdp }) => Number(/^m=audio (\d+)/m.exec(offerSdp)?.[1]));
+  await peer.ask('talked', { kind: 'talk', ports, ms: settleMs });
+  // Compiled, and nothing of the warming up is left in the queues.
+  const { clearMs } = await peer.ask('cleared', { kind: 'clear' });
+  const { atMs } = await peer.ask('greeted', { kind: 'greetings' });
+  const before = process.cpuUsage();
+  const { toBotMs, toPhoneMs } = await peer.ask('talked', { kind: 'talk', ports, ms });
+  const { user, system } = process.cpuUsage(before);
+  const { maxLateMs, streams } = await port.statistics();
+
+  const stepUs = (user + system) / (count * (ms / frameMs));
+  console.log(`${count} streams`);
+  const greetingMs = atMs.map((at, index) => at - (answeredAtMs[index] ?? 0));
+  print('200 OK to first audio of the bot, ms', p50and99(greetingMs));
+  print('RTP in to socket, beside the jitter buffer, ms', p50and99(toBotMs, jitterMs));
+  print('socket to RTP out, ms', p50and99(toPhoneMs));
+  print('clear to silence, ms', p50and99(clearMs));
+  print('µs for 20 ms both ways', stepUs.toFixed(1));
+  print('streams a core, by that', String(Math.floor((frameMs * 1_000) / stepUs)));
+  print('latest tick, ms; frames not sent', `${maxLateMs}; ${streams.framesDropped}`);
+  for (const session of sessions) session.close();
+  peer.stop();
+  await port[Symbol.asyncDispose]();
+}
+
+async function openStream(
+  port: MediaGateway,
+  index: number,
+  rtpPort: number,
+  webSocketPort: number,
+): Promise<{ readonly session: MediaSession; readonly answeredAtMs: number }> {
+  let opened = (): void => undefined;
+  const isOpen = new Promise<void>((resolve) => {
+    opened = resolve;
+  });
+  const observer: MediaObserver = {
+    onAmd: () => undefined,
+    onDtmf: () => undefined,
+    onInactive: () => undefined,
+    onFailed: (reason) => console.error(`a session failed: ${reason}`),
+    onStream: ({ kind }) => (kind === 'opened' ? opened() : console.error(`a stream: ${kind}`)),
+  };
+  const callId = `call-${index}` as CallId;
+  const session = await port.open(callId, observer, ['PCMU']);
+  if (session === undefined) throw new Error('no media session');
+  const settings: StreamSettings = {
+    ...streamIdsOf({ appId: 'app-bench', callId, request: {} }),
+    ...{ url: `ws://127.0.0.1:${webSocketPort}/${index}`, secret: 'bench', customParameters: {} },
+    ...{ connect: 'answered', ordinal: 0 },
+  };
+  session.prepareStream(settings);
+  // The phone rings.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const answeredAtMs = performance.timeOrigin + performance.now();
+  session.applyAnswer(sdpOf(rtpPort), 'answer');
+  session.answerStream(settings);
+  await isOpen;
+  return { session, answeredAtMs };
+}
+
+function sdpOf(rtpPort: number): string {
+  const lines = ['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'];
+  return [...lines, `m=audio ${rtpPort} RTP/AVP 0`, 'a=rtpmap:0 PCMU/8000', ''].join('\r\n');
+}
+
+async function bareWebSockets(count: number, ms: number): Promise<number> {
+  const peer = new Peer();
+  const { webSocketPort } = await peer.ask('open', { kind: 'open', count: 0 });
+  const sockets = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = new WebSocket(`ws://127.0.0.1:${webSocketPort}/echo`, {
+        perMessageDeflate: false,
+      });
+      await once(socket, 'open');
+      socket.on('message', () => undefined);
+      return socket;
+    }),
+  );
+  const text = JSON.stringify({ event: 'media', payload: 'x'.repeat(320) });
+  const stepUs = await eachFrame(count, ms, (index) => sockets[index]?.send(text));
+  for (const socket of sockets) socket.terminate();
+  peer.stop();
+  return stepUs;
+}
+
+async function bareRtp(count: number, ms: number): Promise<number> {
+  const sockets = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = createSocket('udp4');
+      socket.bind(0, '127.0.0.1');
+      await once(socket, 'listening');
+      // To itself: what it receives costs it what a far end's packet would.
+      socket.connect(socket.address().port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.on('message', () => undefined);
+      return socket;
+    }),
+  );
+  const packet = new Uint8Array(172);
+  const stepUs = await eachFrame(count, ms, (index) => sockets[index]?.send(packet));
+  for (const socket of sockets) socket.close();
+  return stepUs;
+}
+
+/** The processor's time for one of them and 20 ms, µs. */
+async function eachFrame(
+  count: number,
+  ms: number,
+  send: (index: number) => void,
+): Promise<number> {
+  const startMs = performance.now();
+  const before = process.cpuUsage();
+  for (let frame = 0; frame * frameMs < ms; frame += 1) {
+    for (let index = 0; index < count; index += 1) send(index);
+    const waitMs = startMs + (frame + 1) * frameMs - performance.now();
+    await new Promise((resolve) => setTimeout(resolve, Math.max(1, waitMs)));
+  }
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / (count * (ms / frameMs));
+}
+
+class Peer {
+  readonly #child: ChildProcess = fork(
+    fileURLToPath(new URL('./streams-peer.ts', import.meta.url)),
+    { execArgv: ['--import', 'tsx'] },
+  );
+
+  ask<Kind extends FromPeer['kind']>(
+    kind: Kind,
+    message: ToPeer,
+  ): Promise<Extract<FromPeer, { kind: Kind }>> {
+    return new Promise((resolve) => {
+      const listen = (answer: FromPeer) => {
+        if (answer.kind !== kind) return;
+        this.#child.off('message', listen);
+        resolve(answer as Extract<FromPeer, { kind: Kind }>);
+      };
+      this.#child.on('message', listen);
+      this.#child.send(message);
+    });
+  }
+
+  stop(): void {
+    this.#child.disconnect();
+  }
+}
+
+function p50and99(values: readonly number[], less = 0): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (part: number) =>
+    ((sorted[Math.floor(sorted.length * part)] ?? Number.NaN) - less).toFixed(1);
+  return `p50 ${at(0.5)}, p99 ${at(0.99)} of ${values.length}`;
+}
+
+function print(what: string, figure: string): void {
+  console.log(`  ${what.padEnd(50)} ${figure}`);
+}

@@ -1,0 +1,349 @@
+// What an operator does, in the words of sip-config/README.md, and what must have come of it each time.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createDialer, type DevApp, type Dialer } from '../../support/dialer-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type FarEnd, numberFor } from '../../support/far-end.ts';
+import {
+  glance,
+  type Notification,
+  type Receiver,
+  signatureIsRight,
+} from '../../support/receiver.ts';
+import { type Checkout, commandOfProduction } from './checkout.ts';
+import { checkContainers, checkImage } from './containers.ts';
+import { buildDrachtio } from './images.ts';
+import { run, say } from './run.ts';
+
+type Setting = {
+  readonly cache: string;
+  readonly checkout: Checkout;
+  readonly farEnd: FarEnd;
+  readonly receiver: Receiver;
+};
+type World = Setting & { readonly dialer: Dialer; readonly app: DevApp };
+
+const api = 'http://127.0.0.1:3000';
+const gateways = ['gateway-1', 'gateway-2'] as const;
+/** Of containers that start again, leases that run out, and what follows. */
+const patienceMs = 90_000;
+/** As long as a number can say that its phone talks: longer than a container takes to be made anew. */
+const longTalkTenths = 99;
+
+export async function scenario(setting: Setting): Promise<void> {
+  const world = await start(setting);
+  await checkContainers(world.checkout);
+  await checkImage(world.checkout);
+  await places(world);
+  await startsNothingAnew(world);
+  for (const gateway of gateways) await upgrades(world, gateway);
+  await survivesKill(world);
+  await reloads(world);
+  await editsProxy(world);
+  await backsUpAndRestores(world);
+  await hasNoGateway(world);
+}
+
+async function start(setting: Setting): Promise<World> {
+  const { checkout, farEnd, cache } = setting;
+  const [configure = '', launch = ''] = split(
+    commandOfProduction('(umask 077 && cat > .env'),
+    'docker compose up',
+  );
+  await checkout.sh(configure.replace('203.0.113.4', '127.0.0.1'));
+  await checkout.append('.env', 'NOTIFY_ALLOWED_NETWORKS=127.0.0.0/8\n');
+  await checkout.edit('sip-config/trunks.yaml', () => trunks(farEnd.port));
+  await checkout.sh('chmod -R a+rX sip-config');
+  await fitToMachine(checkout);
+  say('building the image');
+  await checkout.compose('build', 'gateway-1');
+  await buildDrachtio(cache, 'offhook:0.2.0');
+  say('starting');
+  const [up = '', create = '', nodes = ''] = launch.trim().split('\n');
+  await checkout.sh(up);
+  say('all healthy');
+  const app = JSON.parse(
+    await checkout.sh(create.replace('--bots my-bot', '--bots "*"')),
+  ) as DevApp;
+  const listed = await checkout.sh(nodes);
+  for (const gateway of gateways) assert.match(listed, new RegExp(`^${gateway} +up `, 'm'));
+  return { ...setting, app, dialer: await createDialer(api, app) };
+}
+
+const split = (text: string, at: string): readonly string[] => {
+  const index = text.indexOf(at);
+  return [text.slice(0, index), text.slice(index)];
+};
+
+const trunks = (port: number, more = ''): string =>
+  [
+    'trunks:',
+    '  - name: phones',
+    '    default: true',
+    '    numberFormat: digits',
+    `    gateways: [{ host: 127.0.0.1, port: ${port} }]`,
+    more,
+    '',
+  ].join('\n');
+
+/** Compose reads this file beside the other: no network while the image is built, and as many files as the machine grants. */
+async function fitToMachine(checkout: Checkout): Promise<void> {
+  const most = Number((await run('sh', ['-c', 'ulimit -Hn'])).trim().replace('unlimited', '1e9'));
+  const limited = most < 65_536 ? ['proxy', ...gateways, 'drachtio'] : [];
+  await checkout.write(
+    'docker-compose.override.yml',
+    [
+      'x-build: &build { build: { network: none } }',
+      'services:',
+      ...(limited.includes('gateway-1') ? [] : ['  gateway-1: *build']),
+      ...limited.map((name) => {
+        const build = name === 'gateway-1' ? '<<: *build, ' : '';
+        return `  ${name}: { ${build}ulimits: { nofile: ${Math.min(most, 16_384)} } }`;
+      }),
+      '',
+    ].join('\n'),
+  );
+}
+
+async function places({ dialer, receiver, app }: World): Promise<void> {
+  const target = `tel:+${numberFor('talk', 5, 1)}`;
+  const { callId } = await dialer.dial({ target, notifyurl: receiver.url });
+  assert.deepEqual(glance(await receiver.untilEnded(callId)), ['Answered', 'completed']);
+  const ours = receiver.received.filter(({ body }) => body.callId === callId);
+  for (const received of ours) assert.ok(signatureIsRight(received, app.webhookSecret));
+  for (const path of ['/metrics', '/live', '//ready']) {
+    const response = await fetch(`${api}${path}`);
+    assert.equal(response.status, 404, path);
+    assert.equal(((await response.json()) as { status: number }).status, 404);
+  }
+  assert.equal((await fetch(`${api}/ready`)).status, 200);
+  say('a call through the proxy, with signed notifications');
+}
+
+async function containersOf(checkout: Checkout): Promise<string> {
+  return await checkout.compose('ps', '-aq', '--no-trunc');
+}
+
+async function startsNothingAnew({ checkout }: World): Promise<void> {
+  const before = await containersOf(checkout);
+  await checkout.sh('docker compose up -d --wait');
+  assert.equal(await containersOf(checkout), before);
+  say('an unchanged up -d makes no container anew');
+}
+
+/** While a call is up on each, and a dialer asks ten times a second. */
+async function upgrades(world: World, gateway: string): Promise<void> {
+  const { checkout, dialer, receiver, farEnd } = world;
+  const other = gateway === 'gateway-1' ? 'gateway-2' : 'gateway-1';
+  const otherBefore = await idOf(checkout, other);
+  // A new version; the second gateway takes the image that the first one built.
+  if (gateway === 'gateway-1') await checkout.append('LICENSE', '\n');
+  const imageBefore = await imageOf(checkout, gateway);
+  const before = farEnd.up;
+  const talks = await Promise.all(
+    [1, 2, 3, 4].map((index) =>
+      dialer.dial({
+        target: `tel:+${numberFor('talk', longTalkTenths, farEnd.calls.length * 10 + index)}`,
+        notifyurl: receiver.url,
+      }),
+    ),
+  );
+  await eventually(() => farEnd.up === before + talks.length, 'the calls are up');
+  const logs = await Promise.all(gateways.map((each) => followLog(checkout, each)));
+  const stopped = new AbortController();
+  const asked = askOften(world, stopped.signal);
+  const command = commandOfProduction('docker compose up -d --no-deps --wait gateway-1');
+  await checkout.sh(command.replace('gateway-1', gateway));
+  stopped.abort();
+  const answers = await asked;
+  const refused = answers.filter((answer) => answer !== '200');
+  const reasons = refused.map((answer) => `${answer}\n${reasonIn(logs, answer)}`);
+  for (const log of logs) log.stop();
+  assert.deepEqual(reasons, [], `${refused.length} of ${answers.length} requests were refused`);
+  assert.equal(await idOf(checkout, other), otherBefore, 'the other gateway is left alone');
+  for (const { callId } of talks) {
+    const last = (await receiver.untilEnded(callId, patienceMs)).at(-1);
+    assert.equal(last?.reasonCode, 'Caller-disconnected', 'a call is not cut');
+  }
+  assert.equal(await stateOf(checkout, gateway), 'running healthy');
+  assert.notEqual(await imageOf(checkout, gateway), imageBefore);
+  const meanwhile = `${answers.length} requests, none refused`;
+  say(`${gateway} upgraded: ${talks.length} calls finished, ${meanwhile}`);
+}
+
+type Log = { lines(): readonly string[]; stop(): void };
+
+/** From now on: what a container said goes with it when it is made anew. */
+async function followLog(checkout: Checkout, service: string): Promise<Log> {
+  const id = await idOf(checkout, service);
+  const child = spawn('docker', ['logs', '-f', '--tail', '0', id], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return { lines: () => text.split('\n'), stop: () => void child.kill() };
+}
+
+/** Callers learn that the database is unreachable and no more; the log says why. */
+function reasonIn(logs: readonly Log[], answer: string): string {
+  const [, requestId] = /"requestId":"([^"]+)"/.exec(answer) ?? [];
+  if (requestId === undefined) return 'said by the proxy';
+  const lines = logs.flatMap((log) => log.lines());
+  return lines.find((line) => line.includes(requestId)) ?? 'no gateway has logged it';
+}
+
+/** `200`, or the whole answer. */
+async function askOften({ dialer }: World, stopped: AbortSignal): Promise<readonly string[]> {
+  const answers: Promise<string>[] = [];
+  for (let index = 0; !stopped.aborted; index += 1) {
+    const target = `tel:+${numberFor('busy', 0, index)}`;
+    const answer = dialer.post({ target });
+    answers.push(
+      answer.then(
+        ({ status, body }) => (status === 200 ? '200' : `${status} ${JSON.stringify(body)}`),
+        String,
+      ),
+    );
+    await pause(100);
+  }
+  return await Promise.all(answers);
+}
+
+async function idOf(checkout: Checkout, service: string): Promise<string> {
+  return (await checkout.compose('ps', '-aq', '--no-trunc', service)).trim();
+}
+
+async function inspect(checkout: Checkout, service: string, format: string): Promise<string> {
+  const id = await idOf(checkout, service);
+  return (await run('docker', ['inspect', '-f', format, id])).trim();
+}
+
+const imageOf = (checkout: Checkout, service: string) => inspect(checkout, service, '{{.Image}}');
+
+const stateOf = (checkout: Checkout, service: string) =>
+  inspect(checkout, service, '{{.State.Status}} {{.State.Health.Status}}');
+
+/** As the kernel would for want of memory; resolves when it is healthy again. */
+async function killProcess(checkout: Checkout, service: string): Promise<void> {
+  const startedAt = await inspect(checkout, service, '{{.State.StartedAt}}');
+  process.kill(Number(await inspect(checkout, service, '{{.State.Pid}}')), 'SIGKILL');
+  await eventually(
+    async () =>
+      (await inspect(checkout, service, '{{.State.StartedAt}}')) !== startedAt &&
+      (await stateOf(checkout, service)) === 'running healthy',
+    `${service} is healthy again`,
+    patienceMs,
+  );
+}
+
+async function survivesKill({ checkout, dialer, receiver, farEnd }: World): Promise<void> {
+  const placed = await Promise.all(
+    [1, 2, 3, 4].map((index) =>
+      dialer.dial({ target: `tel:+${numberFor('stay', 0, 500 + index)}`, notifyurl: receiver.url }),
+    ),
+  );
+  await eventually(
+    () => placed.every(({ callId }) => glance(receiver.of(callId)).includes('Answered')),
+    'the calls are up',
+  );
+  for (const gateway of gateways) await killProcess(checkout, gateway);
+  for (const { callId } of placed) {
+    const last = (await receiver.untilEnded(callId, patienceMs)).at(-1);
+    assert.equal(last?.reasonCode, 'Gateway-disconnected');
+  }
+  await eventually(() => farEnd.up === 0, 'no phone is left in a call', patienceMs);
+  say('killed gateways start again, their calls are ended, and no phone is left in one');
+}
+
+async function reloads({ checkout, dialer, farEnd }: World): Promise<void> {
+  const other = `  - name: other\n    numberFormat: digits\n    gateways: [{ host: 127.0.0.1, port: ${farEnd.port} }]`;
+  await checkout.edit('sip-config/trunks.yaml', () => trunks(farEnd.port, other));
+  await checkout.sh('chmod a+r sip-config/trunks.yaml');
+  const command = commandOfProduction('docker compose exec gateway-1 sh -c');
+  for (const gateway of gateways) await checkout.sh(command.replace('gateway-1', gateway));
+  const knows = async () => {
+    const target = `tel:+${numberFor('busy', 0, 700)}`;
+    const asked = await Promise.all(
+      [1, 2, 3, 4].map(() => dialer.post({ target, trunk: 'other' })),
+    );
+    return asked.every(({ status }) => status === 200);
+  };
+  await eventually(knows, 'both gateways know the new trunk');
+  await killProcess(checkout, 'gateway-1');
+  say('trunks are read again, and a gateway that is killed later still starts again');
+}
+
+async function editsProxy({ checkout }: World): Promise<void> {
+  await checkout.edit('.docker/haproxy.cfg', (text) =>
+    text.replace('maxconn 4000', 'maxconn 3999'),
+  );
+  await checkout.sh('chmod a+r .docker/haproxy.cfg');
+  await checkout.sh(
+    commandOfProduction('docker compose up -d --no-deps --force-recreate --wait proxy'),
+  );
+  const config = await checkout.compose(
+    'exec',
+    '-T',
+    'proxy',
+    'cat',
+    '/usr/local/etc/haproxy/haproxy.cfg',
+  );
+  assert.match(config, /maxconn 3999/);
+  assert.equal((await fetch(`${api}/ready`)).status, 200);
+  say('an edited haproxy.cfg is taken');
+}
+
+async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World): Promise<void> {
+  const { callId } = await dialer.dial({
+    target: `tel:+${numberFor('talk', longTalkTenths, 800)}`,
+    notifyurl: receiver.url,
+  });
+  await eventually(() => farEnd.up === 1, 'a call is up');
+  await checkout.sh(commandOfProduction('(umask 077 && docker compose exec -T postgres pg_dump'));
+  assert.match(await checkout.sh('stat -c %a offhook.dump'), /^600$/m);
+  const ended = (await receiver.untilEnded(callId, patienceMs)).at(-1);
+  // As a newer version would leave it: with what the dump does not know.
+  await checkout.compose(
+    'exec',
+    '-T',
+    'postgres',
+    'psql',
+    '-U',
+    'offhook',
+    '-c',
+    'create table newer (like calls including all)',
+  );
+  await checkout.sh(commandOfProduction('docker compose stop gateway-1 gateway-2'));
+  await eventually(
+    async () => ((await dialer.call(callId)).body as { state: string }).state === 'ended',
+    'the call has ended',
+    patienceMs,
+  );
+  const { body: restored } = await dialer.call(callId);
+  assert.equal((restored as { outcome: string }).outcome, 'completed', 'as the stream has it');
+  for (const body of receiver.of(callId).filter(({ eventId }) => eventId === ended?.eventId)) {
+    assert.deepEqual(told(body), told(ended), 'an end that was sent is not told otherwise');
+  }
+  say('restored: a call that was up in the dump ends as it did');
+}
+
+async function hasNoGateway({ checkout }: World): Promise<void> {
+  await checkout.compose('stop', ...gateways);
+  const response = await fetch(`${api}/openapi.json`);
+  assert.equal(response.status, 503);
+  assert.equal(response.headers.get('retry-after'), '5');
+  assert.equal(response.headers.get('content-type'), 'application/problem+json');
+  assert.equal(((await response.json()) as { status: number }).status, 503);
+  assert.equal((await fetch(`${api}/ready`)).status, 503);
+  say('with no gateway the proxy says so as a problem, and when to ask again');
+}
+
+/** What a receiver goes by. */
+const told = (end: Notification | undefined) => [
+  end?.sequence,
+  end?.status,
+  end?.reasonCode,
+  end?.['timestamp'],
+];

@@ -1,0 +1,142 @@
+// npm run test:metrics: the configuration, the rules and the dashboard of .docker on a real Prometheus that asks two real gateways.
+// Says each thing that holds, and ends with 1 at the first that does not. Grafana is not run: Debian has none.
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventually } from '../../support/eventually.ts';
+import { freeUdpPort } from '../../support/free-port.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../../support/gateway-process.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { ScriptedBot } from '../../support/streams/scripted-bot.ts';
+import { readQueries } from './panels.ts';
+import { checkFiles, type Prometheus, scrapeEveryS, startPrometheus } from './prometheus.ts';
+
+/** For whatever is to be seen: scrapes and evaluations come each second, on a machine that may have other things to do. */
+const withinMs = 60_000;
+/** A gateway with a trunk is no laptop's any more: what is on loopback has to be allowed, and the sandbox named. */
+const onLoopback = { NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8', SANDBOX: 'on' };
+/** Nothing makes a receiver fail for five minutes here. */
+const emptyPanels = ['Receivers that keep failing, by app'];
+
+/** In the order in which they were started. */
+const cleanups: (() => unknown)[] = [];
+
+await checkFiles();
+say('promtool takes the rules; each alert fires when it should, and not before');
+try {
+  await run();
+} finally {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+}
+
+async function run(): Promise<void> {
+  const [one, two] = [await startWithTrunks(), await startWithTrunks()];
+  const targets = [one, two].map(({ runtime }) => new URL(runtime.httpUrl).host);
+  const prometheus = await startPrometheus(targets);
+  cleanups.push(() => prometheus[Symbol.asyncDispose]());
+  await targetsAreUp(prometheus, targets);
+  await makeTraffic(one);
+  await alertsFire(prometheus);
+  await panelsHaveSeries(prometheus);
+  // By its signal, so that its nats-server ends with it.
+  await two.terminate();
+  await firing(prometheus, 'OffhookDown', `${targets[1]} does not answer`);
+  say('a gateway that is gone is told of');
+}
+
+async function startWithTrunks(): Promise<GatewayProcess> {
+  const dataDir = await makeDataDir();
+  cleanups.push(() => dataDir.remove());
+  const trunks = join(dataDir.path, 'trunks.yaml');
+  // No server is there.
+  const gateways = `gateways: [{ host: 127.0.0.1, port: ${await freeUdpPort()} }]`;
+  const health = 'health: { intervalS: 1, failThreshold: 1 }';
+  await writeFile(trunks, `trunks:\n  - name: away\n    ${gateways}\n    ${health}\n`);
+  const gateway = await startGateway(dataDir.path, { ...onLoopback, TRUNKS_FILE: trunks });
+  cleanups.push(() => gateway.terminate());
+  return gateway;
+}
+
+async function targetsAreUp(from: Prometheus, targets: readonly string[]): Promise<void> {
+  const all = targets.map((target) => [target, 'up'] as const);
+  const areUp = async () => {
+    const found = await from.targets();
+    return all.every(([target, health]) => found.get(target) === health);
+  };
+  await eventually(
+    areUp,
+    `both are scraped: ${JSON.stringify([...(await from.targets())])}`,
+    withinMs,
+  );
+  const isEvaluated = async () => (await from.rules()).every(({ health }) => health === 'ok');
+  await eventually(isEvaluated, 'every rule is evaluated', withinMs);
+  say(`both gateways are up, ${(await from.rules()).length} rules are evaluated`);
+}
+
+/** One of everything that is shown: outcomes, faults, a bot, a receiver that refuses, one that is gone. */
+async function makeTraffic(gateway: GatewayProcess): Promise<void> {
+  const receiver = await startReceiver();
+  cleanups.push(() => receiver.close());
+  const bot = await ScriptedBot.start();
+  cleanups.push(() => bot[Symbol.asyncDispose]());
+  const refused = new Set<string>();
+  receiver.answerWith(({ callId, status, eventId }) => {
+    if (callId === gone) return 410;
+    if (status !== 'Failed' || refused.has(eventId)) return 200;
+    refused.add(eventId);
+    return 500;
+  });
+  const dial = async (number: string, more: object = {}) => {
+    const target = `tel:+120255501${number}`;
+    const body = { target, trunk: 'sandbox', notifyurl: receiver.url, ...more };
+    return (await gateway.dialer.dial(body)).callId;
+  };
+  let gone = '';
+  // busy, a carrier that is down, a number that no phone has.
+  for (const number of ['30', '33', '33', '34']) await dial(number);
+  gone = await dial('30');
+  await dial('02', { machineDetection: 'detect', stream: { url: bot.url } });
+  const connection = await bot.connection();
+  connection.say(new Uint8Array(8_000).fill(0x20));
+  await dial('01', { machineDetection: 'detect' });
+}
+
+async function alertsFire(from: Prometheus): Promise<void> {
+  await firing(from, 'OffhookTrunkDown', 'no gateway of trunk away answers OPTIONS');
+  await firing(from, 'OffhookCarrierFaults', 'more than 30 % of the calls fail');
+  await firing(from, 'OffhookDeliveriesFailing', 'more than 20 % of the attempts to notify fail');
+  await firing(from, 'OffhookDeadLetters', 'notifications were given up');
+  say('alerts fire: a trunk is down, the carrier, receivers, a dead letter');
+}
+
+async function firing(from: Prometheus, name: string, summary: string): Promise<void> {
+  const isFiring = async () => {
+    const alerts = await from.firing();
+    return alerts.some(
+      ({ labels, annotations }) =>
+        labels['alertname'] === name && annotations['summary']?.startsWith(summary),
+    );
+  };
+  await eventually(isFiring, `${name} fires: ${summary}`, withinMs);
+}
+
+async function panelsHaveSeries(from: Prometheus): Promise<void> {
+  const queries = await readQueries(from, scrapeEveryS);
+  for (const { panel, legend, expr } of queries) {
+    const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+    const expected = emptyPanels.includes(panel) ? 0 : 1;
+    const isShown = async () => {
+      const series = await from.query(expr);
+      const isNamed = series.every(({ metric }) => labels.every((label) => label in metric));
+      return isNamed && series.length >= expected;
+    };
+    await eventually(isShown, `${panel} shows “${legend}”: ${expr}`, withinMs);
+  }
+  assert.ok(queries.length > 20);
+  say(`${queries.length} queries of the dashboard are answered, with the labels of their legends`);
+}
+
+function say(what: string): void {
+  console.log(`ok  ${what}`);
+}
