@@ -3,10 +3,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { html } from './dom.js';
-import { amdWord, duration, fullTime, numberOf } from './format.js';
+import { amdWord, fullTime, numberOf } from './format.js';
 import { Lasting, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { Timeline } from './timeline.js';
+import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
 
 const shortestPauseMs = 400;
@@ -131,35 +132,13 @@ function Facts({ call }) {
 
 const lasted = (from, to) => from && html`<${Lasting} from=${from} to=${to} />`;
 
-const evidenceNames = {
-  elapsedMs: ['after', (ms) => duration(ms)],
-  words: ['words', String],
-  confidence: ['confidence', (value) => `${Math.round(value * 100)} %`],
-  speechMs: ['speech', (ms) => duration(ms)],
-  pauseMs: ['silence before', (ms) => duration(ms)],
-  tone: ['tone', ({ hz, ms }) => `${Math.round(hz)} Hz, ${Math.round(ms)} ms`],
-  corrects: ['corrects', amdWord],
-  transcript: ['heard', (text) => `“${text}”`],
-  transcription: ['speech-to-text', String],
-};
-
 /** What detection said, each with what it rests on. */
 function Verdict({ call }) {
   const events = call.timeline.filter(({ type }) => type === 'amd').map(({ data }) => data.amd);
   if (events.length === 0) return null;
   return html`<section aria-labelledby="verdict">
     <h2 id="verdict">Detection</h2>
-    <ul class="verdicts">
-      ${events.map(
-        ({ event, reason, ...evidence }) => html`<li>
-          <strong>${amdWord(event)}</strong> <span class="reason">${reason}</span>
-          <dl>${Object.entries(evidence).map(([name, value]) => {
-            const [label, write] = evidenceNames[name] ?? [name, (other) => JSON.stringify(other)];
-            return html`<div><dt>${label}</dt><dd>${write(value)}</dd></div>`;
-          })}</dl>
-        </li>`,
-      )}
-    </ul>
+    <${Verdicts} events=${events} />
   </section>`;
 }
 

@@ -1,10 +1,8 @@
-// Beside the waveform, by its clock: what was said as words, what the bot marked and took back, what was asked for. What has no room
-// is a tick, and stands in the list below.
+// Below the picture of the sound, by its clock: lanes of what was said, done or found when. What has no room for its text is a tick.
 
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
-const names = { words: 'Words', bot: 'Bot', command: 'Commands' };
 const levels = 4;
 /** Of the lane's name, and of each level below it. */
 const levelPixels = 18;
@@ -12,38 +10,18 @@ const levelPixels = 18;
 const barePixels = 11;
 const longestLabel = 24;
 
-export function Lanes({ notes, audio, lengthMs, width }) {
-  const items = notes.flatMap((note) => itemsOf(note, audio.startedAt));
-  return Object.entries(names).map(([lane, name]) => {
-    const ofLane = items.filter(
-      (item) => item.lane === lane && item.atMs >= 0 && item.atMs <= lengthMs,
-    );
-    if (ofLane.length === 0) return null;
-    const ticks = placed(ofLane, lengthMs, width);
-    return html`<div class=${`note-lane ${lane}`} style=${{ height: `${heightOf(ticks)}px` }} aria-hidden="true"><span class="lane-name">${name}</span>
+/** Items are `{ atMs, text, tone }`; with `untilMs` a bar without text. A lane without items is left out. */
+export function Lanes({ lanes, lengthMs, width }) {
+  return lanes.map(({ kind, name, items }) => {
+    const shown = items.filter(({ atMs }) => atMs >= 0 && atMs <= lengthMs);
+    if (shown.length === 0) return null;
+    const ticks = placed(shown, lengthMs, width);
+    return html`<div class=${`note-lane ${kind}`} style=${{ height: `${heightOf(ticks)}px` }} aria-hidden="true"><span class="lane-name">${name}</span>
       ${ticks.map(
-        ({ x, level, label, title, tone, isLabelled }) =>
-          html`<span class=${`tick ${tone} level-${level} ${isLabelled ? '' : 'bare'}`} style=${{ left: `${x}px` }} title=${title}>${isLabelled ? label : ''}</span>`,
+        ({ x, wide, level, label, title, tone = '', isLabelled }) =>
+          html`<span class=${`tick ${tone} level-${level} ${isLabelled ? '' : 'bare'}`} style=${{ left: `${x}px`, width: wide }} title=${title}>${isLabelled ? label : ''}</span>`,
       )}</div>`;
   });
-}
-
-function itemsOf(note, startedAt) {
-  const atMs = note.at - startedAt;
-  if (note.kind === 'words') return [item('words', atMs, note.text, '')];
-  if (note.kind === 'clear') return [item('bot', atMs, `clear ${duration(note.droppedMs)}`, 'bad')];
-  if (note.kind === 'command')
-    return [item('command', atMs, note.what, note.refusal === undefined ? '' : 'bad')];
-  if (note.kind !== 'mark') return [];
-  const set = item('bot', atMs, `mark ${note.name}`, '');
-  // A mark without audio before it comes back at once.
-  if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
-  return [set, item('bot', note.returnedAt - startedAt, `${note.name} came back`, 'good')];
-}
-
-function item(lane, atMs, text, tone) {
-  const label = text.length > longestLabel ? `${text.slice(0, longestLabel - 1)}…` : text;
-  return { lane, atMs, label, title: `${duration(atMs)}: ${text}`, tone };
 }
 
 function heightOf(ticks) {
@@ -55,12 +33,20 @@ function heightOf(ticks) {
 /** Each where it belongs; a label on the first level that has room for it. */
 function placed(items, lengthMs, width) {
   const ends = Array.from({ length: levels }, () => Number.NEGATIVE_INFINITY);
-  return items.map((one) => {
-    const x = Math.round((one.atMs / lengthMs) * width);
-    const wide = labelPixels(one.label);
-    const level = ends.findIndex((end) => end <= x);
-    const isLabelled = level >= 0 && x + wide <= width;
-    if (isLabelled) ends[level] = x + wide;
-    return { ...one, x, isLabelled, level: isLabelled ? level : 0 };
+  const xOf = (ms) => Math.round((ms / lengthMs) * width);
+  return items.map(({ atMs, untilMs, text, tone }) => {
+    const x = xOf(atMs);
+    if (untilMs !== undefined) {
+      const wide = `${Math.max(2, xOf(untilMs) - x)}px`;
+      const title = `${duration(atMs)} to ${duration(untilMs)}: ${text}`;
+      return { x, wide, title, tone, isLabelled: false, level: 0 };
+    }
+    const label = text.length > longestLabel ? `${text.slice(0, longestLabel - 1)}…` : text;
+    const end = x + labelPixels(label);
+    const level = ends.findIndex((taken) => taken <= x);
+    const isLabelled = level >= 0 && end <= width;
+    if (isLabelled) ends[level] = end;
+    const title = `${duration(atMs)}: ${text}`;
+    return { x, title, tone, label, isLabelled, level: isLabelled ? level : 0 };
   });
 }

@@ -1,0 +1,147 @@
+// How loud a call or a recording was, with marks above and lanes below, by one clock. Drawn here and not by a library for charts: all
+// of it is marks of this one picture, and what is drawn is also said in words. The console's page of a call and the page of
+// `offhook amd --plot` draw with it.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { html } from './dom.js';
+import { duration, labelPixels } from './format.js';
+import { Lanes } from './lanes.js';
+
+/** Of 127: what is softer is noise of the line. */
+const quiet = 50;
+/** A shorter pause does not divide a stretch of sound. */
+const shortestPauseMs = 300;
+const height = 132;
+const darkness = matchMedia('(prefers-color-scheme: dark)');
+
+/**
+ * `audio`: how loud it was, `heard` from the far end and `said` to it (undefined for a recording of one side), base64, a byte for
+ * each `stepMs`. `marks`: `{ atMs, label, tone }`; `lanes`: as `Lanes` draws them.
+ */
+export function SoundPicture({ audio, marks, lanes, caption }) {
+  const box = useRef(null);
+  const canvas = useRef(null);
+  const [width, setWidth] = useState(0);
+  const shown = decode(audio);
+  const { lengthMs } = shown;
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    if (width <= 0) return undefined;
+    const drawNow = () => draw(canvas.current, width, shown);
+    drawNow();
+    // What is drawn has its colours for good; the rest of the page has them from the style.
+    darkness.addEventListener('change', drawNow);
+    return () => darkness.removeEventListener('change', drawNow);
+  });
+  return html`<figure class="wave" ref=${box}>
+    <div class="marks" aria-hidden="true">${placed(marks, lengthMs, width).map((mark) => html`<${Mark} mark=${mark} />`)}</div>
+    <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
+    <div class="axis" aria-hidden="true">${ticksOf(lengthMs).map((ms) => html`<span style=${{ left: `${(ms / lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
+    ${width > 0 && html`<${Lanes} lanes=${lanes} lengthMs=${lengthMs} width=${width} />`}
+    <figcaption class="faint">${caption}</figcaption>
+  </figure>`;
+}
+
+/** A label near the right edge stands to the left of its line; one that has no room is only a line, and stands in the list. */
+function Mark({ mark: { x, tone, side, level, label, title } }) {
+  return html`<span class=${`mark ${tone} ${side} level-${level}`} style=${{ left: `${x}px` }} title=${title}>${level >= 0 && html`<span>${label}</span>`}</span>`;
+}
+
+const markLevels = 3;
+
+/** Each label on the first level on which nothing stands in its way. */
+function placed(marks, lengthMs, width) {
+  const taken = Array.from({ length: markLevels }, () => []);
+  return marks.map((mark) => {
+    const x = Math.round(Math.min(1, mark.atMs / lengthMs) * width);
+    const wide = labelPixels(mark.label);
+    const side = x + wide > width ? 'left' : 'right';
+    const [from, to] = side === 'left' ? [x - wide, x] : [x, x + wide];
+    const level =
+      from < 0 ? -1 : taken.findIndex((spans) => spans.every(([f, t]) => to <= f || from >= t));
+    if (level >= 0) taken[level].push([from, to]);
+    return { ...mark, x, side, level, title: `${duration(mark.atMs)}: ${mark.label}` };
+  });
+}
+
+function decode({ heard, said, stepMs }) {
+  const sides = [
+    { levels: bytes(heard), colour: '--wave-heard', name: 'from the far end' },
+    ...(said === undefined ? [] : [{ levels: bytes(said), colour: '--wave-said', name: 'to it' }]),
+  ];
+  return { sides, stepMs, lengthMs: Math.max(1_000, sides[0].levels.length * stepMs) };
+}
+
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+/** Stretches of sound, in steps. */
+function stretches(levels, stepMs) {
+  const found = [];
+  for (let index = 0; index < levels.length; index += 1) {
+    if (levels[index] < quiet) continue;
+    const before = found.at(-1);
+    if (before && (index - before[1]) * stepMs < shortestPauseMs) before[1] = index + 1;
+    else found.push([index, index + 1]);
+  }
+  return found.filter(([from, to]) => (to - from) * stepMs >= 80);
+}
+
+function draw(canvas, width, { sides, stepMs, lengthMs }) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext('2d');
+  context.scale(ratio, ratio);
+  // What a variable comes to, dark or light, is known once it is the colour of something.
+  const paint = (name) => {
+    canvas.style.color = `var(${name})`;
+    context.fillStyle = getComputedStyle(canvas).color;
+  };
+  const tall = height / sides.length;
+  const x = (step) => ((step * stepMs) / lengthMs) * width;
+  for (const [index, { levels, colour }] of sides.entries()) {
+    const top = index * tall;
+    paint('--wave-band');
+    for (const [from, to] of stretches(levels, stepMs))
+      context.fillRect(x(from), top + 1, Math.max(1, x(to) - x(from)), tall - 2);
+    paint('--line');
+    if (index > 0) context.fillRect(0, top - 0.5, width, 1);
+    paint(colour);
+    const perBar = lengthMs / stepMs / (width / 2);
+    bars(context, { levels, perBar, middle: top + tall / 2, most: tall / 2 - 4 });
+  }
+}
+
+/** A bar for every two pixels, the loudest of what falls into it. */
+function bars(context, { levels, perBar, middle, most }) {
+  for (let bar = 0; bar * perBar < levels.length; bar += 1) {
+    const from = Math.floor(bar * perBar);
+    const to = Math.max(from + 1, Math.floor((bar + 1) * perBar));
+    const level = Math.max(...levels.subarray(from, to));
+    // Logarithmic as it is, the soft half would fill the picture.
+    const tall = Math.max(0.75, most * Math.max(0, (level - 30) / 97) ** 1.6);
+    context.fillRect(bar * 2, middle - tall, 1.5, tall * 2);
+  }
+}
+
+function ticksOf(lengthMs) {
+  const step =
+    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800].find((s) => lengthMs / (s * 1_000) <= 10) ??
+    3_600;
+  const ticks = [];
+  for (let ms = 0; ms < lengthMs * 0.95; ms += step * 1_000) ticks.push(ms);
+  return ticks;
+}
+
+function describe({ sides, stepMs, lengthMs }, marks) {
+  const heard = sides.map(({ levels, name }) => {
+    const steps = stretches(levels, stepMs).reduce((sum, [from, to]) => sum + to - from, 0);
+    return `${duration(steps * stepMs)} ${name}`;
+  });
+  const told = marks.map(({ label, atMs }) => `${label} at ${duration(atMs)}`).join(', ');
+  return `${duration(lengthMs)} of sound: ${heard.join(', ')}. ${told}`;
+}

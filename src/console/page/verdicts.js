@@ -1,0 +1,37 @@
+// What detection said of a call or a recording, as a list with the evidence and as marks of the picture of the sound.
+
+import { html } from './dom.js';
+import { amdWord, duration } from './format.js';
+
+const evidenceNames = {
+  elapsedMs: ['after', (ms) => duration(ms)],
+  words: ['words', String],
+  confidence: ['confidence', (value) => `${Math.round(value * 100)} %`],
+  speechMs: ['speech', (ms) => duration(ms)],
+  pauseMs: ['silence before', (ms) => duration(ms)],
+  tone: ['tone', ({ hz, ms }) => `${Math.round(hz)} Hz, ${Math.round(ms)} ms`],
+  corrects: ['corrects', amdWord],
+  transcript: ['heard', (text) => `“${text}”`],
+  transcription: ['speech-to-text', String],
+};
+
+export function Verdicts({ events }) {
+  return html`<ul class="verdicts">
+    ${events.map(
+      ({ event, reason, ...evidence }) => html`<li>
+        <strong>${amdWord(event)}</strong> <span class="reason">${reason}</span>
+        <dl>${Object.entries(evidence).map(([name, value]) => {
+          const [label, write] = evidenceNames[name] ?? [name, (other) => JSON.stringify(other)];
+          return html`<div><dt>${label}</dt><dd>${write(value)}</dd></div>`;
+        })}</dl>
+      </li>`,
+    )}
+  </ul>`;
+}
+
+/** @returns undefined if the event has no mark: that detection is over is only in the list. */
+export function verdictMark({ event, elapsedMs, confidence }) {
+  if (event === 'amd_stopped') return undefined;
+  const sure = confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`;
+  return { atMs: elapsedMs, label: `${amdWord(event)}${sure}`, tone: 'verdict' };
+}
