@@ -47,6 +47,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'api',
     'calls',
     'checks',
+    // The page of `offhook amd --plot` draws with the console's code.
+    'console',
     'embedded',
     'events',
     'http',

@@ -77,7 +77,11 @@ function fileOf(library: string): string {
   return `library/${library.replaceAll(/[@/]/g, '-')}.js`;
 }
 
-async function readLibrary(name: string): Promise<Buffer> {
+export function isLibrary(name: string): boolean {
+  return name in libraries;
+}
+
+export async function readLibrary(name: string): Promise<Buffer> {
   const [scopeOrName = '', second = ''] = name.split('/');
   const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
   const require = createRequire(import.meta.url);

@@ -1,18 +1,16 @@
 // What the detector reaches on the test set, as a floor: recordings as they are and as lines change them, and the synthetic
-// part. A change that loses people, machines or beeps fails here. `npx offhook amd --manifest …` prints the same in full.
+// part. A change that loses people, machines or beeps fails here. `npm run amd:score` prints the same in full.
 
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { listenTo, verdictFrom } from '../../src/cli/amd/amd-listen.ts';
-import { readManifest, type Truth } from '../../src/cli/amd/amd-manifest.ts';
-import { type Judged, type Share, type Summary, summarise } from '../../src/cli/amd/amd-score.ts';
-import { readWav } from '../../src/cli/amd/amd-wav.ts';
 import { joined, silence } from '../../src/embedded/sandbox/tones.ts';
 import { decodeTable, encode } from '../../src/media/g711.ts';
 import { defaultSettings } from '../amd/listen.ts';
 import { seededRandom } from '../amd/made-up-audio.ts';
+import { readManifest, readSamples, type Truth } from './score/manifest.ts';
+import { type Judged, type Share, type Summary, summarise } from './score/score.ts';
 import { makeSynthetic } from './synthetic.ts';
 
 const manifestPath = fileURLToPath(new URL('../fixtures/amd/manifest.csv', import.meta.url));
@@ -25,14 +23,9 @@ type Item = { readonly file: string; readonly samples: Int16Array; readonly trut
 let recordings: readonly Item[] = [];
 let synthetic: readonly Item[] = [];
 beforeAll(async () => {
-  const manifest = await readManifest(manifestPath);
+  const labelled = await readManifest(manifestPath);
   recordings = await Promise.all(
-    manifest.files.map(async (file) => {
-      const result = readWav(await readFile(file), 1);
-      const truth = manifest.truthOf(file);
-      if (result.kind === 'unreadable' || truth === undefined) throw new Error(file);
-      return { file, samples: result.recording.samples, truth };
-    }),
+    labelled.map(async ({ file, truth }) => ({ file, truth, samples: await readSamples(file) })),
   );
   const named = (names: RegExp) =>
     recordings

@@ -1,9 +1,9 @@
 // The part of the test set that need not be stored: silences, the network's tones, music, and beeps of every pitch, length
 // and level, alone and after recorded greetings. The same samples on every machine.
 
-import type { Truth } from '../../src/cli/amd/amd-manifest.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { seededRandom } from '../amd/made-up-audio.ts';
+import type { Truth } from './score/manifest.ts';
 
 export type Made = { readonly file: string; readonly samples: Int16Array; readonly truth: Truth };
 

@@ -9,6 +9,7 @@ import { watchStory } from './call-story.ts';
 import { dialWithCare } from './dialling.ts';
 import { loseConnections } from './lost-connections.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
+import { drawRecordings } from './recordings.ts';
 import { signInWithCare } from './signing-in.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
@@ -53,6 +54,7 @@ async function run(): Promise<void> {
   await refusedForm(page);
   await hangUp(page);
   await watchStory(stage, page);
+  await drawRecordings(stage);
   await strangersText(stage, page);
   await otherPages(page);
   await otherTenant(voicemail);

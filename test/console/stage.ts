@@ -110,7 +110,8 @@ function watch(context: BrowserContext, bases: readonly string[], complaints: st
   context.on('weberror', (error) => complaints.push(error.error().message));
   context.on('request', (request) => {
     const { host, protocol } = new URL(request.url());
-    if (protocol !== 'data:' && !hosts.has(host)) complaints.push(`asked ${request.url()}`);
+    if (!['data:', 'file:'].includes(protocol) && !hosts.has(host))
+      complaints.push(`asked ${request.url()}`);
   });
 }
 

@@ -1,7 +1,7 @@
 // What all scenes share: drawing from a cast, and saying lines.
 
-import type { Label } from '../../../src/cli/amd/amd-manifest.ts';
 import type { Random } from '../../amd/made-up-audio.ts';
+import type { Label } from '../score/manifest.ts';
 import type { Cast, Line, Sound, Voice } from './cast.ts';
 import { applianceOf, beepOf } from './made-sounds.ts';
 import type { Role } from './sentences.ts';

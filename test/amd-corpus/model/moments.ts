@@ -1,13 +1,11 @@
 // The moments at which the rules say "person" of a voice that said more than a hello, with what can be measured by then: the
 // decisions that a model could improve. Explainable numbers only: what was said when, pitch, level, noise.
 
-import { readFile } from 'node:fs/promises';
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
 import { openFrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
 import { decide, isHello } from '../../../src/amd/verdict.ts';
 import type { Utterance } from '../../../src/amd/voice/utterance.ts';
-import { type Label, readManifest } from '../../../src/cli/amd/amd-manifest.ts';
-import { readWav } from '../../../src/cli/amd/amd-wav.ts';
+import { type Label, readManifest, readSamples } from '../score/manifest.ts';
 
 export const featureNames = [
   'span, s',
@@ -37,14 +35,10 @@ export type Moment = {
 type Frame = { readonly isSpeech: boolean; readonly hz: number; readonly dbfs: number };
 
 export async function momentsOf(manifestPath: string): Promise<Moment[]> {
-  const manifest = await readManifest(manifestPath);
   const moments: Moment[] = [];
-  for (const file of manifest.files) {
-    const truth = manifest.truthOf(file);
-    if (truth?.label !== 'human' && truth?.label !== 'machine') continue;
-    const result = readWav(await readFile(file), 1);
-    if (result.kind === 'unreadable') continue;
-    const features = featuresAtVerdict(result.recording.samples);
+  for (const { file, truth } of await readManifest(manifestPath)) {
+    if (truth.label !== 'human' && truth.label !== 'machine') continue;
+    const features = featuresAtVerdict(await readSamples(file));
     if (features === undefined) continue;
     moments.push({ label: truth.label, beeps: truth.beep !== undefined, features });
   }

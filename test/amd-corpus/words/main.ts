@@ -1,22 +1,15 @@
 // npm run amd:words: what a recogniser's words add to detection by sound, on a part of the corpus. The recogniser is one that
 // knows what is said, with the lag and the word errors of one that does not; the path to it is a call's own.
 
-import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
-import { intervalText } from '../../../src/cli/amd/amd-interval.ts';
 import { listenTo, verdictFrom } from '../../../src/cli/amd/amd-listen.ts';
-import { readManifest, type Truth } from '../../../src/cli/amd/amd-manifest.ts';
-import {
-  type Judged,
-  type Share,
-  type Summary,
-  summarise,
-} from '../../../src/cli/amd/amd-score.ts';
-import { readWav } from '../../../src/cli/amd/amd-wav.ts';
 import { seededRandom } from '../../amd/made-up-audio.ts';
+import { intervalText } from '../score/figures.ts';
+import { readManifest, readSamples, type Truth } from '../score/manifest.ts';
+import { type Judged, type Share, type Summary, summarise } from '../score/score.ts';
 import { type Engine, type EngineKind, realEngine, startEngine } from './engine.ts';
 import { listenWithWords } from './listen-with-words.ts';
 import { misheard } from './mishearing.ts';
@@ -54,19 +47,14 @@ const say = (text: string): void => {
 
 async function answersOf(part: string): Promise<Answer[]> {
   const path = join(values.cache, part, 'manifest.csv');
-  const manifest = await readManifest(path);
   const prompts = await readPrompts(values.cache);
   const sources = await readSources(path);
   const answers: Answer[] = [];
-  for (const [index, file] of manifest.files.entries()) {
-    const truth = manifest.truthOf(file);
-    if (truth === undefined || (values.class !== undefined && truth.class !== values.class))
-      continue;
-    const wav = readWav(await readFile(file), 1);
-    if (wav.kind === 'unreadable') throw new Error(`${file}: ${wav.problem}`);
+  for (const [index, { file, truth }] of (await readManifest(path)).entries()) {
+    if (values.class !== undefined && truth.class !== values.class) continue;
     const spoken = spokenIn(truth, sources[index] ?? '', prompts);
     if (values.language !== undefined && !isIn(values.language, spoken)) continue;
-    answers.push({ file, truth, samples: wav.recording.samples, spoken, seed: index });
+    answers.push({ file, truth, samples: await readSamples(file), spoken, seed: index });
   }
   return answers;
 }

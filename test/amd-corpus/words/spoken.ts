@@ -4,9 +4,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Truth } from '../../../src/cli/amd/amd-manifest.ts';
 import { type Random, seededRandom } from '../../amd/made-up-audio.ts';
 import { syntheticVoices } from '../generator/voices.ts';
+import type { Truth } from '../score/manifest.ts';
 
 export type SpokenWord = {
   readonly text: string;

@@ -1,6 +1,6 @@
 // Who picks up: sipp, streaming recordings of people and of voicemails as G.711 from the answer on, ten seconds each.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,8 @@ import { frameSamples } from '../../../src/amd/frame.ts';
 import { verdictOf } from '../../../src/calls/call-events.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
-import { readManifest } from '../../../src/cli/amd/amd-manifest.ts';
-import { readWav } from '../../../src/cli/amd/amd-wav.ts';
 import { encode } from '../../../src/media/g711.ts';
+import { readManifest, readSamples } from '../../amd-corpus/score/manifest.ts';
 import { startSipp } from '../../support/sipp.ts';
 
 export const callSeconds = 10;
@@ -88,16 +87,16 @@ function branches(files: readonly string[]): string {
 
 /**
  * As many people as machines, in turn: those whose label the detector alone finds in time. How often it is right is measured
- * by `offhook amd --manifest`; here it is to be right as often on live calls.
+ * by `npm run amd:score`; here it is to be right as often on live calls.
  */
 async function chooseRecordings(): Promise<readonly Recording[]> {
-  const manifest = await readManifest(
+  const labelled = await readManifest(
     fileURLToPath(new URL('../../fixtures/amd/manifest.csv', import.meta.url)),
   );
   const people: Recording[] = [];
   const machines: Recording[] = [];
-  for (const file of manifest.files) {
-    const label = manifest.truthOf(file)?.label;
+  for (const { file, truth } of labelled) {
+    const { label } = truth;
     if (label !== 'human' && label !== 'machine') continue;
     const samples = await readTenSeconds(file);
     const verdict = `amd_${label}_detected`;
@@ -112,10 +111,8 @@ async function chooseRecordings(): Promise<readonly Recording[]> {
 
 /** Behind its end it is silent. */
 async function readTenSeconds(file: string): Promise<Int16Array> {
-  const result = readWav(await readFile(file), 1);
-  if (result.kind === 'unreadable') throw new Error(`${basename(file)}: ${result.problem}`);
   const samples = new Int16Array(callSeconds * samplesASecond);
-  samples.set(result.recording.samples.subarray(0, samples.length));
+  samples.set((await readSamples(file)).subarray(0, samples.length));
   return samples;
 }
 

@@ -1,8 +1,8 @@
-// Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are the report's.
+// Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are those of the figures.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { Verdict } from './amd-listen.ts';
-import type { Label, Truth } from './amd-manifest.ts';
+import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
+import type { Label, Truth } from './manifest.ts';
 
 /** A beep is met when it is told at most this far from its end: later the message is cut, earlier it is talked into. */
 export const metWithinMs = 150;

@@ -1,8 +1,8 @@
 // The truth about recordings: a CSV file with a header. `file` and `label` are needed, the rest is used where it is there.
 
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { CliError } from '../cli-error.ts';
+import { dirname, isAbsolute, join } from 'node:path';
+import { readWav } from '../../../src/cli/amd/amd-wav.ts';
 
 const labels = ['human', 'machine', 'silence', 'other'] as const;
 export type Label = (typeof labels)[number];
@@ -22,50 +22,34 @@ export type Truth = {
   readonly transcript?: string;
 };
 
-export type Manifest = {
-  /** Every recording it names, as a path, in its order. */
-  readonly files: readonly string[];
-  /** By path; a file that lies elsewhere is found by its name when only one row has it. */
-  truthOf(path: string): Truth | undefined;
-};
+export type Labelled = { readonly file: string; readonly truth: Truth };
 
-/** @throws CliError when there is no such file, or it is not such a table. */
-export async function readManifest(path: string): Promise<Manifest> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CliError(`${path} cannot be read`, { cause: error });
-  });
-  const [header = [], ...rows] = parseCsv(text);
+/** In the manifest's order, with paths that lead to the recordings. */
+export async function readManifest(path: string): Promise<readonly Labelled[]> {
+  const [header = [], ...rows] = parseCsv(await readFile(path, 'utf8'));
   const columns = header.map((name) => name.trim().toLowerCase());
   if (!columns.includes('file') || !columns.includes('label')) {
-    throw new CliError(`${path} needs a header with the columns file and label`);
+    throw new Error(`${path} needs a header with the columns file and label`);
   }
-  const folder = dirname(path);
-  const truths = new Map<string, Truth>();
-  const byName = new Map<string, Truth | undefined>();
-  const files: string[] = [];
-  for (const [index, cells] of rows.entries()) {
+  return rows.map((cells, index) => {
     const row = new Map(columns.map((name, column) => [name, (cells[column] ?? '').trim()]));
     const { file, truth } = readRow(row, `${path}, row ${index + 2}`);
-    files.push(isAbsolute(file) ? file : join(folder, file));
-    truths.set(resolve(folder, file), truth);
-    const name = basename(file);
-    byName.set(name, byName.has(name) ? undefined : truth);
-  }
-  return {
-    files,
-    truthOf: (wanted) => truths.get(resolve(wanted)) ?? byName.get(basename(wanted)),
-  };
+    return { file: isAbsolute(file) ? file : join(dirname(path), file), truth };
+  });
 }
 
-function readRow(
-  row: ReadonlyMap<string, string>,
-  place: string,
-): { readonly file: string; readonly truth: Truth } {
+export async function readSamples(file: string): Promise<Int16Array> {
+  const result = readWav(await readFile(file), 1);
+  if (result.kind === 'unreadable') throw new Error(`${file}: ${result.problem}`);
+  return result.recording.samples;
+}
+
+function readRow(row: ReadonlyMap<string, string>, place: string): Labelled {
   const file = row.get('file') ?? '';
-  if (file === '') throw new CliError(`${place}: no file`);
+  if (file === '') throw new Error(`${place}: no file`);
   const truth = truthFrom(row);
   if (truth !== undefined) return { file, truth };
-  throw new CliError(`${place}: label "${row.get('label')}" is none of ${labels.join(', ')}`);
+  throw new Error(`${place}: label "${row.get('label')}" is none of ${labels.join(', ')}`);
 }
 
 function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {

@@ -1,61 +1,33 @@
-// Results as text for a terminal: lines that align, units that people read.
+// The figures of a corpus as text for a terminal: lines that align, with the interval that each share lies in.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import { intervalText } from './amd-interval.ts';
-import type { Verdict } from './amd-listen.ts';
-import type { Label } from './amd-manifest.ts';
-import { metWithinMs, type Share, type Spread, type Summary } from './amd-score.ts';
+import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
+import type { Label } from './manifest.ts';
+import { metWithinMs, type Share, type Spread, type Summary } from './score.ts';
 
-const eventWords: Readonly<Record<AmdEvent['event'], string>> = {
-  amd_human_detected: 'human',
-  amd_machine_detected: 'machine',
-  amd_no_speech_detected: 'no speech',
-  amd_decision_timeout: 'undecided',
-  amd_machine_stopped_speaking: 'stopped speaking',
-  amd_tone_detected: 'tone',
-  amd_error: 'error',
-  amd_stopped: 'stopped',
-};
+export type Interval = { readonly low: number; readonly high: number };
 
-export function eventWord({ event }: AmdEvent): string {
-  return eventWords[event];
+/** The normal distribution's quantile for 95 %. */
+const z = 1.96;
+
+/**
+ * Where the true share lies, 95 times of 100: Wilson's interval, which holds for few recordings and for shares near 0 and 1, where
+ * the textbook's does not. Shares from 0 to 1; of nothing, anything.
+ */
+export function intervalOf({ count, of }: Share): Interval {
+  if (of === 0) return { low: 0, high: 1 };
+  const share = count / of;
+  const middle = (share + z ** 2 / (2 * of)) / (1 + z ** 2 / of);
+  const half =
+    (z / (1 + z ** 2 / of)) * Math.sqrt((share * (1 - share)) / of + z ** 2 / (4 * of ** 2));
+  return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
-export function eventLine(event: AmdEvent): string {
-  const at = seconds(event.elapsedMs).padStart(9);
-  const evidence = evidenceParts(event).join(', ');
-  return `${at}  ${eventWord(event).padEnd(16)}  ${evidence}`.trimEnd();
+/** `84–95 %` */
+export function intervalText(share: Share): string {
+  const { low, high } = intervalOf(share);
+  return `${Math.round(100 * low)}–${Math.round(100 * high)} %`;
 }
 
-export function evidenceParts(event: AmdEvent): string[] {
-  const parts: string[] = [event.reason];
-  if (event.words !== undefined) parts.push(plural(event.words, 'word'));
-  if (event.confidence !== undefined) parts.push(`confidence ${event.confidence.toFixed(2)}`);
-  if (event.speechMs !== undefined) parts.push(`${seconds(event.speechMs)} of speech`);
-  if (event.pauseMs) parts.push(`${seconds(event.pauseMs)} of silence`);
-  if (event.tone !== undefined) {
-    parts.push(`${Math.round(event.tone.hz)} Hz for ${Math.round(event.tone.ms)} ms`);
-  }
-  if (event.transcript !== undefined) parts.push(`“${event.transcript}”`);
-  if (event.corrects !== undefined) parts.push(`corrects ${eventWords[event.corrects]}`);
-  return parts;
-}
-
-export function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(2)} s`;
-}
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
-}
-
-export function duration(ms: number): string {
-  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
-  const whole = Math.round(ms / 1_000);
-  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-}
-
-/** The benchmark's result. */
 export function summaryLines(summary: Summary): string[] {
   return [
     ...confusion(summary),
@@ -66,7 +38,7 @@ export function summaryLines(summary: Summary): string[] {
   ];
 }
 
-export function measures(summary: Summary): { readonly name: string; readonly value: string }[] {
+function measures(summary: Summary): { readonly name: string; readonly value: string }[] {
   const { humanVerdictDelayMs: delay, beepDelayMs } = summary;
   const early = delay.early === 0 ? '' : `; ${delay.early} before the end`;
   const beeps = summary.beepsFound.of > 0;
@@ -124,7 +96,7 @@ function confusion(summary: Summary): string[] {
 }
 
 /** An error is no verdict: its column is there only when something failed. */
-export function columnsOf(summary: Summary): Verdict[] {
+function columnsOf(summary: Summary): Verdict[] {
   const failed = Object.values(summary.verdicts).some(({ error }) => error > 0);
   return ['human', 'machine', 'no-speech', 'timeout', ...(failed ? (['error'] as const) : [])];
 }
@@ -144,7 +116,7 @@ function sure(figures: Share): string {
   return figures.of === 0 ? 'none' : `${percent(figures)}  ${intervalText(figures)}`;
 }
 
-export function percent({ count, of }: Share): string {
+function percent({ count, of }: Share): string {
   if (of === 0) return 'none';
   return `${((100 * count) / of).toFixed(1).padStart(5)} %  ${`(${count}/${of})`.padStart(9)}`;
 }

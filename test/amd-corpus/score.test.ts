@@ -2,11 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
-import { intervalOf } from '../../src/cli/amd/amd-interval.ts';
 import { verdictFrom } from '../../src/cli/amd/amd-listen.ts';
-import type { Label, Truth } from '../../src/cli/amd/amd-manifest.ts';
-import { summaryLines } from '../../src/cli/amd/amd-report.ts';
-import { faultsOf, type Judged, summarise } from '../../src/cli/amd/amd-score.ts';
+import { intervalOf, summaryLines } from './score/figures.ts';
+import type { Label, Truth } from './score/manifest.ts';
+import { faultsOf, type Judged, summarise } from './score/score.ts';
 
 function judged(
   label: Label,

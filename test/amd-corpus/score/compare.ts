@@ -3,9 +3,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { CliError } from '../cli-error.ts';
-import { intervalText } from './amd-interval.ts';
-import type { ClassFigures, Share, Summary } from './amd-score.ts';
+import { intervalText } from './figures.ts';
+import type { ClassFigures, Share, Summary } from './score.ts';
 
 const share = z.object({ count: z.number(), of: z.number() });
 const spread = z.object({ count: z.number(), median: z.number(), p95: z.number() });
@@ -38,16 +37,8 @@ const summarySchema = z.object({
 
 export type EarlierSummary = z.infer<typeof summarySchema>;
 
-/** @throws CliError when there is no such file, or it is no summary. */
 export async function readSummary(path: string): Promise<EarlierSummary> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CliError(`${path} cannot be read`, { cause: error });
-  });
-  try {
-    return summarySchema.parse(JSON.parse(text));
-  } catch (error) {
-    throw new CliError(`${path} is not what --summary writes`, { cause: error });
-  }
+  return summarySchema.parse(JSON.parse(await readFile(path, 'utf8')));
 }
 
 const shares = [
