@@ -13,12 +13,12 @@ import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { printConsoleLink } from './cli/console-command.ts';
-import { addDoctorCommand } from './cli/doctor.ts';
+import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
 import { addSoundCommands } from './cli/sounds.ts';
 import type { CreateTableOptions } from './cli/tables-commands.ts';
-import { addWebhooksCommand } from './cli/webhooks/webhooks.ts';
+import type { WebhooksTestOptions } from './cli/webhooks/webhooks-command.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { trunksPath } from './sip/trunks/trunks-path.ts';
@@ -73,8 +73,8 @@ function createProgram(): Command {
   addConsoleCommand(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
-  addDoctorCommand(program, createContext, openNetworks);
-  addWebhooksCommand(program, createContext, openNetworks);
+  addDoctorCommand(program);
+  addWebhooksCommand(program);
   return program;
 }
 
@@ -270,6 +270,38 @@ function addBotCommands(program: Command): void {
     .description('one JSON object a line, oldest first')
     .action(async () => {
       await (await botCommands()).listBots(createContext());
+    });
+}
+
+function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('check what a gateway needs here; exits with 1 when something is missing')
+    .option('--notify <url>', 'a receiver of notifications, to see whether it can be reached')
+    .option('--json', 'one JSON object a line')
+    .action(async (options: DoctorOptions) => {
+      const context = createContext();
+      const { examine } = await import('./cli/doctor-command.ts');
+      await examine(context, openNetworks(context.config), options);
+    });
+}
+
+function addWebhooksCommand(program: Command): void {
+  program
+    .command('webhooks')
+    .description('for those who build a receiver of notifications')
+    .command('test <url>')
+    .description(
+      'send every status, repetitions, a swapped order and wrong signatures; say what to mend; score it',
+    )
+    .option('--secret <whsec>', "webhook secret of the receiver; left out: the dev app's")
+    .option('--min-score <number>', 'exit with 1 below it', '100')
+    .option('--strict', 'what its answers do not tell counts as failed')
+    .option('--json', 'one JSON object a line')
+    .action(async (url: string, options: WebhooksTestOptions) => {
+      const context = createContext();
+      const { testReceiver } = await import('./cli/webhooks/webhooks-command.ts');
+      await testReceiver(context, openNetworks(context.config), url, options);
     });
 }
 

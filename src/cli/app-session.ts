@@ -1,8 +1,50 @@
-// A command that acts for an app through the API of the gateway that runs here.
+// A command that acts for an app: with whose tokens, and through the API of the gateway that runs here.
 
-import { type CliContext, requireGateway } from './cli-context.ts';
-import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
-import { openTokens } from './tokens.ts';
+import type { AdminAccess } from './admin-access.ts';
+import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
+import {
+  createGatewayClient,
+  type GatewayClient,
+  type TokenSource,
+  tokensOf,
+} from './gateway-client.ts';
+import { appIdNamed } from './named-app.ts';
+
+/** The dev app's, or those of the app that the command names. */
+export type AppTokens = AsyncDisposable & {
+  readonly tokens: TokenSource;
+  /** Only where no app was named. */
+  readonly devApp?: DevApp;
+};
+
+export async function openTokens(
+  context: CliContext,
+  named: string | undefined,
+): Promise<AppTokens> {
+  if (named === undefined) {
+    const devApp = await readDevApp(context);
+    return {
+      devApp,
+      tokens: tokensOf(devApp),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  }
+  const access = await openAdminAccess(context);
+  let appId: Promise<string> | undefined;
+  return {
+    tokens: async (ttlS) => {
+      appId ??= appIdNamed(access, named);
+      return (await access.run('apps.token', { appId: await appId, ttlS })).token;
+    },
+    [Symbol.asyncDispose]: () => access[Symbol.asyncDispose](),
+  };
+}
+
+/** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
+export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
+  const access = await import('./admin-access.ts');
+  return await access.openAdminAccess(context);
+}
 
 /** `app` left out: the dev app. `bot` left out: every bot of the app. */
 export type AppOptions = { readonly app?: string; readonly bot?: string };

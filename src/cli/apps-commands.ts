@@ -12,12 +12,12 @@ import {
 } from '../store/apps/app-credentials.ts';
 import { type JwtAlgorithm, type Scope, scopes } from '../store/apps/app-directory.ts';
 import { updateDevAppFile } from '../store/apps/dev-app-file.ts';
+import { openAdminAccess, openTokens } from './app-session.ts';
 import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
 import { appIdNamed } from './named-app.ts';
-import { openAdminAccess, openTokens } from './tokens.ts';
 
 /** What `offhook token` takes without `--ttl`. */
 const usualTtlS = 3_600;

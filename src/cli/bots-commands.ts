@@ -1,10 +1,10 @@
 // offhook bots.
 
 import type { StreamConnect } from '../calls/stream.ts';
+import { openAdminAccess } from './app-session.ts';
 import { noteDevBotCredentials } from './bot-credentials.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
-import { openAdminAccess } from './tokens.ts';
 
 export type AddBotOptions = {
   readonly account: string;

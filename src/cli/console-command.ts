@@ -1,9 +1,9 @@
 // offhook console: a link that signs a browser in.
 
 import { z } from 'zod';
+import { openTokens } from './app-session.ts';
 import { type CliContext, requireGateway } from './cli-context.ts';
 import { requestJson } from './http-json.ts';
-import { openTokens } from './tokens.ts';
 
 const answer = z.object({ url: z.url(), validForS: z.number() });
 const tokenTtlS = 60;

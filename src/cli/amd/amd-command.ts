@@ -6,8 +6,9 @@ import type { AmdSettings } from '../../calls/call-types.ts';
 import { readTimers } from '../calls/dial-options.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
+import { talkTime } from '../picked-up.ts';
 import { findRecordings, readRecording } from './amd-files.ts';
-import { duration, eventLine, plural, seconds } from './amd-lines.ts';
+import { eventLine, plural, seconds } from './amd-lines.ts';
 import { listenTo, verdictFrom } from './amd-listen.ts';
 import type { Plotted } from './amd-plot.ts';
 import { longestRecordingMs, type Recording, readWav } from './amd-wav.ts';
@@ -129,7 +130,7 @@ function show(
 
 function speedLine({ count, audioMs, listenedMs }: Heard): string {
   const times = Math.round(audioMs / Math.max(1, listenedMs));
-  return `${plural(count, 'recording')}, ${duration(audioMs)} of audio in ${duration(listenedMs)}: ${times} times as fast as a call.`;
+  return `${plural(count, 'recording')}, ${talkTime(audioMs)} of audio in ${talkTime(listenedMs)}: ${times} times as fast as a call.`;
 }
 
 async function writePlot({ note }: Output, path: string, plotted: Plotted[]): Promise<void> {

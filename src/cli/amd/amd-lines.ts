@@ -44,9 +44,3 @@ export function seconds(ms: number): string {
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
-
-export function duration(ms: number): string {
-  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
-  const whole = Math.round(ms / 1_000);
-  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-}

@@ -2,13 +2,13 @@
 // and this one draw with the same code; here a recording becomes what that code draws.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
+import { openFrameAnalyzer } from '../../amd/frame-analyzer.ts';
 import type { AmdEvent } from '../../calls/contract/amd-event.ts';
 import { standalonePage } from '../../console/standalone-page.ts';
 import { EnvelopeRecorder } from '../../media/envelope-recorder.ts';
 import { encode } from '../../media/g711.ts';
 import { plural } from './amd-lines.ts';
 import type { Verdict } from './amd-listen.ts';
-import { traceOf } from './amd-trace.ts';
 
 /** A row below the picture of the sound; an item with `untilMs` is a bar. */
 export type PlottedLane = {
@@ -93,4 +93,53 @@ function peakText(samples: Int16Array): string {
   let peak = 0;
   for (const sample of samples) peak = Math.max(peak, Math.abs(sample));
   return peak === 0 ? 'silent' : `peak ${(20 * Math.log10(peak / 32_768)).toFixed(0)} dBFS`;
+}
+
+type Span = { readonly startMs: number; readonly endMs: number };
+type Trace = {
+  readonly speech: readonly Span[];
+  readonly tones: readonly Span[];
+  /** When each further word was counted. */
+  readonly wordsMs: readonly number[];
+};
+
+/** A tone is told this long after its end: it must be seen to stand alone. */
+const toldAfterFrames = 5;
+
+/** What the detector goes by, frame by frame, until it stopped: what came later was not listened to. */
+function traceOf(samples: Int16Array, stoppedMs: number): Trace {
+  const analyzer = openFrameAnalyzer();
+  const speech: boolean[] = [];
+  const tones: boolean[] = [];
+  const wordsMs: number[] = [];
+  const end = Math.min(samples.length, (stoppedMs / frameMs) * frameSamples);
+  for (let at = 0; at + frameSamples <= end; at += frameSamples) {
+    const heard = analyzer.analyze(samples.subarray(at, at + frameSamples), false);
+    if (heard.found !== undefined) {
+      // Only its end tells what it was: then all of it was the tone.
+      const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - toldAfterFrames);
+      const start = Math.max(0, end - Math.round(heard.found.ms / frameMs));
+      tones.fill(true, start, end);
+      speech.fill(false, start, end);
+    }
+    speech.push(heard.speech);
+    tones.push(heard.tonal);
+    const words = heard.utterance?.words ?? 0;
+    while (wordsMs.length < words) wordsMs.push(speech.length * frameMs);
+  }
+  analyzer.release();
+  return { speech: spansOf(speech), tones: spansOf(tones), wordsMs };
+}
+
+function spansOf(frames: readonly boolean[]): Span[] {
+  const spans: Span[] = [];
+  let startMs: number | undefined;
+  for (const [index, on] of [...frames, false].entries()) {
+    const nowMs = index * frameMs;
+    if (on) startMs ??= nowMs;
+    if (on || startMs === undefined) continue;
+    spans.push({ startMs, endMs: nowMs });
+    startMs = undefined;
+  }
+  return spans;
 }

@@ -3,11 +3,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { lineOf } from '../../calls/contract/event-table.ts';
 import type { CallDetails } from '../../interactions/call-queries.ts';
+import { openTokens } from '../app-session.ts';
 import { type CliContext, type DevApp, requireGateway } from '../cli-context.ts';
 import { type BotClient, createGatewayClient } from '../gateway-client.ts';
 import { createNotificationLines, readBody } from '../notification-lines.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
-import { openTokens } from '../tokens.ts';
 import { createCallTimeline } from './call-timeline.ts';
 import { type DialOptions, dialRequest } from './dial-options.ts';
 

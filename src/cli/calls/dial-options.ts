@@ -5,7 +5,6 @@ import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
 import { isAssigned, readNational } from '../../lib/phone-numbers.ts';
 import { CliError } from '../cli-error.ts';
 import { parseDurationS } from '../durations.ts';
-import { readHeaders } from './header-options.ts';
 
 export type DialOptions = {
   readonly amd: string;
@@ -177,4 +176,15 @@ function readMetadata(text: string): unknown {
     throw new CliError(`--metadata is not JSON; ${example}`, { cause: error });
   }
   throw new CliError(`--metadata must be a JSON object, ${example}`);
+}
+
+/** Headers as they are typed: `Name: value`. */
+export function readHeaders(texts: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf(':');
+      if (at < 1) throw new CliError(`--header ${text}: must be 'Name: value'`);
+      return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+    }),
+  );
 }

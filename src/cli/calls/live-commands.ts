@@ -5,8 +5,7 @@ import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandMembers } from '../gateway-client.ts';
-import { readNumber, readParameters, targetOf } from './dial-options.ts';
-import { readHeaders } from './header-options.ts';
+import { readHeaders, readNumber, readParameters, targetOf } from './dial-options.ts';
 import { botOfCall } from './named-call.ts';
 
 /** `id`: names the command, so that it may be repeated after an answer that was lost. */
