@@ -1,5 +1,6 @@
 // From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
 
+import { LRUCache } from 'lru-cache';
 import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -9,7 +10,6 @@ import { createPublisher, type RunningPublisher } from '../events/publisher.ts';
 import { EventRelay } from '../events/relay.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
@@ -139,7 +139,7 @@ export function openOutbox(
 }
 
 function rememberTraces() {
-  const traces = new BoundedMap<string, TraceHeaders>(mostTraces);
+  const traces = new LRUCache<string, TraceHeaders>({ max: mostTraces });
   const remember: OutboxParts['remember'] = (callId, request) => {
     const trace = traceHeadersOf(request);
     if (trace !== undefined) traces.set(callId, trace);

@@ -1,5 +1,6 @@
 // What is kept of the calls of this process while they are up, and written when nothing of them is on the wire any more.
 
+import { LRUCache } from 'lru-cache';
 import { CallNotes } from '../calls/call-notes.ts';
 import type {
   AudioEnvelope,
@@ -12,7 +13,6 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
 import { Batcher } from '../lib/batcher.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { AudioView, CaptureView, StoredCapture } from './capture-store.ts';
@@ -53,8 +53,8 @@ const audioTimeoutMs = 250;
 export class Captures implements SipCapture {
   readonly #logger: Logger;
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
-  readonly #live = new BoundedMap<CallId, Live>(mostCalls);
-  readonly #bySipCallId = new BoundedMap<string, Owner>(2 * mostCalls);
+  readonly #live = new LRUCache<CallId, Live>({ max: mostCalls });
+  readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * mostCalls });
   /** Over since the last sweep, and before it. */
   #justOver = new Set<CallId>();
   #over = new Set<CallId>();

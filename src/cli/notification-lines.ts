@@ -1,8 +1,8 @@
 // A notification in one line for people.
 
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { lineOf } from '../calls/contract/event-table.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Detected, whoPickedUp } from './picked-up.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
@@ -43,7 +43,7 @@ export type NotificationLines = (notification: ReceivedNotification, name?: stri
  * its reason nor the beep.
  */
 export function createNotificationLines(): NotificationLines {
-  const heardOf = new BoundedMap<string, Detected>(mostCallsAtOnce);
+  const heardOf = new LRUCache<string, Detected>({ max: mostCallsAtOnce });
   return (notification, name) => {
     const body = readBody(notification.body);
     const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);

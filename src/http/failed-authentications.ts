@@ -2,7 +2,7 @@
 // that share an address with one; what is limited is how often an attacker learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 
 /** A dialer whose secret was changed fails some times before its operator looks. */
 const burst = 60;
@@ -21,7 +21,7 @@ export function createFailedAuthentications(
   nowMs: () => number = () => performance.now(),
 ): FailedAuthentications {
   /** When each client will have paid for its failures, the one that failed last at the end (GCRA, ITU-T I.371). */
-  const paidAtMs = new BoundedMap<string, number>(maxClients);
+  const paidAtMs = new LRUCache<string, number>({ max: maxClients });
   return {
     failed(address) {
       const client = clientOf(address);

@@ -1,5 +1,5 @@
-// Whose token it is, told by its signature alone. Until that is verified every refusal is the same, and takes about as long:
-// a token of an app that does not exist, or of another algorithm than the app's, is verified with a key that no client has.
+// Finds the app that signed a token. Until the signature is verified, every refusal is the same and takes about as long, because
+// a token of an unknown app, or of another algorithm than the app's, is verified with a decoy key.
 
 import {
   createPublicKey,
@@ -9,7 +9,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import {
   type App,
@@ -50,29 +50,17 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
 
 type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
 
-/**
- * An app that was changed or revoked verifies its tokens anew: it is another one, or none, in the directory; and what was kept of
- * the one before goes with it.
- */
+/** A token is verified anew after its app was changed or revoked: the directory then has another object for the app, or none. */
 function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
-  const appIds = new BoundedMap<string, string>(mostKept);
-  const tokensOf = new WeakMap<App, BoundedMap<string, Verified>>();
-  const remembered = async (text: string): Promise<Verified | undefined> => {
-    const appId = appIds.get(text);
-    const app = appId === undefined ? undefined : await apps.find(appId);
-    return app && tokensOf.get(app)?.get(text);
-  };
-  const remember = (text: string, token: Verified): void => {
-    const tokens = tokensOf.get(token.app) ?? new BoundedMap<string, Verified>(mostKept);
-    tokensOf.set(token.app, tokens);
-    tokens.set(text, token);
-    appIds.set(text, token.app.appId);
-  };
+  const known = new LRUCache<string, Verified>({ max: mostKept });
   return async (text) => {
-    const before = await remembered(text);
-    if (before !== undefined && !hasExpired(before.claims)) return before;
+    const before = known.get(text);
+    if (before !== undefined && !hasExpired(before.claims)) {
+      if ((await apps.find(before.app.appId)) === before.app) return before;
+      known.delete(text);
+    }
     const token = await verify(text);
-    if (token.kind === 'verified' && text.length <= longestKept) remember(text, token);
+    if (token.kind === 'verified' && text.length <= longestKept) known.set(text, token);
     return token;
   };
 }
@@ -85,7 +73,7 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
     imported.set(app, keys);
     return keys;
   };
-  const nobodysKeys = makeNobodysKeys();
+  const decoyKeys = makeDecoyKeys();
 
   return async (token) => {
     const named = namedBy(token);
@@ -94,7 +82,7 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
     const app = await apps.find(appId);
     const keys = app?.jwtAlgorithm === algorithm ? candidates(keysOf(app), kid) : [];
     if (app === undefined || keys.length === 0) {
-      await verifyWithOneOf(token, algorithm, [{ id: '', key: nobodysKeys[algorithm] }]);
+      await verifyWithOneOf(token, algorithm, [{ id: '', key: decoyKeys[algorithm] }]);
       return { kind: 'unverified' };
     }
     const { claims, keyId, error } = await verifyWithOneOf(token, algorithm, keys);
@@ -186,7 +174,11 @@ async function verifyWithOneOf(
   return { error: failure };
 }
 
-function makeNobodysKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
+/**
+ * A random key for each algorithm. A token whose app or key is unknown is verified with one of them, and refused: the time of
+ * the refusal then does not reveal which app ids exist.
+ */
+function makeDecoyKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
   // An odd number of 2048 bits: its factors are unknown, and that they are two primes is not looked at.
   const modulus = randomBytes(256);

@@ -1,9 +1,9 @@
 // Events that carry a context → the bucket that bot flows read. An older context never takes the place of a newer one, whichever
 // process writes it: each carries the sequence of its event, and is written in place of the revision that was looked at.
 
+import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { contextOf } from '../calls/contract/event-table.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /** Live calls of one process, and far more: an event of a call that is not remembered costs one read more. */
@@ -22,7 +22,7 @@ type Written = {
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
 ): (event: CallEvent) => Promise<void> {
-  const remembered = new BoundedMap<string, Written>(mostRemembered);
+  const remembered = new LRUCache<string, Written>({ max: mostRemembered });
 
   return async (event) => {
     const context = contextOf(event);

@@ -1,6 +1,6 @@
 // Where a call's notifications go. Implemented over the calls table; no part of any event, because the headers are secrets.
 
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 import type { TraceHeaders } from '../lib/trace-context.ts';
 
 export type Recipient = {
@@ -32,7 +32,7 @@ export type Recipients = {
 
 /** A call's recipient never changes, and it is asked for with each of its notifications. */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
-  const remembered = new BoundedMap<string, Recipient>(maxRemembered);
+  const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
   const lookupOnce: RecipientLookup = async (callIds) => {
     const known = callIds.flatMap((callId) => {
       const recipient = remembered.get(callId);

@@ -1,15 +1,12 @@
 // Gets a call what it is to play: a sound of its account, in memory while it is not replaced, or one by its URL.
 
+import { LRUCache } from 'lru-cache';
 import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
 import type { Sound } from '../calls/playback.ts';
 import type { SoundPort, SoundResult } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
-import { SoundCache } from './sound-cache.ts';
 import type { SoundStore } from './sound-store.ts';
-import type { UrlSounds } from './url-sounds.ts';
-
-/** An hour and a half: what a node's calls play in a day is mostly a handful of messages. */
-const cacheBytes = 48_000_000;
+import { soundCacheLimits, type UrlSounds } from './url-sounds.ts';
 
 type Stored = { readonly sound: Sound; readonly version: string };
 
@@ -20,7 +17,8 @@ export type SoundLoaderDependencies = {
 };
 
 export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
-  const cache = new SoundCache<Stored>(cacheBytes);
+  // An hour and a half of audio: what a node's calls play in a day is mostly a handful of messages.
+  const cache = new LRUCache<string, Stored>(soundCacheLimits);
   /** What is being read, by the version that was asked for: many calls begin at once. */
   const reading = new Map<string, Promise<Stored | undefined>>();
 

@@ -1,11 +1,11 @@
 // Sounds by URL, in memory: asked about again once a minute at most, and good for a day where their server fails.
 
+import { LRUCache } from 'lru-cache';
 import { publicNameOf } from '../calls/contract/sound-reference.ts';
 import type { Sound } from '../calls/playback.ts';
 import type { SoundResult } from '../calls/ports.ts';
 import { takeTurns } from '../lib/turns.ts';
 import type { Converter } from './converter.ts';
-import { SoundCache } from './sound-cache.ts';
 import type { Fetched, SoundFetcher, Validators } from './sound-fetch.ts';
 
 export type UrlSoundsDependencies = {
@@ -14,8 +14,11 @@ export type UrlSoundsDependencies = {
   readonly nowMs: () => number;
 };
 
-/** Of this process. */
-const cacheBytes = 48_000_000;
+/** Bytes of audio, and what an entry costs beside its audio: without that, the number of tiny sounds would have no bound. */
+export const soundCacheLimits = {
+  maxSize: 48_000_000,
+  sizeCalculation: ({ sound }: { readonly sound: Sound }) => sound.mulaw.length + 4_096,
+};
 const revalidateAfterMs = 60_000;
 const staleForMs = 24 * 3_600_000;
 /** Their files are in memory: 10 MB each. */
@@ -32,7 +35,7 @@ type Copy = {
 
 export class UrlSounds {
   readonly #dependencies: UrlSoundsDependencies;
-  readonly #copies = new SoundCache<Copy>(cacheBytes);
+  readonly #copies = new LRUCache<string, Copy>(soundCacheLimits);
   /** By URL: many calls begin at once. */
   readonly #loading = new Map<string, Promise<SoundResult>>();
   readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are fetched'));

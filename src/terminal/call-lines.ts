@@ -1,9 +1,9 @@
 // What happens to calls, in lines for a developer who watches: one for each step of a call, one for each attempt to notify its
 // receiver. No numbers, no digits that were pressed, nothing that was said.
 
+import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { watchedLineOf } from '../calls/contract/event-table.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Delivery } from '../notifier/delivery.ts';
 import { inUnits } from './durations.ts';
 
@@ -19,7 +19,7 @@ export type CallWatcher = {
 const maxKnown = 10_000;
 
 export function createCallWatcher(print: (line: CallLine) => void): CallWatcher {
-  const known = new BoundedMap<string, true>(maxKnown);
+  const known = new LRUCache<string, true>({ max: maxKnown });
   const isNew = (id: string): boolean => {
     if (known.has(id)) return false;
     known.set(id, true);

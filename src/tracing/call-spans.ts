@@ -11,9 +11,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import { LRUCache } from 'lru-cache';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contract/call-event.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /** Ends come for all calls but those that were lost to another process: more than a process has at once. */
@@ -33,7 +33,7 @@ type Leg = {
 export class CallSpans {
   readonly #tracer: Tracer;
   readonly #contextOf: (parent: TraceHeaders | undefined) => Context;
-  readonly #legs = new BoundedMap<string, Leg>(mostCalls);
+  readonly #legs = new LRUCache<string, Leg>({ max: mostCalls });
 
   constructor(tracer: Tracer, contextOf: (parent: TraceHeaders | undefined) => Context) {
     this.#tracer = tracer;

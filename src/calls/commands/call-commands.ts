@@ -1,7 +1,7 @@
 // Commands to the calls of this process. One that comes again under its id is answered as before and done once.
 
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../../lib/bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 import type { CallRegistry, LiveCall } from '../call-registry.ts';
 import { assertNever } from '../call-types.ts';
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
@@ -21,15 +21,15 @@ export type CallCommandsPorts = PlayingPorts &
     readonly note?: NoteCommand;
   };
 
-/** Of a call; some are taken more often than a person could listen to. */
-const maxRemembered = 1_000;
+/** For each call, some more than a person could listen to. `max` would allocate all of them for every call. */
+const rememberedLimits = { maxSize: 1_000, sizeCalculation: () => 1 };
 
 /** A URL in a command may hold a secret: nothing of a command is kept. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type Commanded = {
   readonly playing: CallPlaying;
-  readonly remembered: BoundedMap<string, Remembered>;
+  readonly remembered: LRUCache<string, Remembered>;
 };
 
 export class CallCommands {
@@ -59,7 +59,7 @@ export class CallCommands {
     const reply = obey(id);
     commanded.remembered.set(id, { digest, reply });
     // What was not done may be asked for again: the call may have been answered by then.
-    const forget = (): void => commanded.remembered.delete(id);
+    const forget = (): boolean => commanded.remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();
     }, forget);
@@ -106,7 +106,7 @@ export class CallCommands {
     if (known !== undefined) return known;
     const commanded = {
       playing: new CallPlaying(this.#ports),
-      remembered: new BoundedMap<string, Remembered>(maxRemembered),
+      remembered: new LRUCache<string, Remembered>(rememberedLimits),
     };
     this.#commanded.set(callId, commanded);
     return commanded;

@@ -7,8 +7,8 @@ import { timestamp } from '../../calls/contract/timestamp.ts';
 import type { ApiInstance, Caller } from '../../http/http.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
-import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { identifier, isId } from '../../lib/ids.ts';
+import { createLookupCache } from '../../lib/lookup-cache.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { nextCursor, pageParameters } from '../pages.ts';
@@ -16,7 +16,7 @@ import { checkRow } from './row-check.ts';
 import { readRows, systemColumnsOf } from './stored-rows.ts';
 
 /** How long a replaced definition goes unnoticed. That there is no such table is not remembered. */
-const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
+const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
 // Objects that stay open, not records: a row may have a column named `constructor`, which zod takes for a class.
 const insertBody = z
@@ -128,7 +128,7 @@ export function registerTableRoutes(
 /** A table of the caller's account that grants it access: to write, and so to read. */
 function openTables(caller: Caller, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);
-  const defined = new ExpiringCache<DefinedTable>(
+  const defined = createLookupCache<DefinedTable>(
     async (key) => {
       const [accountId = '', name = ''] = key.split('/');
       const definition = await tables.find(accountId, name);
@@ -142,7 +142,7 @@ function openTables(caller: Caller, dependencies: CompanionDependencies) {
     const { accountId, appId } = caller.of(request);
     const { tableName } = request.params as { tableName: string };
     if (!isId(tableName)) throw noSuchTable();
-    const table = await defined.get(`${accountId}/${tableName}`);
+    const table = await defined.memo(`${accountId}/${tableName}`);
     if (table.writers.some((writer) => writer === '*' || writer === appId)) return table;
     throw new ProblemError('forbidden', `The table "${tableName}" grants no access to the app.`);
   };

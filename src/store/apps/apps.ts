@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import type { NumberReading } from '../../calls/number-reading.ts';
 import type { Clock } from '../../calls/ports.ts';
-import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { isId } from '../../lib/ids.ts';
+import { createLookupCache, type LookupCache } from '../../lib/lookup-cache.ts';
 import type { Database } from '../database.ts';
 import type { SecretBox } from '../secrets.ts';
 import { inTransaction } from '../transaction.ts';
@@ -91,12 +91,12 @@ export type AppStoreDependencies = {
 };
 
 /** How long a revoked app or secret goes on being taken; every request asks. */
-const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
+const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
 export function createAppStore(dependencies: AppStoreDependencies): AppStore {
   const { pool } = dependencies.database;
-  const remember = <Value>(load: (key: string) => Promise<Value>): ExpiringCache<Value> =>
-    new ExpiringCache(load, cacheOptions, () => dependencies.clock.now().getTime());
+  const remember = <Value>(load: (key: string) => Promise<Value>): LookupCache<Value> =>
+    createLookupCache(load, cacheOptions, () => dependencies.clock.now().getTime());
   const known = remember((appId) => readApp(dependencies, appId));
   const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
   const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
@@ -117,16 +117,16 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
     );
 
   return {
-    find: (appId) => known.get(appId),
+    find: (appId) => known.memo(appId),
     findNow: (appId) => readApp(dependencies, appId),
     async findByApiKey(apiKey) {
       // What cannot be a key need not reach the database, or push a key out of the cache.
       const appId = apiKeyPattern.test(apiKey)
-        ? await keyOwners.get(hashApiKey(apiKey))
+        ? await keyOwners.memo(hashApiKey(apiKey))
         : undefined;
-      return appId === undefined ? undefined : await known.get(appId);
+      return appId === undefined ? undefined : await known.memo(appId);
     },
-    webhookSecrets: (appId) => signing.get(appId),
+    webhookSecrets: (appId) => signing.memo(appId),
     insert,
     async createApp(app) {
       const credentials = newCredentials(newAppId(), app);

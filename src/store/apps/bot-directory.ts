@@ -2,8 +2,8 @@
 // what is registered belongs to its account alone, for good. Ids and stream aliases are one set of names.
 
 import type { Clock } from '../../calls/ports.ts';
-import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { isId } from '../../lib/ids.ts';
+import { createLookupCache } from '../../lib/lookup-cache.ts';
 import type { Database } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import {
@@ -63,21 +63,21 @@ on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots
 returning *`;
 
 /** How long a change goes unnoticed. */
-const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 10_000 };
+const cacheOptions = { ttlMs: 5_000, maxEntries: 10_000 };
 
 export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
   const { ownerOfUnknown, clock, database } = dependencies;
-  const known = new ExpiringCache(
+  const known = createLookupCache(
     (name: string) => readBot(dependencies, name),
     cacheOptions,
     () => clock.now().getTime(),
   );
   return {
-    find: (name) => known.get(name),
+    find: (name) => known.memo(name),
     async ownerOf(name) {
       // A producer may put anything in a subject: what the database refuses would come again and again.
       if (!isId(name)) return undefined;
-      const bot = await known.get(name);
+      const bot = await known.memo(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
       return { botId: name, accountId: ownerOfUnknown };
     },

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { ExpiringCache } from '../../src/lib/expiring-cache.ts';
+import { createLookupCache } from '../../src/lib/lookup-cache.ts';
 
 function cacheWith(load: (key: string) => Promise<string | undefined>) {
-  const clock = { nowMs: 0 };
+  const clock = { nowMs: 5_000 };
   const loads: string[] = [];
-  const cache = new ExpiringCache(
+  const cache = createLookupCache(
     (key: string) => {
       loads.push(key);
       return load(key);
     },
-    { timeToLiveMs: 1_000, maxEntries: 3 },
+    { ttlMs: 1_000, maxEntries: 3 },
     () => clock.nowMs,
   );
   return { cache, clock, loads };
@@ -18,12 +18,14 @@ function cacheWith(load: (key: string) => Promise<string | undefined>) {
 test('asks once for what is wanted at the same time, and again when it is too old', async () => {
   const { cache, clock, loads } = cacheWith((key) => Promise.resolve(`value of ${key}`));
 
-  expect(await Promise.all([cache.get('a'), cache.get('a')])).toEqual(Array(2).fill('value of a'));
-  clock.nowMs = 999;
-  await cache.get('a');
+  expect(await Promise.all([cache.memo('a'), cache.memo('a')])).toEqual(
+    Array(2).fill('value of a'),
+  );
+  clock.nowMs += 999;
+  await cache.memo('a');
   expect(loads).toEqual(['a']);
-  clock.nowMs = 1_000;
-  await cache.get('a');
+  clock.nowMs += 1;
+  await cache.memo('a');
   expect(loads).toEqual(['a', 'a']);
 });
 
@@ -33,18 +35,18 @@ test('remembers that there is nothing, but never a failure', async () => {
     isFailing ? Promise.reject(new Error('away')) : Promise.resolve(undefined),
   );
 
-  await expect(cache.get('a')).rejects.toThrow('away');
+  await expect(cache.memo('a')).rejects.toThrow('away');
   isFailing = false;
-  expect(await cache.get('a')).toBeUndefined();
-  expect(await cache.get('a')).toBeUndefined();
+  expect(await cache.memo('a')).toBeUndefined();
+  expect(await cache.memo('a')).toBeUndefined();
   expect(loads).toEqual(['a', 'a']);
 });
 
 test('keeps no more than its limit, whatever strangers ask for', async () => {
   const { cache, loads } = cacheWith((key) => Promise.resolve(key));
 
-  for (const key of ['a', 'b', 'c', 'd']) await cache.get(key);
-  for (const key of ['b', 'c', 'd', 'a']) await cache.get(key);
+  for (const key of ['a', 'b', 'c', 'd']) await cache.memo(key);
+  for (const key of ['b', 'c', 'd', 'a']) await cache.memo(key);
 
   expect(loads).toEqual(['a', 'b', 'c', 'd', 'a']);
 });

@@ -1,0 +1,33 @@
+import { LRUCache } from 'lru-cache';
+
+export type LookupCache<Value> = {
+  memo(key: string): Promise<Value>;
+  clear(): void;
+};
+
+/**
+ * Remembers for `ttlMs` what a look-up found, also that it found nothing. Callers that ask for the same key share one look-up.
+ * The cache is bounded because unknown callers may choose the keys.
+ */
+export function createLookupCache<Value>(
+  load: (key: string) => Promise<Value>,
+  options: { readonly ttlMs: number; readonly maxEntries: number },
+  nowMs: () => number,
+): LookupCache<Value> {
+  const cache = new LRUCache<string, Promise<Value>>({
+    max: options.maxEntries,
+    // An entry of exactly `ttl` is still good for the library.
+    ttl: options.ttlMs - 1,
+    ttlResolution: 0,
+    perf: { now: nowMs },
+    memoMethod: (key) => {
+      const found = load(key);
+      // A failure is not remembered; the callers that asked get it.
+      found.catch(() => {
+        if (cache.peek(key) === found) cache.delete(key);
+      });
+      return found;
+    },
+  });
+  return cache;
+}
