@@ -26,7 +26,6 @@ import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
-import { Rest } from '../lib/rest.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
 import type { Recipient } from '../notifier/recipients.ts';
@@ -41,7 +40,7 @@ import { type OutboxParts, openOutbox } from './outbox.ts';
 import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
-import { startSweeps } from './sweeps.ts';
+import { type Sweeps, startSweeps } from './sweeps.ts';
 import { tracedIntake } from './tracing.ts';
 import type { OlderVersions } from './upgrade.ts';
 
@@ -117,11 +116,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const recovery = openRecovery(environment, parts, { sip, out, ends });
   const taking = openTaking(environment, parts, { registry, ends, recovery, out });
   tellOfEnds({ sip, registry }, { taking, secondLegs, commands, out, metrics });
-  const rest = new Rest(storage.longestRestMs);
   closers.add('recovery', () => recovery.stop());
-  const work = createWork(environment, parts, { recovery, taking, commands, rest });
+  const work = createWork(environment, parts, { recovery, taking, commands });
   const { drain, isDraining } = createDrain(registry, work.stop);
-  const intake = openIntake(environment, parts, { taking, rest, out, isStopping: isDraining });
+  const intake = openIntake(environment, parts, { taking, work, out, isStopping: isDraining });
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
     registry.discardAll();
@@ -284,12 +282,12 @@ function openIntake(
   parts: Parts,
   {
     taking,
-    rest,
+    work,
     out,
     isStopping,
   }: {
     readonly taking: CallTaking;
-    readonly rest: Rest;
+    readonly work: Pick<Work, 'wake'>;
     readonly out: OutboxParts;
     readonly isStopping: () => boolean;
   },
@@ -312,7 +310,7 @@ function openIntake(
   );
   // The call may have been stored although it failed.
   const waking: Intake = {
-    submit: (submission) => intake.submit(submission).finally(() => rest.wake()),
+    submit: (submission) => intake.submit(submission).finally(() => work.wake()),
   };
   return tracedIntake(waking, tracing);
 }
@@ -333,30 +331,36 @@ type Workers = {
   readonly recovery: Recovery;
   readonly taking: CallTaking;
   readonly commands: Commands;
-  readonly rest: Rest;
+};
+
+type Work = {
+  start(): Promise<void>;
+  /** A call that waits was stored. */
+  wake(): void;
+  stop(): Promise<void>;
 };
 
 /** Calls that wait, and commands of bots. */
 function createWork(
   environment: Environment,
   parts: Parts,
-  { recovery, taking, commands, rest }: Workers,
-) {
+  { recovery, taking, commands }: Workers,
+): Work {
   const { logger, closers } = environment;
   const { storage, node, notifier, events } = parts;
   const { connection } = events;
+  let waitingCalls: Sweeps['waitingCalls'] | undefined;
   const start = async (): Promise<void> => {
-    const sweeps = await startSweeps(environment, {
-      ...{ storage, node, notifier, recovery, taking, rest },
-    });
+    const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
+    waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
       // A sweep may wait for what the recovery is at: an engine that is unreachable, for example.
       recovery.stop();
-      return Promise.all(sweeps.map((sweep) => sweep.stop()));
+      return sweeps.stop();
     });
     const hints = serveDialHints(connection, (source) => taking.wake(source), logger);
     closers.add('hints', () => hints.stop());
     commands.serve();
   };
-  return { start, stop: () => taking.stop() };
+  return { start, wake: () => waitingCalls?.wake(), stop: () => taking.stop() };
 }

@@ -1,8 +1,7 @@
 // How the calls of a process end with it: nothing more is taken, those that are up may go on for a while, then they are hung up.
 
 import type { CallRegistry } from '../calls/call-registry.ts';
-import { deadline } from '../lib/deadline.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { type Bound, within } from '../lib/within.ts';
 
 /**
  * Hanging up, `amd_stopped`, and the end in SQL take well under this. Slower calls go on ending while
@@ -24,16 +23,17 @@ export function createDrain(
   let drained: Promise<void> | undefined;
   const endAll = (): void => registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
   const drainNow: Drain['drain'] = async (drainMs, force) => {
-    using patience = deadline(drainMs, force);
     const stopped = stopTaking();
-    await untilAborted(stopped, patience.signal);
-    await registry.empty(patience.signal);
+    const untilEmpty = (...bounds: readonly Bound[]) =>
+      within(
+        stopped.then(() => registry.empty(...bounds)),
+        ...bounds,
+      );
+    await untilEmpty(drainMs, force);
     endAll();
-    using last = deadline(endAllTimeoutMs);
     // What was being taken may start now, or when the database answers again: nobody else would hang it up.
     stopped.then(endAll, () => undefined);
-    await untilAborted(stopped, last.signal);
-    await registry.empty(last.signal);
+    await untilEmpty(endAllTimeoutMs);
   };
   return {
     drain: (drainMs, force) => {

@@ -4,7 +4,6 @@ import { createAlertPublisher } from '../events/alerts.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { repeat } from '../lib/repeat.ts';
-import { Rest } from '../lib/rest.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { NotificationDispatcher, type StoredNotifications } from '../notifier/dispatcher.ts';
 import { createEndpointStore } from '../notifier/endpoint-store.ts';
@@ -55,7 +54,10 @@ export type Notifier = {
   readonly recipients: Recipients;
 };
 
-function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts): EndpointWatch {
+function openEndpointWatch(
+  { logger, clock, closers }: Environment,
+  parts: Parts,
+): EndpointWatch['onAttempt'] {
   const watch = new EndpointWatch({
     store: createEndpointStore(parts.storage.database.pool),
     publish: createAlertPublisher(parts.events.connection),
@@ -63,16 +65,18 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
     logger,
     onFailing: (byApp) => parts.metrics.endpointsFailing(byApp),
   });
-  const rest = new Rest(parts.storage.longestRestMs);
-  const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => {
-    if (watch.hasNews()) rest.wake();
-    return rest.unlessResting(() => watch.look());
-  });
+  const { longestRestMs } = parts.storage;
+  const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, longestRestMs, logger }, () =>
+    watch.look(),
+  );
   closers.add('endpoints', async () => {
     await watching.stop();
     await watch.report();
   });
-  return watch;
+  return (...attempt) => {
+    watch.onAttempt(...attempt);
+    if (watch.hasNews()) watching.wake();
+  };
 }
 
 export async function openNotifier(environment: Environment, parts: Parts): Promise<Notifier> {
@@ -88,7 +92,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
   closers.add('notification sender', () => sender.close());
   const store = createNotificationStore(database.pool, config.ownerId, defaultRetrySchedule);
   const recipients = rememberRecipients((callIds) => ledger.callForNotifying(callIds));
-  const watch = openEndpointWatch(environment, parts);
+  const watchEndpoint = openEndpointWatch(environment, parts);
   const dispatcher = new NotificationDispatcher(
     {
       store,
@@ -110,7 +114,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
         parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
         if (endpoint === undefined) return;
         const error = record.error ?? String(record.responseStatus);
-        watch.onAttempt(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
+        watchEndpoint(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
       },
     },
     { longestRestMs: parts.storage.longestRestMs },

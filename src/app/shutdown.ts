@@ -16,10 +16,8 @@
 // last. 0.25 s before the end main.ts ends a process that is still there, and names what has not
 // closed. A second signal ends delay and drain at once; the last four steps stay as they are.
 
-import { atMost } from '../lib/at-most.ts';
 import type { Closers } from '../lib/closers.ts';
-import { deadline } from '../lib/deadline.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { within } from '../lib/within.ts';
 import type { Calls } from './calls.ts';
 import type { Node } from './nodes.ts';
 
@@ -70,15 +68,14 @@ export async function shutDown(
   else force.addEventListener('abort', endDrain, { once: true });
 
   // A load balancer has seen /ready by then, and no request that comes through it is refused.
-  using delay = deadline(delayMs, force);
-  const othersAreTold = atMost(node.drain(), tellOthersTimeoutMs);
-  await untilAborted(new Promise(() => undefined), delay.signal);
+  const othersAreTold = within(node.drain(), tellOthersTimeoutMs);
+  await within(new Promise(() => undefined), delayMs, force);
   await othersAreTold;
   await calls.drain(Math.max(0, drainEndsMs - nowMs()), force);
   endDrain();
   const closeEndsMs = drainEndsMs + closingMs - exitMs;
   // What the last calls owe leaves before the process does, where the receiver takes it.
   const settleMs = Math.max(0, closeEndsMs - partsMs - nowMs());
-  await atMost(calls.settle(settleMs), settleMs).catch(() => undefined);
+  await within(calls.settle(settleMs), settleMs).catch(() => undefined);
   return await closers.closeAll(closeEndsMs - nowMs());
 }

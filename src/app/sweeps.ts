@@ -1,10 +1,8 @@
 // Sweeps: what is looked after again and again, because no message tells of it for certain. Lost nodes, calls that no process dials, ends that are owed, what is old.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
-import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
-import type { Rest } from '../lib/rest.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import type { Environment } from './environment.ts';
 import type { Node } from './nodes.ts';
@@ -17,8 +15,6 @@ export type SweepParts = {
   readonly notifier: Notifier;
   readonly recovery: Recovery;
   readonly taking: CallTaking;
-  /** Of the sweep for calls that wait. */
-  readonly rest: Rest;
 };
 
 /** Also how long room that another node made on a trunk may go unnoticed. */
@@ -31,21 +27,26 @@ const watchesInLease = 8;
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 
+export type Sweeps = {
+  /** A call that waits was stored. */
+  readonly waitingCalls: Pick<Repetition, 'wake'>;
+  stop(): Promise<unknown>;
+};
+
 /** Ends what a lost process left, before new calls are taken; then all the rest. */
-export async function startSweeps(
-  environment: Environment,
-  parts: SweepParts,
-): Promise<readonly Repetition[]> {
+export async function startSweeps(environment: Environment, parts: SweepParts): Promise<Sweeps> {
   const { config, logger } = environment;
-  const { recovery, taking, rest } = parts;
+  const { recovery, taking, storage } = parts;
   await parts.node.store.takeOverLeft();
   const left = await endLostProcesses(recovery, logger);
-  using patience = deadline(startSettleTimeoutMs);
-  await recovery.settleEnds(patience.signal);
-  return [
-    repeat({ name: 'waiting calls', everyMs: takeEveryMs, logger }, () =>
-      rest.unlessResting(() => taking.sweep()),
-    ),
+  await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
+  const { longestRestMs } = storage;
+  const waitingCalls = repeat(
+    { name: 'waiting calls', everyMs: takeEveryMs, longestRestMs, logger },
+    () => taking.sweep(),
+  );
+  const sweeps = [
+    waitingCalls,
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
       recovery.settleEnds(stopped),
     ),
@@ -57,6 +58,7 @@ export async function startSweeps(
       purge(environment, parts, stopped),
     ),
   ];
+  return { waitingCalls, stop: () => Promise.all(sweeps.map((sweep) => sweep.stop())) };
 }
 
 /**

@@ -3,6 +3,7 @@
 
 import { createActor } from 'xstate';
 import { Changes } from '../lib/changes.ts';
+import type { Bound } from '../lib/within.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
@@ -118,9 +119,9 @@ export class CallRegistry {
     return [...this.#calls.keys()];
   }
 
-  /** Waits until every call here has ended, but no longer than the signal. */
-  async empty(signal: AbortSignal): Promise<void> {
-    await this.#removals.until(() => this.#calls.size === 0, signal);
+  /** Waits until every call here has ended, or for the first of the bounds. */
+  async empty(...bounds: readonly Bound[]): Promise<void> {
+    await this.#removals.until(() => this.#calls.size === 0, ...bounds);
   }
 
   endAll(command: EndCommand): void {

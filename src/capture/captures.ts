@@ -11,10 +11,10 @@ import type {
 } from '../calls/capture.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/ports.ts';
-import { atMost } from '../lib/at-most.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 import type { AudioView, CaptureView, StoredCapture } from './capture-store.ts';
 import { SipLog } from './sip-log.ts';
 
@@ -129,7 +129,7 @@ export class Captures implements SipCapture {
       });
       waiting.add(settle);
       askAudio();
-      await atMost(told, audioTimeoutMs);
+      await within(told, audioTimeoutMs);
       waiting.delete(settle);
     }
     return viewOf(live);

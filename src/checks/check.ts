@@ -1,7 +1,7 @@
 // A check asks whether something holds that a gateway needs, and if not, says what to do about it. The start makes them before
 // it opens anything, `offhook doctor` when asked.
 
-import { within } from '../lib/at-most.ts';
+import { within } from '../lib/within.ts';
 
 export type Finding = {
   /** `skipped`: there is nothing to check here. */

@@ -4,9 +4,9 @@
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
-import { atMost } from '../lib/at-most.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 
 export type GuardedSip = SipPort & {
   /** Resolves when the call's legs are off the wire; at once where it has none. */
@@ -71,8 +71,9 @@ export function guardSip(
       watchers.push(watcher);
     },
     onTheWire: () => [...legs.keys()],
-    idle: (timeoutMs) =>
-      atMost(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs),
+    idle: async (timeoutMs) => {
+      await within(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs);
+    },
   };
 }
 

@@ -11,10 +11,9 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallTakes } from '../calls/dialout-ports.ts';
 import { Changes } from '../lib/changes.ts';
-import { deadline } from '../lib/deadline.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { within } from '../lib/within.ts';
 
 export type Reservation = {
   /** It is stored, as taken by this process. */
@@ -103,19 +102,18 @@ export class Reservations {
   /** Opens no more; what is stored now is left to others, as far as the database answers in time. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    using patience = deadline(lastAnswersTimeoutMs);
-    const { signal } = patience;
+    const signal = AbortSignal.timeout(lastAnswersTimeoutMs);
     await this.#closings.until(() => this.#open.size === 0, signal);
     // Twice: what was not there the first time may have been about to commit.
     let answersWanted = 2;
     while (this.hasDoubtful && answersWanted > 0 && !signal.aborted) {
-      await untilAborted(
+      await within(
         this.#giveBackOrWarn().then((isAnswered) => {
           if (isAnswered) answersWanted -= 1;
         }),
         signal,
       );
-      if (this.hasDoubtful && answersWanted > 0) await untilAborted(pause(askAgainMs), signal);
+      if (this.hasDoubtful && answersWanted > 0) await within(pause(askAgainMs), signal);
     }
   }
 

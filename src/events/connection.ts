@@ -9,9 +9,9 @@ import {
   jetstreamManager,
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { atMost } from '../lib/at-most.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
 /** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
@@ -176,7 +176,7 @@ const closeTimeoutMs = 800;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {
   if (nats.isClosed()) return;
-  await atMost(
+  await within(
     nats.drain().catch(() => undefined),
     closeTimeoutMs,
   );

@@ -1,7 +1,7 @@
 // Durable consumers: created if missing, brought up to date if present.
 
 import type { ConsumerConfig, ConsumerMessages } from '@nats-io/jetstream';
-import { atMost } from '../lib/at-most.ts';
+import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
 
 type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
@@ -41,7 +41,7 @@ export async function endConsumption(
 
 /** The server has read what was sent, or is unreachable. */
 export async function flushed(connection: EventConnection): Promise<void> {
-  await atMost(
+  await within(
     connection.nats.flush().catch(() => undefined),
     flushTimeoutMs,
   );

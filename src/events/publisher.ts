@@ -9,7 +9,7 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import { takeTurns } from '../lib/turns.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
@@ -132,7 +132,7 @@ class Publisher implements RunningPublisher {
     for (;;) {
       const allowed = this.#options.untilAllowed?.();
       // A stop does not wait for it: the lease, for one, outlives the publisher, and the database may be gone for good.
-      if (allowed !== undefined) await untilAborted(allowed, signal);
+      if (allowed !== undefined) await within(allowed, signal);
       if (signal.aborted) throw new Error('stopped before the event was published');
       try {
         const isUrgent = !this.#over.has(event.callId);

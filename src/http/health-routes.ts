@@ -2,8 +2,8 @@
 // to where only operators reach these, or filter the paths in front.
 
 import type { HealthCheck } from '../http/health-check.ts';
-import { within } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 import type { ApiInstance } from './http.ts';
 import type { Metrics } from './metrics.ts';
 

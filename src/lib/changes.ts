@@ -1,30 +1,31 @@
-// Waiting until something is as one wants it: the code that changes it says so, and each of those that wait looks again. There are no
-// more of them than there are calls, or other bounded work, whose step each is.
+import { type Bound, within } from './within.ts';
 
+/**
+ * Waits until a condition holds: the code that changes it calls `tell`, and each waiter looks again. The number of waiters is
+ * bounded by the calls, or other bounded work, that they are steps of.
+ */
 export class Changes {
   readonly #looks = new Set<() => void>();
 
-  /** To be called after each change that may be waited for. */
+  /** Is called after each change that may be waited for. */
   tell(): void {
     for (const look of [...this.#looks]) look();
   }
 
-  /** Resolves when it is so, at once if it is already. False: it was not before the signal. */
-  until(isSo: () => boolean, signal: AbortSignal): Promise<boolean> {
-    if (isSo()) return Promise.resolve(true);
-    if (signal.aborted) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const settle = (result: boolean): void => {
-        this.#looks.delete(look);
-        signal.removeEventListener('abort', onAbort);
-        resolve(result);
+  /** @returns false if the condition did not hold before the first of the bounds. */
+  async until(isSo: () => boolean, ...bounds: readonly Bound[]): Promise<boolean> {
+    if (isSo()) return true;
+    let look = (): void => undefined;
+    const holds = new Promise<true>((resolve) => {
+      look = () => {
+        if (isSo()) resolve(true);
       };
-      const look = (): void => {
-        if (isSo()) settle(true);
-      };
-      const onAbort = (): void => settle(false);
-      this.#looks.add(look);
-      signal.addEventListener('abort', onAbort, { once: true });
     });
+    this.#looks.add(look);
+    try {
+      return (await within(holds, ...bounds)) ?? false;
+    } finally {
+      this.#looks.delete(look);
+    }
   }
 }

@@ -2,8 +2,8 @@
 // it. A part that does not close in its time is left behind and named, so that all of them together
 // take no longer than they are given.
 
-import { atMost } from './at-most.ts';
 import type { Logger } from './logger.ts';
+import { within } from './within.ts';
 
 export type CloserOptions = {
   /** Kept for this part, whatever the parts before it take. */
@@ -59,7 +59,7 @@ export class Closers {
       const isAllowed = closer.isLast !== true || this.#closing.size === 0;
       this.#closing.add(closer);
       // Called also where no time is left: most parts are closed by then.
-      if (isAllowed) await atMost(this.#close(closer), boundMs);
+      if (isAllowed) await within(this.#close(closer), boundMs);
       if (this.#closing.has(closer))
         this.#logger.warn(
           { part: closer.name, boundMs },

@@ -9,7 +9,6 @@ import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CallPlans } from '../calls/plans.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import { Changes } from '../lib/changes.ts';
-import { deadline } from '../lib/deadline.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createRestMemory, wake } from '../lib/threads/thread-rest.ts';
@@ -117,10 +116,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   /** False when it did not get ready within the start time-out, or is being stopped. */
   async whenReady(): Promise<boolean> {
-    using patience = deadline(startTimeoutMs);
     await this.#lifeChanges.until(
       () => this.#life.kind === 'ready' || this.#life.kind === 'stopping',
-      patience.signal,
+      startTimeoutMs,
     );
     return this.ready;
   }

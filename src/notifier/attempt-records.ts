@@ -3,7 +3,6 @@
 // does; receivers know them by their id.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { SharedPause } from '../lib/shared-pause.ts';
 import { isRefusedData } from '../store/sql-errors.ts';
 import { type CallQueue, settlementOf } from './call-queue.ts';
 import type { CallQueueStep } from './delivery-rules.ts';
@@ -18,7 +17,8 @@ type Deps = { readonly store: Pick<NotificationStore, 'settle'>; readonly now: (
 
 export class AttemptRecords {
   readonly #deps: Deps;
-  readonly #pause = new SharedPause(recordEveryMs);
+  /** While it runs; ends for all attempts that come before its end: one statement stores them. */
+  #pause: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -27,9 +27,9 @@ export class AttemptRecords {
   /** Stores an attempt while the queue's next notification is sent. */
   soon(queue: CallQueue, attempt: AttemptRecord): void {
     const { callId, leasedUntil } = queue;
-    const stored = this.#pause
-      .end()
-      .then(() => this.#settleWithRetries(queue, { callId, leasedUntil, attempt, queue: 'keep' }));
+    const stored = this.#pauseEnd().then(() =>
+      this.#settleWithRetries(queue, { callId, leasedUntil, attempt, queue: 'keep' }),
+    );
     queue.recorded = Promise.all([queue.recorded, stored]);
     // Waited for, and thrown, before the queue is let go.
     queue.recorded.catch(() => {});
@@ -39,9 +39,16 @@ export class AttemptRecords {
   async pauseForMore(queue: CallQueue): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       queue.onMore = resolve;
-      this.#pause.end().then(resolve, reject);
+      this.#pauseEnd().then(resolve, reject);
     });
     delete queue.onMore;
+  }
+
+  #pauseEnd(): Promise<void> {
+    this.#pause ??= pause(recordEveryMs).then(() => {
+      this.#pause = undefined;
+    });
+    return this.#pause;
   }
 
   /** Records an attempt and what the queue does next. False: it was let go. */

@@ -5,10 +5,9 @@
 // A restart loses nothing: a lease that is not renewed runs out, and those of this node's former process are given back
 // at the start.
 
-import { atMost } from '../lib/at-most.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
-import { Rest } from '../lib/rest.ts';
+import { within } from '../lib/within.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { AttemptRecords } from './attempt-records.ts';
 import {
@@ -34,7 +33,7 @@ import {
 import type { Endpoint } from './endpoint-store.ts';
 import type { AttemptRecord, NotificationStore } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from './origin-gates.ts';
-import { Poller } from './poller.ts';
+import { type Found, Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
 /** Three renewals fit into it; longer would delay what a process that was killed owes. */
@@ -102,7 +101,6 @@ export class NotificationDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #poller: Poller;
   readonly #gates: OriginGates;
-  readonly #rest: Rest;
   readonly #records: AttemptRecords;
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
@@ -115,11 +113,11 @@ export class NotificationDispatcher {
     this.#deps = deps;
     this.#poller = new Poller({
       everyMs: options.pollMs ?? defaultPollMs,
+      longestRestMs: options.longestRestMs ?? 0,
       logger: deps.logger,
       look: (due) => (due ? this.#claimDue() : this.#claim(false)),
     });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
-    this.#rest = new Rest(options.longestRestMs ?? 0);
     this.#records = new AttemptRecords(deps);
   }
 
@@ -141,7 +139,7 @@ export class NotificationDispatcher {
 
   /** Something is owed that was not stored by this process's calls. */
   wake(): void {
-    this.#rest.wake();
+    this.#poller.wake();
   }
 
   /** Ends what is being sent, at most this long; what is owed stays owed, for the next process. */
@@ -151,7 +149,7 @@ export class NotificationDispatcher {
     clearInterval(this.#renewTimer);
     // The poll first: it may still take queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
-    await atMost(ended, timeoutMs);
+    await within(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
   }
 
@@ -359,18 +357,13 @@ export class NotificationDispatcher {
     }
   }
 
-  async #claimDue(): Promise<'more' | 'wanted' | 'nothing'> {
-    let found: 'more' | 'wanted' | 'nothing' = 'nothing';
-    await this.#rest.unlessResting(async () => {
-      found = await this.#claim(true);
-      return (
-        found !== 'nothing' || this.#queues.size > 0 || (await this.#deps.store.owesAnything())
-      );
-    });
-    return found;
+  async #claimDue(): Promise<Found | 'nothing owed'> {
+    const found = await this.#claim(true);
+    if (found !== 'nothing' || this.#queues.size > 0) return found;
+    return (await this.#deps.store.owesAnything()) ? 'nothing' : 'nothing owed';
   }
 
-  async #claim(due: boolean): Promise<'more' | 'wanted' | 'nothing'> {
+  async #claim(due: boolean): Promise<Found> {
     this.#gates.forgetIdle(this.#now());
     // What is claimed now could not be sent.
     if (!this.#deps.mayDeliver()) return 'nothing';

@@ -87,7 +87,7 @@ export class EndpointWatch {
     return this.#unreported.size > 0;
   }
 
-  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next look, unless there is news. */
+  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next look. */
   async look(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
@@ -104,7 +104,7 @@ export class EndpointWatch {
       if (alerted) byApp.set(appId, (byApp.get(appId) ?? 0) + 1);
     }
     this.#deps.onFailing?.(byApp);
-    return failing.length > 0 || (await store.watchesAny());
+    return failing.length > 0 || (await store.watchesAny()) || this.hasNews();
   }
 
   async report(): Promise<void> {

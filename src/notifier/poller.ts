@@ -2,11 +2,16 @@
 
 import type { Logger } from '../lib/logger.ts';
 
+/** What is left after a look. */
+export type Found = 'more' | 'wanted' | 'nothing';
+
 export type PollerOptions = {
   readonly everyMs: number;
+  /** The pause while nothing is owed; 0: others write here too. */
+  readonly longestRestMs: number;
   readonly logger: Logger;
-  /** `due`: look for everything that is due, else only for what was asked for by name. Tells what there is left. */
-  readonly look: (due: boolean) => Promise<'more' | 'wanted' | 'nothing'>;
+  /** `due`: look for everything that is due, else only for what was asked for by name. */
+  readonly look: (due: boolean) => Promise<Found | 'nothing owed'>;
 };
 
 export class Poller {
@@ -16,6 +21,8 @@ export class Poller {
   #lookedForDueAt = Number.NEGATIVE_INFINITY;
   /** Asked for during a look. */
   #asked: 'nothing' | 'wanted' | 'due' = 'nothing';
+  #wasWoken = false;
+  #isResting = false;
   #isStopped = false;
 
   constructor(options: PollerOptions) {
@@ -28,6 +35,14 @@ export class Poller {
     else if (this.#asked !== 'due') this.#asked = due ? 'due' : 'wanted';
   }
 
+  /** Ends a rest. Call it when what is owed is stored: before that, a look could miss it. */
+  wake(): void {
+    this.#wasWoken = true;
+    if (!this.#isResting) return;
+    this.#isResting = false;
+    this.#pause(this.#options.everyMs);
+  }
+
   /** The look that is under way is waited for. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -38,9 +53,11 @@ export class Poller {
   #look(due: boolean): void {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
-    const { everyMs, logger, look } = this.#options;
+    const { everyMs, longestRestMs, logger, look } = this.#options;
     // What is asked for by name, one after the other, must not keep the rest waiting.
     const isDue = due || performance.now() - this.#lookedForDueAt >= everyMs;
+    this.#wasWoken = false;
+    this.#isResting = false;
     if (isDue) this.#lookedForDueAt = performance.now();
     this.#looking = look(isDue)
       .catch((error: unknown) => {
@@ -52,9 +69,16 @@ export class Poller {
         const asked = this.#asked;
         this.#asked = 'nothing';
         if (this.#isStopped) return;
-        if (asked !== 'nothing' || found !== 'nothing')
-          this.#look(asked === 'due' || found === 'more');
-        else this.#timer = setTimeout(() => this.#look(true), everyMs);
+        if (asked !== 'nothing' || found === 'more' || found === 'wanted')
+          return this.#look(asked === 'due' || found === 'more');
+        this.#isResting = found === 'nothing owed' && !this.#wasWoken && longestRestMs > everyMs;
+        this.#pause(this.#isResting ? longestRestMs : everyMs);
       });
+  }
+
+  #pause(pauseMs: number): void {
+    clearTimeout(this.#timer);
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => this.#look(true), pauseMs);
   }
 }

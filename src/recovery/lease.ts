@@ -2,9 +2,9 @@
 // process that was paused, or cut off, states nothing until the database says that it is still in the game; where
 // another one has taken over, it never states anything again.
 
-import { atMost } from '../lib/at-most.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 
 export type LeasePorts = {
   /** False: this process was marked lost. Throws while the database is unreachable. */
@@ -85,7 +85,7 @@ export class Lease {
   async #renewAndSchedule(): Promise<void> {
     try {
       // One that hangs, e.g. for want of a connection, must not keep the next from being made.
-      await atMost(this.#renew(), this.#leaseMs / renewalsInLease);
+      await within(this.#renew(), this.#leaseMs / renewalsInLease);
     } finally {
       this.#schedule();
     }

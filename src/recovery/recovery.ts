@@ -16,11 +16,10 @@ import type {
   UnsettledEnd,
 } from '../calls/ports.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
-import { deadline } from '../lib/deadline.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { takeTurns } from '../lib/turns.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { within } from '../lib/within.ts';
 import { rebuild } from './rebuild.ts';
 
 export type RecoveryPorts = {
@@ -171,10 +170,7 @@ export class Recovery {
         if (!(await this.#settle(end))) failed.push(end.call.callId);
       };
       const published = Promise.all(batch.map(settle));
-      await untilAborted(
-        published,
-        AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
-      );
+      await within(published, this.#stopped.signal, ...(until === undefined ? [] : [until]));
       const isOver = this.#stopped.signal.aborted || until?.aborted === true;
       if (found.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
       if (found.length < batchSize || isOver) return;
@@ -257,8 +253,7 @@ export class Recovery {
 
   /** Ends with the time, or with this process. */
   async #pause(pauseMs: number): Promise<void> {
-    using elapsed = deadline(pauseMs, this.#stopped.signal);
-    await untilAborted(new Promise(() => undefined), elapsed.signal);
+    await within(new Promise(() => undefined), pauseMs, this.#stopped.signal);
   }
 
   async #hangUp(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {

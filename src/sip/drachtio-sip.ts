@@ -13,11 +13,10 @@ import type {
   VoiceCodec,
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
-import { atMost } from '../lib/at-most.ts';
 import { Changes } from '../lib/changes.ts';
-import { deadline } from '../lib/deadline.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 import { EngineConnection } from './engine/engine-connection.ts';
 import type { EngineLink } from './engine/engine-link.ts';
 import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
@@ -191,7 +190,7 @@ class DrachtioPool implements DrachtioSip {
     this.#registrations.close();
     const legs = [...this.#legs];
     for (const leg of legs) leg.hangUp('gateway stopped');
-    await atMost(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);
+    await within(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);
     this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
     this.#linkChanges.tell();
@@ -232,8 +231,7 @@ class DrachtioPool implements DrachtioSip {
       this.#connections.some(
         (connection) => connection.link !== undefined && (!isOurs || connection.engine === engine),
       );
-    using patience = deadline(timeoutMs);
-    await this.#linkChanges.until(() => this.#isDisposed || isUp(), patience.signal);
+    await this.#linkChanges.until(() => this.#isDisposed || isUp(), timeoutMs);
     return this.#linkOf(engine) ?? this.#pickLink();
   }
 

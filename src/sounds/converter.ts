@@ -2,9 +2,9 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { deadline } from '../lib/deadline.ts';
 import { siblingModule, spawnWorker } from '../lib/threads/worker-threads.ts';
 import { takeTurns } from '../lib/turns.ts';
+import { within } from '../lib/within.ts';
 import { type Conversion, convert, isQuick } from './conversion.ts';
 
 export type Converter = {
@@ -57,16 +57,16 @@ export function createConverter(): Converter {
 }
 
 async function answerOf(worker: Worker, file: Buffer): Promise<Conversion> {
-  using patience = deadline(conversionTimeoutMs);
   const exited = new AbortController();
   const onExit = (): void => exited.abort(new Error('its thread ended'));
-  patience.signal.addEventListener('abort', onExit, { once: true });
   worker.once('exit', onExit);
   try {
     worker.postMessage(file);
     // `once` rejects with the worker's own error when there is one.
-    const [converted] = (await once(worker, 'message', { signal: exited.signal })) as [Conversion];
-    return converted;
+    const answer = once(worker, 'message', { signal: exited.signal });
+    const [converted] = (await within(answer, conversionTimeoutMs)) ?? [];
+    if (converted === undefined) throw new Error('its thread does not answer');
+    return converted as Conversion;
   } finally {
     worker.off('exit', onExit);
   }

@@ -4,7 +4,6 @@
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
-import { deadline } from '../lib/deadline.ts';
 import { maxFileBytes } from './conversion.ts';
 
 /** Of the copy that there is: whether it is still the present one is asked by these. */
@@ -61,11 +60,11 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
     async fetch(url, validators) {
       const { guard, dispatcher } = wayOf(url);
       if (!guard.isHostAllowed(url)) return notAllowed(url);
-      using patience = deadline(timeoutMs);
+      const signal = AbortSignal.timeout(timeoutMs);
       try {
-        return await ask(url, validators, { dispatcher, signal: patience.signal });
+        return await ask(url, validators, { dispatcher, signal });
       } catch (error) {
-        return patience.signal.aborted
+        return signal.aborted
           ? { kind: 'failed', reason: `it was not there within ${timeoutMs / 1_000} s` }
           : failureOf(url, error);
       }

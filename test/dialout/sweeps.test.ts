@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.ts';
 test('the calls of a lost node are tried again by the next sweep when the first try fails', async () => {
   const told: string[] = [];
   const parts = {
+    storage: { longestRestMs: 0 },
     node: {
       store: {
         expireOthers: async () => {
@@ -35,7 +36,7 @@ test('the calls of a lost node are tried again by the next sweep when the first 
     parts,
   );
   await eventually(() => told.length >= 6, 'several sweeps');
-  await Promise.all(sweeps.map((sweep) => sweep.stop()));
+  await sweeps.stop();
 
   expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
 });
@@ -43,6 +44,7 @@ test('the calls of a lost node are tried again by the next sweep when the first 
 test('a process that has the database alone looks for no other nodes, and tries again what those before it left', async () => {
   const told: string[] = [];
   const parts = {
+    storage: { longestRestMs: 0 },
     node: { store: { takeOverLeft: async () => void told.push('calls') } },
     notifier: { takeOver: async () => void told.push('notifications') },
     recovery: {
@@ -56,7 +58,7 @@ test('a process that has the database alone looks for no other nodes, and tries 
   const environment = { config: { leaseMs: 80 }, logger: silentLogger } as unknown as Environment;
   const sweeps = await startSweeps(environment, parts);
   await eventually(() => told.length >= 8, 'all are ended');
-  await Promise.all(sweeps.map((sweep) => sweep.stop()));
+  await sweeps.stop();
 
   const sweep = ['end', 'notifications'];
   expect(told).toEqual(['calls', 'end', ...sweep, ...sweep, ...sweep]);

@@ -1,6 +1,6 @@
 // What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
 
-import { within } from '../../lib/at-most.ts';
+import { within } from '../../lib/within.ts';
 import type { LiveCall } from '../call-registry.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
 import { publicNameOf, soundNotReachable } from '../contract/sound-reference.ts';

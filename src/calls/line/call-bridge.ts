@@ -2,8 +2,8 @@
 // each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
 // machine is told what comes of it, and hangs up the first leg when the second one is over.
 
-import { within } from '../../lib/at-most.ts';
 import { inBackground } from '../../lib/in-background.ts';
+import { within } from '../../lib/within.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { CallLeg, LegEvent, MediaSession, PartnerSession } from '../ports.ts';

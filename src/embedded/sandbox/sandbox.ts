@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
-import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { within } from '../../lib/within.ts';
 import { type SipEngine, startSipEngine } from '../drachtio/engine.ts';
 import { FrameClock } from './frame-clock.ts';
 import { SandboxCall, type SandboxCallSummary } from './sandbox-call.ts';
@@ -104,7 +104,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       return calls.size;
     },
     async close() {
-      await atMost(Promise.allSettled([...calls].map((call) => call.giveUp())), farewellMs);
+      await within(Promise.allSettled([...calls].map((call) => call.giveUp())), farewellMs);
       srf.disconnect();
       await engine.close();
     },
@@ -132,7 +132,7 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
         pendingRequests.set(wp.send(socket, 'ping'), () => resolve());
       }),
   );
-  await atMost(Promise.allSettled(pongs), connectTimeoutMs);
+  await within(Promise.allSettled(pongs), connectTimeoutMs);
 }
 
 /** `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`; empty when there is none. */

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { atMost } from '../at-most.ts';
+import { within } from '../within.ts';
 
 export type RunningThread = AsyncDisposable & {
   /** Resolves when it has ended. Idempotent. */
@@ -65,6 +65,6 @@ async function firstMessage<First>(worker: Worker, name: string): Promise<First>
 async function stop(worker: Worker, message: unknown): Promise<void> {
   const exited = once(worker, 'exit');
   worker.postMessage(message);
-  await atMost(exited, stopTimeoutMs);
+  await within(exited, stopTimeoutMs);
   await worker.terminate();
 }

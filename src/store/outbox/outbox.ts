@@ -14,8 +14,8 @@ import { type CallStep, eventsOf, fold } from '../../calls/call-step.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { CallOutbox, StepResult } from '../../calls/ports.ts';
-import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { within } from '../../lib/within.ts';
 import { type Settled, writeIsolated } from '../group-writer.ts';
 import { isRefusedData, isUnreachable } from '../sql-errors.ts';
 import type { AppendedStep, WaitingStep } from './call-appends.ts';
@@ -102,7 +102,7 @@ export class Outbox implements CallOutbox {
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#schedule(true);
-    await atMost(this.#drained(), timeoutMs);
+    await within(this.#drained(), timeoutMs);
     this.#stopped.abort();
     clearTimeout(this.#timer);
     // What is under way may be stored all the same.

@@ -6,9 +6,9 @@ import { lstat, mkdir, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
+import { within } from '../../lib/within.ts';
 import { ensurePgliteFolder } from './pglite-creation.ts';
 
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };
@@ -110,7 +110,7 @@ async function untilReady(worker: Worker): Promise<void> {
 
 async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
   worker.postMessage('stop');
-  await atMost(exited, stopTimeoutMs);
+  await within(exited, stopTimeoutMs);
   await worker.terminate();
 }
 

@@ -1,7 +1,7 @@
 // Host names to addresses, with a small cache, so that the ACK and the BYE of a call leave in the order they were asked for.
 
 import { lookup } from 'node:dns/promises';
-import { within } from '../../../lib/at-most.ts';
+import { within } from '../../../lib/within.ts';
 import type { SipPeer } from './sip-peer.ts';
 import type { Target } from './sip-target.ts';
 
