@@ -16,7 +16,6 @@ import { parseJsonBody } from '../http/json-body.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { answerProblem, defaultBodyLimit, ProblemError, toProblem } from '../http/problem.ts';
 import { validatorCompiler } from '../http/validation.ts';
-import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
@@ -214,4 +213,43 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
     if (reply.raw.destroyed) measure(request, reply);
     else reply.raw.once('close', () => measure(request, reply));
   });
+}
+
+type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
+
+/**
+ * Refuses a method that an address does not take with a 405 that names those which it does (RFC 9110 section 15.5.6). The
+ * router only says that there is no such route: here the address is looked for among all of them. Call it before there are routes.
+ */
+function refuseWrongMethods(server: ApiInstance, longestParameter: number): void {
+  const addresses = new Map<string, Address>();
+  server.addHook('onRoute', ({ url, method }) => {
+    const address = addresses.get(url) ?? {
+      pattern: patternOf(url, longestParameter),
+      methods: new Set(),
+    };
+    addresses.set(url, address);
+    for (const name of [method].flat()) address.methods.add(name);
+  });
+  // Before the body is read: it is of no interest.
+  server.addHook('onRequest', async (request) => {
+    if (!request.is404) return;
+    const [path = ''] = request.url.split('?');
+    const allow = [...addresses.values()].flatMap(({ pattern, methods }) =>
+      pattern.test(path) ? [...methods] : [],
+    );
+    if (allow.length === 0) return;
+    throw new ProblemError('method-not-allowed', 'The address does not take this method.', {
+      allow: [...new Set(allow)].sort(),
+    });
+  });
+}
+
+/** Of the router's notation, parameters and a last wildcard. */
+function patternOf(url: string, longestParameter: number): RegExp {
+  const source = url
+    .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll(/:\w+/g, `[^/]{1,${longestParameter}}`);
+  return new RegExp(`^${source}$`);
 }

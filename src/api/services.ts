@@ -3,11 +3,11 @@
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl, CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream.ts';
-import type { HealthCheck } from '../http/health-check.ts';
+import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
-import type { SoundLibrary } from '../sounds/sounds.ts';
+import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
 

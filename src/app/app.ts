@@ -1,31 +1,39 @@
 // The composition root: opens every part in the order of the data flow, hands each what it needs, and closes them in the
 // opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
 
+import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { readSpeechToText } from '../amd/stt/provider-file.ts';
+import type { AdminStores } from '../api/admin/admin-operations.ts';
+import { createAdminServer } from '../api/admin/admin-server.ts';
 import { createApiServer } from '../api/server.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
-import type { Config } from '../config.ts';
+import { type Config, readSecrets } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
+import { watchEvents } from '../events/hints.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
 import { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
+import { createEventLog } from '../live/event-log.ts';
+import { LiveEvents } from '../live/live-events.ts';
+import type { MediaStatistics } from '../media/media-messages.ts';
+import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
+import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
-import { openAdmin } from './admin.ts';
 import { type Calls, openCalls } from './calls.ts';
 import { openCaptures } from './captures.ts';
 import { type ConsoleAccess, createConsoleAccess, openConsole } from './console.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
 import { healthChecks } from './health.ts';
-import { openLive } from './live.ts';
-import { type MediaParts, openMedia } from './media.ts';
+import { networksOpenTo } from './networks.ts';
 import { type Node, openNode } from './nodes.ts';
 import { type Notifier, openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
@@ -239,4 +247,74 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
   const { port } = server.server.address() as AddressInfo;
   const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
   return `http://${host}:${port}`;
+}
+
+/**
+ * Opens the side door of the command line: `offhook apps`, `bots`, `tables` and `nodes` on the embedded database, which only
+ * this process can open.
+ *
+ * `http://:key@127.0.0.1:port`; undefined with PostgreSQL, where the command line goes to the database itself.
+ */
+async function openAdmin(
+  { config, logger, closers }: Environment,
+  stores: AdminStores,
+): Promise<string | undefined> {
+  if (config.databaseUrl !== undefined) return undefined;
+  // Made anew at each start, for users who may read runtime.json.
+  const key = randomBytes(24).toString('hex');
+  const server = createAdminServer({ stores, key, logger });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  closers.add('admin HTTP', () => server.close());
+  const { port } = server.server.address() as AddressInfo;
+  return `http://:${key}@127.0.0.1:${port}`;
+}
+
+const dayMs = 86_400_000;
+
+/** Events as they are stored, for those who follow them over HTTP. */
+function openLive(
+  { config, logger, clock, closers }: Environment,
+  storage: Pick<Storage, 'database'>,
+  events: Pick<Events, 'connection'>,
+): LiveEvents {
+  const live = new LiveEvents({
+    log: createEventLog(storage.database),
+    watch: (wake) => watchEvents(events.connection, wake),
+    retentionMs: config.retention.eventDays * dayMs,
+    now: () => clock.now(),
+    logger,
+  });
+  closers.add('live events', () => live.stop());
+  return live;
+}
+
+type MediaParts = {
+  readonly port: MediaGateway;
+  readonly statistics: () => Promise<MediaStatistics>;
+  /** In strict mode the names that a request may say; undefined: any. */
+  readonly speechToTextProviders: ReadonlySet<string> | undefined;
+};
+
+/**
+ * Opens the RTP workers, and reads the speech-to-text providers that detection in them may ask.
+ *
+ * @throws Error when the address is not ours, the workers do not start, or the providers' file has mistakes.
+ */
+async function openMedia(
+  { config, logger, closers }: Environment,
+  beyondLaptop: readonly string[],
+): Promise<MediaParts> {
+  const { onlyNames, ...speechToText } = await readSpeechToText(config, readSecrets);
+  const problem = await addressProblem(config.media.host);
+  if (problem !== undefined) throw new Error(`MEDIA_HOST cannot be used: ${problem}`);
+  const { allowedNetworks, bufferBytes } = config.streams;
+  const streams = { bufferBytes, allowedNetworks: networksOpenTo(allowedNetworks, beyondLaptop) };
+  const port = createMediaPort({ ...config.media, streams, detectorData: speechToText, logger });
+  closers.add('media', () => port[Symbol.asyncDispose]());
+  if (!(await port.ready())) throw new Error('the media workers did not start');
+  return {
+    port,
+    statistics: () => port.statistics(),
+    speechToTextProviders: onlyNames,
+  };
 }

@@ -23,7 +23,7 @@ import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
-import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
+import { sendDialHint, serveDialHints } from '../events/hints.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';

@@ -1,7 +1,7 @@
 // What /ready asks: can this process take requests, and if not, what keeps it from that.
 
 import type { Pool } from 'pg';
-import type { HealthCheck } from '../http/health-check.ts';
+import type { HealthCheck } from '../http/health-routes.ts';
 import { checkWritable } from '../store/database.ts';
 
 export type HealthSources = {

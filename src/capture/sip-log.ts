@@ -1,7 +1,6 @@
 // The SIP messages of one call, bounded: of a call with many, bodies go first, then the messages in the middle.
 
 import type { SipMessage } from '../calls/capture.ts';
-import { redact } from './redact.ts';
 
 export type LoggedMessage = {
   /** ISO 8601. */
@@ -60,4 +59,25 @@ export class SipLog {
 function withoutBody(text: string): string {
   const end = text.indexOf('\r\n\r\n');
   return end < 0 ? text : text.slice(0, end + 4);
+}
+
+const hidden = '(not kept)';
+
+/** Digest and its kin, signed identities, and whatever a trunk's own headers are likely to hide. */
+const secretHeader =
+  /^([ \t]*(?:[\w-]*(?:authorization|authenticate|authentication-info|token|secret|password|api-?key|cookie)[\w-]*|identity|y)[ \t]*:)[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gim;
+/** `sip:user:password@host`. */
+const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
+/** Of SRTP and of the old `k=`. */
+const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
+
+/**
+ * Removes what a kept SIP message must not hold: answers to challenges, tokens, keys, passwords. The names stay, so that a
+ * reader sees that there was something.
+ */
+export function redact(text: string): string {
+  return text
+    .replace(secretHeader, `$1 ${hidden}`)
+    .replace(passwordInUri, `$1:${hidden}@`)
+    .replace(keyInSdp, `$1 ${hidden}`);
 }

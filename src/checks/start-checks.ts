@@ -1,14 +1,31 @@
 // What a start makes sure of before it opens anything, so that what is wrong is said at once, all of it, and by its name.
 
-import type { Config } from '../config.ts';
-import type { Logger } from '../lib/logger.ts';
-import { type Check, type CheckResult, runChecks, startTimeoutMs } from './check.ts';
-import { speechToTextCheck, trunksCheck } from './configured-files.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { readSpeechToText } from '../amd/stt/provider-file.ts';
+import { type Config, readSecrets } from '../config.ts';
+import { findNatsServer } from '../embedded/nats/nats-program.ts';
+import { connectEvents } from '../events/connection.ts';
+import { errorForPeople } from '../lib/error-for-log.ts';
+import { type Logger, silentLogger } from '../lib/logger.ts';
+import { probeEngine } from '../sip/engine/engine-probe.ts';
+import { readTrunkFile, sandboxIsOn, trunksOf } from '../sip/trunks/trunk-file.ts';
+import {
+  type Check,
+  type CheckResult,
+  connectTimeoutMs,
+  type Finding,
+  failed,
+  ok,
+  runChecks,
+  skipped,
+  startTimeoutMs,
+  warning,
+} from './check.ts';
 import { dataFolderCheck, diskCheck } from './data-folder.ts';
 import { clockCheck, databaseCheck } from './database.ts';
-import { drachtioCheck } from './drachtio.ts';
-import { natsCheck, natsServerCheck } from './nats.ts';
 import { portsCheck } from './ports.ts';
+import { reasonOf } from './reasons.ts';
 
 /** @throws Error with a line for each mistake in the files that the configuration names. */
 export async function checkConfiguredFiles(config: Config): Promise<void> {
@@ -60,4 +77,101 @@ function throwFailures(results: readonly CheckResult[]): void {
   const failures = results.filter(({ state }) => state === 'failed');
   if (failures.length === 0) return;
   throw new Error(failures.map(({ detail }) => detail).join('\n  '));
+}
+
+/** The drachtio-servers of DRACHTIO_URL are there, and take the secret that they are given. */
+export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers'>): Check {
+  const run = async (): Promise<Finding> => {
+    if (drachtioServers === undefined) return skipped('the embedded SIP engine takes its place');
+    const problems = await Promise.all(
+      drachtioServers.map(async (server) => {
+        const problem = await probeEngine(server, connectTimeoutMs);
+        return problem === undefined ? [] : [`${server.host}:${server.port}: ${problem}`];
+      }),
+    ).then((found) => found.flat());
+    if (problems.length === 0) return ok(`${drachtioServers.length} connected`);
+    const told = `DRACHTIO_URL: ${problems.join('; ')}`;
+    // Calls go over those that are there.
+    return problems.length < drachtioServers.length ? warning(told) : failed(told);
+  };
+  return { name: 'drachtio', isAwaited: true, run };
+}
+
+const run = promisify(execFile);
+/** It answers in milliseconds; one that is read from a cold disk takes its time. */
+const programTimeoutMs = 10_000;
+
+export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
+  const find = async (): Promise<Finding> => {
+    if (nats.url !== undefined) return skipped('not needed: NATS_URL is set');
+    const program = await findNatsServer(nats.serverProgram, nats.searchPath);
+    try {
+      const { stdout } = await run(program, ['--version'], { timeout: programTimeoutMs });
+      return ok(`${program}, ${stdout.trim()}`);
+    } catch (error) {
+      return failed(`NATS_SERVER_BIN: ${program} cannot be run: ${reasonOf(error)}`);
+    }
+  };
+  return { name: 'nats-server', run: find };
+}
+
+/** `ownUrl`: of the nats-server of a gateway that runs here. */
+export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Check {
+  const url = nats.url ?? ownUrl;
+  const connect = async (): Promise<Finding> => {
+    if (url === undefined) return skipped('a private one, which starts with the gateway');
+    const shown = url.replaceAll(/\/\/[^@/,]*@/g, '//');
+    try {
+      const connection = await connectEvents({
+        ...{ url, prefix: nats.prefix, name: 'offhook check', logger: silentLogger },
+        firstConnectTimeoutMs: 0,
+      });
+      const { version } = connection.nats.info ?? {};
+      await connection.close();
+      return ok(`${shown}, version ${version ?? 'unknown'}, with JetStream`);
+    } catch (error) {
+      return failed(`NATS_URL: ${shown} cannot be used: ${reasonOf(error)}`);
+    }
+  };
+  return { name: 'NATS', isAwaited: true, run: connect };
+}
+
+/** The file of trunks has no mistakes. It needs neither a port nor the network, so a start makes this check first. */
+function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioServers'>): Check {
+  return {
+    name: 'trunks',
+    run: () =>
+      unlessThrown(async () => {
+        const file = await readTrunkFile(config);
+        if (file === undefined) return skipped('there is no TRUNKS_FILE: no carrier is configured');
+        // Its name alone matters here: no trunk of the file may have the same.
+        const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
+        const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
+        return ok(`${file.name}: ${trunks.all.map(({ name }) => name).join(', ')}`);
+      }),
+  };
+}
+
+function speechToTextCheck(
+  config: Pick<Config, 'sttProvidersFile' | 'sttDefaultProvider' | 'isSttStrict'>,
+): Check {
+  return {
+    name: 'speech-to-text',
+    run: () =>
+      unlessThrown(async () => {
+        const { providers } = await readSpeechToText(config, readSecrets);
+        return providers.size === 0
+          ? skipped('there is no STT_PROVIDERS_FILE: words are counted by ear')
+          : ok([...providers.keys()].join(', '));
+      }),
+  };
+}
+
+/** A line for each mistake, and what the system said, e.g. ENOENT. */
+async function unlessThrown(run: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await run();
+  } catch (error) {
+    return failed(errorForPeople(error).replaceAll(/\n */g, '\n  '));
+  }
 }

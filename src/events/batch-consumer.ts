@@ -3,11 +3,17 @@
 // At least once, and nearly in order: a redelivery (a handler that failed, a process that died, two nodes on one
 // consumer) may bring an item again or after a later one. Handlers must be idempotent and must not rely on the order.
 
-import { AckPolicy, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  type ConsumerMessages,
+  DeliverPolicy,
+  type JsMsg,
+} from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { Logger } from '../lib/logger.ts';
+import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
-import { endConsumption, ensureConsumer } from './consumers.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /** A handler that takes longer gets its items a second time; and what a killed process had taken comes after this. */
@@ -202,4 +208,51 @@ class Pump<Item> {
       message.nak(redeliveryDelaysMs[1]);
     }
   }
+}
+
+type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
+
+/**
+ * Creates a durable consumer if it is missing, and brings it up to date if it is present.
+ *
+ * @throws Error of the server where the present one cannot be changed into it.
+ */
+async function ensureConsumer(
+  connection: EventConnection,
+  stream: string,
+  wanted: WantedConsumer,
+): Promise<void> {
+  // Create with the same configuration is a no-op; with another one, an update of what may change (the acknowledge wait
+  // and limits, the filter). What may not change is the server's error, told as it is.
+  const { consumers } = connection.manager;
+  for await (const present of consumers.list(stream)) {
+    if (present.name !== wanted.durable_name) continue;
+    const { durable_name: name, ...changeable } = wanted;
+    await consumers.update(stream, name, changeable);
+    return;
+  }
+  await consumers.add(stream, wanted);
+}
+
+/** NATS being away must not hold a stop up. */
+const flushTimeoutMs = 500;
+
+/**
+ * Takes no more messages. What is given back before the server knows of it would be delivered to the same, dead inbox, and
+ * come again only after the acknowledge wait; hence the flush. (nats-server 2.9 may still do that with one message.)
+ */
+async function endConsumption(
+  connection: EventConnection,
+  messages: ConsumerMessages,
+): Promise<void> {
+  await messages.close();
+  await flushed(connection);
+}
+
+/** The server has read what was sent, or is unreachable. */
+async function flushed(connection: EventConnection): Promise<void> {
+  await within(
+    connection.nats.flush().catch(() => undefined),
+    flushTimeoutMs,
+  );
 }

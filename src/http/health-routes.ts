@@ -1,11 +1,20 @@
 // For the operator and their supervisor: is it alive, can it take requests, what does it measure. No token: bind the port
 // to where only operators reach these, or filter the paths in front.
 
-import type { HealthCheck } from '../http/health-check.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import type { ApiInstance } from './http.ts';
 import type { Metrics } from './metrics.ts';
+
+/** What `/ready` asks of each part. */
+export type HealthCheck = {
+  readonly name: string;
+  /** What it means when it does not pass. It is public: nothing of the inside. */
+  readonly failure: string;
+  /** The gateway does without it for a while: no reason not to be ready, but named by this among what is `degraded`. */
+  readonly degradedAs?: string;
+  check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
+};
 
 export type HealthDependencies = {
   readonly health: readonly HealthCheck[];

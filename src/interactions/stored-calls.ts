@@ -17,12 +17,12 @@ import type {
 import {
   inScope,
   listCalls,
+  queuePosition,
   type SummaryColumns,
   summaryColumns,
   toSummary,
 } from './call-summaries.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
-import { queuePosition } from './queue-position.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 

@@ -9,10 +9,9 @@ import {
   type RetrySchedule,
 } from './delivery-rules.ts';
 import type { NotificationSender } from './http-sender.ts';
-import { mergeHeaders } from './notification-headers.ts';
 import type { AttemptRecord } from './notification-store.ts';
 import type { Recipient, SecretLookup } from './recipients.ts';
-import { signatureHeaders } from './signature.ts';
+import { mergeHeaders, signatureHeaders } from './signature.ts';
 
 export type DeliveryDeps = {
   readonly sender: NotificationSender;

@@ -23,11 +23,9 @@ import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
 import { AbandonedLegs } from './legs/abandoned-legs.ts';
 import { isSilence } from './legs/failover.ts';
 import { FailoverLeg } from './legs/failover-leg.ts';
-import { safeObserver } from './legs/safe-observer.ts';
 import { endStoredLegOn } from './legs/stored-leg-end.ts';
-import { GatewayHealth, type GatewayState } from './trunks/gateway-health.ts';
+import { GatewayHealth, type GatewayState, probeGateway } from './trunks/gateway-health.ts';
 import type { Dice } from './trunks/gateway-order.ts';
-import { probeGateway } from './trunks/gateway-probe.ts';
 import { Registrations } from './trunks/registrations.ts';
 import { createRouter } from './trunks/routing.ts';
 import type { TrunkDirectory } from './trunks/trunks.ts';
@@ -240,4 +238,20 @@ class DrachtioPool implements DrachtioSip {
     this.#abandoned.onUp(link);
     this.#registrations.onUp(link);
   }
+}
+
+/**
+ * Catches an observer's exceptions. They must not cost other calls: one would stop the loop that tells them of a broken engine
+ * connection, or close the control connection that they share.
+ */
+function safeObserver(observer: LegObserver, logger: Logger): LegObserver {
+  return {
+    observe(event) {
+      try {
+        observer.observe(event);
+      } catch (error) {
+        logger.error({ err: error, event: event.kind }, 'observer of a leg failed');
+      }
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { PoolClient } from 'pg';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/transaction.ts';
+import type { Converter } from './converter.ts';
 
 export type StoredSound = {
   readonly name: string;
@@ -130,4 +131,27 @@ function soundOf(row: SoundRow): StoredSound {
 
 function fullMessage({ maxSounds, maxBytes }: SoundLimits): string {
   return `The account has as many sounds as it may: ${maxSounds}, or ${maxBytes / 1_000_000} MB together.`;
+}
+
+/** The sounds of an account as its apps see them: files come in, and what can be played is kept. */
+export type SoundLibrary = Pick<SoundStore, 'list' | 'find' | 'remove'> & {
+  /** `unreadable`: in words, what is wrong with the file. */
+  put(
+    accountId: string,
+    name: string,
+    file: Buffer,
+  ): Promise<PutSound | { readonly kind: 'unreadable'; readonly problem: string }>;
+};
+
+export function createSoundLibrary(store: SoundStore, converter: Converter): SoundLibrary {
+  return {
+    list: (accountId) => store.list(accountId),
+    find: (accountId, name) => store.find(accountId, name),
+    remove: (accountId, name) => store.remove(accountId, name),
+    async put(accountId, name, file) {
+      const converted = await converter.convert(file);
+      if (!converted.ok) return { kind: 'unreadable', problem: converted.problem };
+      return await store.put(accountId, name, converted.mulaw);
+    },
+  };
 }

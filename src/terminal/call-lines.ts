@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { watchedLineOf } from '../calls/contract/event-table.ts';
 import type { Delivery } from '../notifier/delivery.ts';
-import { inUnits } from './durations.ts';
+import { inUnits } from './stop-lines.ts';
 
 export type CallLine = { readonly callId: string; readonly text: string };
 

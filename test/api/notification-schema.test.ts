@@ -1,7 +1,7 @@
 // The documented notification is the one that is sent.
 
 import { describe, expect, test } from 'vitest';
-import { eventNotificationSchema, notificationSchema } from '../../src/api/notification-schema.ts';
+import { eventNotificationSchema, notificationSchema } from '../../src/api/openapi.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
 import { eventTeller } from '../support/call-events.ts';

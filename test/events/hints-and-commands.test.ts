@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CallSource } from '../../src/calls/dialout-ports.ts';
 import { type CommandHandler, serveCommands } from '../../src/events/commands.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { sendDialHint, serveDialHints } from '../../src/events/dial-hints.ts';
+import { sendDialHint, serveDialHints } from '../../src/events/hints.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { commandSubject, hintSubject } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';

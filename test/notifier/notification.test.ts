@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
-import { mergeHeaders } from '../../src/notifier/notification-headers.ts';
+import { mergeHeaders } from '../../src/notifier/signature.ts';
 import { provesOnAny } from '../companion/proves.ts';
 import { eventTeller } from '../support/call-events.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseDtmfInfo } from '../../src/sip/legs/dtmf-info.ts';
+import { parseDtmfInfo } from '../../src/sip/legs/dialog-requests.ts';
 import {
   addressList,
   cseqNumber,

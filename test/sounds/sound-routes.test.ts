@@ -2,8 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createConverter } from '../../src/sounds/converter.ts';
-import { createSoundStore } from '../../src/sounds/sound-store.ts';
-import { createSoundLibrary } from '../../src/sounds/sounds.ts';
+import { createSoundLibrary, createSoundStore } from '../../src/sounds/sound-store.ts';
 import { token } from '../api/support.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import { databaseKinds } from '../support/databases.ts';

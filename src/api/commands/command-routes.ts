@@ -2,10 +2,13 @@
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import {
   type Command,
   type CommandReply,
   commandId,
+  commandRemarks,
+  commandSchema as contract,
   readCommand,
 } from '../../calls/contract/command.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
@@ -16,8 +19,34 @@ import type { App } from '../../store/apps/app-directory.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
 import type { ApiServices } from '../services.ts';
-import { commandAnswerSchema, commandSchema } from './command-schemas.ts';
 import { mayAskFor, withGlobalNumber } from './transfer-command.ts';
+
+const commandSchema = contract.meta({
+  id: 'CallCommand',
+  description:
+    'Members that are not listed do nothing, and are named in `ignored` of the answer; a near miss of a listed one is a 400 that gives its name, but for `hangup`.',
+  examples: [
+    { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
+    { command: 'dtmf', digits: '2w4#' },
+    { command: 'stop' },
+    { command: 'stream', url: 'wss://bot.example/audio', parameters: { campaign: 'spring' } },
+    { command: 'stream', url: null },
+    { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMs: 20_000 },
+    { command: 'hangup' },
+  ],
+});
+
+const commandAnswerSchema = z
+  .object({
+    ok: z.literal(true),
+    commandId: z.string().describe('of the request, or a new one; events that come of it name it'),
+    state: z.string().describe('of the call, e.g. `answered`; `ending` after a hang-up'),
+    ...commandRemarks,
+  })
+  .meta({
+    id: 'CallCommandAnswer',
+    examples: [{ ok: true, commandId: 'offer-1', state: 'answered' }],
+  });
 
 export type CommandRoutesDependencies = {
   readonly services: Pick<ApiServices, 'calls' | 'commands'>;

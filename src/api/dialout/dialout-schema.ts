@@ -17,8 +17,7 @@ import { plainId } from '../../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
 import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
-import { targetSchema } from './target-schema.ts';
-import { bridgeSchema } from './transfer-request.ts';
+import { bridgeSchema, targetSchema } from './transfer-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 

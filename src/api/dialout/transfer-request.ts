@@ -5,10 +5,21 @@ import { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../../calls/call-types.ts';
 import { transferMembers, transferTargetMeaning } from '../../calls/contract/transfer-members.ts';
 import type { RoutePlanner } from '../../calls/dialout-ports.ts';
+import { parseTarget } from '../../calls/parse-target.ts';
 import { type TransferPlan, type TransferRequest, transferStarts } from '../../calls/transfer.ts';
 import type { MemberError } from '../../http/problem.ts';
-import { targetSchema } from './target-schema.ts';
 import { checkTransferHeaders } from './transfer-headers.ts';
+
+/** The number or SIP address to call, in a dial-out and in a transfer. */
+export const targetSchema = z
+  .string()
+  .max(512)
+  .transform((text, context) => {
+    const result = parseTarget(text);
+    if (result.ok) return result.target;
+    context.addIssue({ code: 'custom', message: result.message });
+    return z.NEVER;
+  });
 
 export const bridgeSchema = z.object({
   to: targetSchema.describe(transferTargetMeaning),

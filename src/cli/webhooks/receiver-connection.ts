@@ -1,8 +1,7 @@
 // Sends notifications to the receiver that is tried, signed as the gateway signs them or on purpose not.
 
 import { Agent, request } from 'undici';
-import { mergeHeaders } from '../../notifier/notification-headers.ts';
-import { signatureHeaders } from '../../notifier/signature.ts';
+import { mergeHeaders, signatureHeaders } from '../../notifier/signature.ts';
 import { version } from '../../version.ts';
 
 /** As long as the gateway waits for an answer. */

@@ -11,8 +11,13 @@ import { identifier } from '../../lib/ids.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { findCall } from './call-conversations.ts';
 import { conversationSession, sessionId } from './conversation-schema.ts';
-import { type Days, daysInBody, daysInQuery, fallsOn } from './days.ts';
-import { findPublished } from './published-conversations.ts';
+import {
+  type Days,
+  daysInBody,
+  daysInQuery,
+  fallsOn,
+  findPublished,
+} from './published-conversations.ts';
 
 const schemes = [
   ['contactcenter', 'getConversation'],

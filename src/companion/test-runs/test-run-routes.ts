@@ -1,15 +1,23 @@
 // The status of a batch test run, and the file that its link leads to.
 
 import { z } from 'zod';
+import { authorizeBot } from '../../http/auth.ts';
 import type { ApiInstance, Caller } from '../../http/http.ts';
 import { ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { plainId as id } from '../../lib/ids.ts';
+import type { App } from '../../store/apps/app-directory.ts';
+import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
+import { grantedBotIds } from '../granted-bots.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
-import { botOfStream, noSuchRun } from './bot-of-stream.ts';
 import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';
-import { findTestRun, type StoredTestRun } from './stored-test-runs.ts';
+import {
+  botsOfRun,
+  findTestRun,
+  type StoredTestRun,
+  type StreamQuery,
+} from './stored-test-runs.ts';
 import { languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
 
 const link =
@@ -173,4 +181,35 @@ async function openFile(files: ResultFiles, name: string | undefined): Promise<R
   );
   if (file === undefined) throw new ProblemError('not-found', 'The file is not kept any more.');
   return file;
+}
+
+/**
+ * Finds the bot of a stream identifier: the one that is registered under it, or else the one whose run was published with it.
+ * It looks only within the account of the caller, and among the bots that the caller may see, because any client may write any
+ * stream into a run.
+ *
+ * @throws ProblemError where there is none, or one of another account.
+ */
+async function botOfStream(
+  { database, bots }: Pick<CompanionDependencies, 'database' | 'bots'>,
+  app: App,
+  asked: Pick<StreamQuery, 'streamId' | 'suiteName' | 'runId'>,
+): Promise<Bot> {
+  const { streamId } = asked;
+  const registered = await bots.find(streamId);
+  if (registered !== undefined) return authorizeBot(app, streamId, registered);
+  const botIds = await grantedBotIds(bots, app);
+  const query = { ...asked, accountId: app.accountId, botIds };
+  const [first, second] = await botsOfRun(database, query);
+  if (first === undefined) throw noSuchRun();
+  // A producer may write the stream of another bot into its runs: of two bots none is believed more than the other.
+  if (second !== undefined && first !== streamId) {
+    const detail = 'Runs of more than one bot are of this stream: name the bot instead.';
+    throw new ProblemError('not-found', detail);
+  }
+  return authorizeBot(app, first, await bots.find(first));
+}
+
+function noSuchRun(): ProblemError {
+  return new ProblemError('not-found', 'There is no such test run.');
 }

@@ -2,7 +2,6 @@
 // transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, overload), and knows nothing of dialogs or of drachtio.
 
 import type { Logger } from '../../lib/logger.ts';
-import { hasAddresses, serverKey, trimBody } from './message/message-matching.ts';
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
   headerValue,
@@ -317,4 +316,32 @@ export class SipStack {
     const invite = this.#servers.get(serverKey(received.request, 'INVITE'));
     this.#user?.onCancel(received, invite);
   }
+}
+
+function hasAddresses(message: SipResponse): boolean {
+  return (
+    headerValue(message, 'From') !== undefined &&
+    headerValue(message, 'To') !== undefined &&
+    headerValue(message, 'Call-ID') !== undefined
+  );
+}
+
+/** A datagram may be longer than its Content-Length says; the surplus is dropped (RFC 3261 section 18.3). */
+function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
+  const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
+  if (!Number.isInteger(length) || length < 0 || length >= message.body.length) return message;
+  return { ...message, body: message.body.slice(0, length) };
+}
+
+/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by the far ends. */
+function serverKey(request: SipRequest, method: string): string {
+  const value = headerValue(request, 'Via') ?? '';
+  const via = parseVia(value);
+  const branch = via?.parameters.get('branch');
+  const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
+  if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
+  // RFC 2543 senders: everything that a retransmit has in common with the first.
+  const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
+  const callId = headerValue(request, 'Call-ID') ?? '';
+  return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;
 }

@@ -13,8 +13,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { Route } from '../trunks/routing.ts';
 import { type AttemptFailure, mayFailOver } from './failover.ts';
-import type { AttemptObserver, LegDependencies } from './leg-types.ts';
-import { OutboundLeg } from './outbound-leg.ts';
+import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
 
 export type FailoverDependencies = LegDependencies & {
   /** Undefined: no engine is connected, or we are going down. */

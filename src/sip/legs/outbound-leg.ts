@@ -2,16 +2,27 @@
 // (once told an end, it hears nothing more) and what is still on the wire (followed in the background until the far end is
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
+import type { DialTarget } from '../../calls/call-types.ts';
+import type { SipCapture } from '../../calls/capture.ts';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
-import type { CallLeg, LegEnd, PlaceRequest, ReferEvent, ReferRequest } from '../../calls/ports.ts';
+import type {
+  CallLeg,
+  Clock,
+  LegEnd,
+  LegEvent,
+  PlaceRequest,
+  ReferEvent,
+  ReferRequest,
+} from '../../calls/ports.ts';
 import { inBackground } from '../../lib/in-background.ts';
+import type { Logger } from '../../lib/logger.ts';
 import {
   type DialogOwner,
   type EngineLink,
   guarded,
   type LinkOwner,
 } from '../engine/engine-link.ts';
-import { maxFrameBytes } from '../engine/sip-limits.ts';
+import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
 import type {
   AckFunction,
   ReceivedRequest,
@@ -25,11 +36,40 @@ import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
-import type { AttemptFailure } from './failover.ts';
+import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
 import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
-import type { AttemptObserver, LegDependencies, Wire } from './leg-types.ts';
-import { Referrals } from './referrals.ts';
-import { flawOf, retryAfterOf } from './response-facts.ts';
+import { Referrals } from './referral.ts';
+
+/** Hears more of a failure than the call does. */
+export type AttemptObserver = { observe(event: AttemptEvent): void };
+type AttemptEvent =
+  | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
+
+export type LegDependencies = {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: SipLimits;
+  /**
+   * The engine went away with this leg on it: another process may still end it when the engine is back. Resolves when it is ended,
+   * or given up.
+   */
+  readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
+  /** For those who look at what passes. */
+  readonly capture?: Pick<SipCapture, 'follow'> | undefined;
+  /** As the far end of a trunk's calls is asked to write it. */
+  readonly referTo: (target: DialTarget, trunk: string | undefined) => string;
+};
+
+type Wire =
+  | { readonly kind: 'idle' }
+  /** Given to the engine, which has not said yet that it was sent. */
+  | { readonly kind: 'inviting' }
+  | { readonly kind: 'pending'; readonly invite: SentRequest }
+  | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
+  | { readonly kind: 'confirmed'; readonly dialogId: string }
+  | { readonly kind: 'closing' }
+  | { readonly kind: 'released' };
 
 export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   readonly released: Promise<void>;
@@ -400,4 +440,17 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#link?.detach(this);
     this.#ended.then(this.#release, this.#release);
   }
+}
+
+/** Only a 503 says by it that the gateway as a whole wants to be left alone (RFC 3261, section 21.5.4). */
+function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
+  const seconds =
+    response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;
+  return seconds === undefined ? {} : { retryAfterS: seconds };
+}
+
+function flawOf(response: ReceivedResponse, sdp: string | undefined): string | undefined {
+  if (!response.has('Contact')) return '200 OK without Contact';
+  if (!response.stackDialogId) return '200 OK outside a dialog';
+  return sdp === undefined ? '200 OK without SDP' : undefined;
 }

@@ -164,3 +164,42 @@ export class Referral {
     this.#tell(event);
   }
 }
+
+/**
+ * The REFERs of one dialog, one after the other. A NOTIFY belongs to one of them (RFC 3515, section 2.4.6): from the second REFER
+ * on it names the CSeq of its REFER in `Event: refer;id=`; without an id it belongs to the first that is not over. If a dialog had
+ * one REFER, every NOTIFY is taken: some carriers pass on the ids of their next hop, and never report a second REFER.
+ */
+export class Referrals {
+  /** As many as a call may have transfers. */
+  readonly #all: Referral[] = [];
+
+  /** The one before is not heard of any more. */
+  begin(options: ReferralOptions, tell: (event: ReferEvent) => void): void {
+    this.stop();
+    this.#all.push(new Referral(options, tell));
+  }
+
+  /** False: nothing was referred, and so nothing is subscribed to. */
+  onNotify(request: ReceivedRequest, response: Responder): boolean {
+    const [first] = this.#all;
+    if (first === undefined) return false;
+    const referral = this.#all.length === 1 ? first : this.#of(idOf(request));
+    referral?.onNotify(request, response);
+    return referral !== undefined;
+  }
+
+  /** The dialog has ended, or another referral begins. */
+  stop(): void {
+    this.#all.at(-1)?.stop();
+  }
+
+  #of(id: string | undefined): Referral | undefined {
+    if (id !== undefined) return this.#all.find((referral) => referral.hasId(id));
+    return this.#all.find(({ isSubscribed }) => isSubscribed) ?? this.#all.at(-1);
+  }
+}
+
+function idOf(request: ReceivedRequest): string | undefined {
+  return /;\s*id\s*=\s*"?([^;\s"]+)/i.exec(request.get('Event') ?? '')?.[1];
+}

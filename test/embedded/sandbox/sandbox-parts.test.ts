@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FrameClock, type Ticking } from '../../../src/embedded/sandbox/frame-clock.ts';
-import { KeyPress } from '../../../src/embedded/sandbox/key-press.ts';
+import { KeyPress } from '../../../src/embedded/sandbox/rtp-leg.ts';
 import {
   findSandboxNumber,
   sandboxNumbers,

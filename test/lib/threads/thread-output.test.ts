@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { startSandboxThread } from '../../../src/embedded/sandbox/sandbox-thread.ts';
-import { relayOutput } from '../../../src/lib/threads/thread-output.ts';
+import { relayOutput } from '../../../src/lib/threads/worker-threads.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordedLogger } from '../../support/recorded-logger.ts';
 

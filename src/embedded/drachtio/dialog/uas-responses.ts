@@ -5,19 +5,16 @@ import type { SipText } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
 import { wantsContact } from '../message/request-builder.ts';
-import { addressTag, parseCseq } from '../message/sip-grammar.ts';
-import { headerValue, type SipHeader, serializeMessage } from '../message/sip-message.ts';
+import { addressTag, parseCseq, parseDecimal } from '../message/sip-grammar.ts';
+import {
+  headerValue,
+  type SipHeader,
+  type SipRequest,
+  serializeMessage,
+} from '../message/sip-message.ts';
 import { buildResponse } from '../message/sip-replies.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
-import {
-  isForCancel,
-  isReliable,
-  isSuccess,
-  parseStatusLine,
-  peerSupports100rel,
-  type StatusLine,
-} from './app-answers.ts';
-import { appHeaders, contentTypeOf } from './app-headers.ts';
+import { type AppHeaders, appHeaders, contentTypeOf } from './app-headers.ts';
 import { confirmDialog, type Dialog, endsSubscription, newDialog } from './dialog.ts';
 import { contactUri, recordRoutes } from './dialog-making.ts';
 import type { Incoming } from './incoming.ts';
@@ -282,3 +279,32 @@ export class UasResponses {
 
 const simpleExcludes: ReadonlySet<string> = new Set(['From', 'To', 'Call-ID', 'CSeq']);
 const inviteExcludes: ReadonlySet<string> = new Set([...simpleExcludes, 'Contact', 'Content-Type']);
+
+type StatusLine = { readonly code: number; readonly reason: string };
+
+function parseStatusLine(line: string): StatusLine | undefined {
+  if (!line.startsWith('SIP/2.0 ')) return undefined;
+  const code = parseDecimal(line.slice(8, 11), 3);
+  if (code === undefined || code < 100 || code > 699) return undefined;
+  return { code, reason: line.slice(12) };
+}
+
+function isSuccess(status: StatusLine): boolean {
+  return status.code >= 200 && status.code < 300;
+}
+
+function isForCancel(sketch: SipText): boolean {
+  const cseq = sketch.headers.find((header) => header.name === 'CSeq')?.value ?? '';
+  return cseq.endsWith(' CANCEL');
+}
+
+function isReliable(status: StatusLine, given: AppHeaders): boolean {
+  const early = status.code > 100 && status.code < 200;
+  return early && (given.get('Require') ?? '').toLowerCase().includes('100rel');
+}
+
+function peerSupports100rel(request: SipRequest): boolean {
+  const supported = headerValue(request, 'Supported') ?? '';
+  const required = headerValue(request, 'Require') ?? '';
+  return `${supported},${required}`.toLowerCase().includes('100rel');
+}
