@@ -4,7 +4,7 @@
 import { Argument, Command, Option } from 'commander';
 import { beyondLaptop, networksOpenTo } from './app/networks.ts';
 import { readRuntime } from './app/runtime-file.ts';
-import { streamConnects } from './calls/stream.ts';
+import { streamConnects } from './calls/stream/stream.ts';
 import { addAmdCommand } from './cli/amd/amd.ts';
 import type { CreateAppOptions, LimitOptions, RotateOptions } from './cli/apps-commands.ts';
 import type { BotOptions } from './cli/bot/bot-command.ts';

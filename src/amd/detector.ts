@@ -2,7 +2,7 @@
 // its voice activity detector: the same frames give the same events, however fast they come.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import { createEventGrammar, type EventGrammar } from './event-grammar.ts';
 import { type FrameAnalyzer, openFrameAnalyzer } from './frame-analyzer.ts';
 import type { Transcription } from './stt/transcription.ts';

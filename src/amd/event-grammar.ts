@@ -3,7 +3,7 @@
 // with stopped_speaking and tone never without a verdict. Owns the timers; each frame tells it what was heard.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
 import { type Company, createBeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';

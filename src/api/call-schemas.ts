@@ -1,7 +1,6 @@
 // What the API says of calls: the interactions view, timelines, contexts, notifications and their attempts.
 
 import { z } from 'zod';
-import { amdEvent, amdEventNames } from '../calls/contract/amd-event.ts';
 import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
 import { callEventTypes } from '../calls/contract/call-event.ts';
 import {
@@ -11,6 +10,7 @@ import {
   interactionStatuses,
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
+import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
 import { identifier, shortestUuidStart, startsUuid } from '../lib/ids.ts';
 import { botId, idempotencyKey } from './dialout/dialout-schema.ts';
 

@@ -6,13 +6,13 @@ import {
   createJsonSchemaTransformObject,
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { amdEvidence } from '../calls/contract/amd-event.ts';
 import { exampleEvent } from '../calls/contract/event-examples.ts';
 import { notificationOf } from '../calls/contract/event-table.ts';
 import {
   notificationSchema as contract,
   eventNotificationSchema as eventContract,
 } from '../calls/contract/notification.ts';
+import { amdEvidence } from '../calls/detection/amd-event.ts';
 import type { ApiInstance } from '../http/http.ts';
 import { version } from '../version.ts';
 import { registerAsyncApi } from './asyncapi.ts';

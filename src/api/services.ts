@@ -2,7 +2,7 @@
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl, CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
-import type { RequestedStream } from '../calls/stream.ts';
+import type { RequestedStream } from '../calls/stream/stream.ts';
 import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';

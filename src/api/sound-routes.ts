@@ -2,8 +2,8 @@
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { soundName } from '../calls/contract/sound-reference.ts';
 import { timestamp } from '../calls/contract/timestamp.ts';
+import { soundName } from '../calls/playback/sound-reference.ts';
 import type { ApiInstance, Caller } from '../http/http.ts';
 import { invalidBody } from '../http/json-body.ts';
 import { invalidRequest, ProblemError } from '../http/problem.ts';

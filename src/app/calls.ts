@@ -2,11 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamServices } from '../api/services.ts';
-import { CallRegistry } from '../calls/call-registry.ts';
-import { defaultCallLimits } from '../calls/call-setup.ts';
-import type { SecondLeg } from '../calls/call-step.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { NoteCommand } from '../calls/commands/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CallControl,
@@ -16,6 +12,10 @@ import type {
   Submission,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
+import { CallRegistry } from '../calls/life/call-registry.ts';
+import { defaultCallLimits } from '../calls/life/call-setup.ts';
+import type { SecondLeg } from '../calls/life/call-step.ts';
+import type { NoteCommand } from '../calls/life/command-notes.ts';
 import type { CallOutbox, MediaPort, SipPort } from '../calls/ports.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';

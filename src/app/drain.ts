@@ -1,6 +1,6 @@
 // How the calls of a process end with it: nothing more is taken, those that are up may go on for a while, then they are hung up.
 
-import type { CallRegistry } from '../calls/call-registry.ts';
+import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { type Bound, within } from '../lib/within.ts';
 
 /**

@@ -1,11 +1,11 @@
 // From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
 
 import { LRUCache } from 'lru-cache';
-import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { QueuedEvent } from '../calls/dialout-ports.ts';
+import { queuedEvent } from '../calls/life/call-events.ts';
 import { createPublisher, type RunningPublisher } from '../events/publisher.ts';
 import { EventRelay } from '../events/relay.ts';
 import type { ContextStore } from '../interactions/context-store.ts';

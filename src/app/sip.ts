@@ -1,7 +1,7 @@
 // SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and the port over them.
 
 import { randomBytes } from 'node:crypto';
-import type { SipCapture } from '../calls/capture.ts';
+import type { SipCapture } from '../calls/capture/capture.ts';
 import { type DrachtioServer, readSecrets } from '../config.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';

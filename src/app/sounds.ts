@@ -1,6 +1,6 @@
 // The sounds that calls play: where they are kept, and what converts them.
 
-import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
+import { soundPlaceOf } from '../calls/playback/sound-reference.ts';
 import type { SoundPort } from '../calls/ports.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { createHostResolver } from '../lib/host-resolver.ts';

@@ -1,14 +1,14 @@
 // The words of the domain: what a call is, what was asked for, and what can be said of it. No I/O.
 
-import type { AmdEventName } from './contract/amd-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
-import type { DialTarget } from './dial-target.ts';
-import type { RequestedScreening, RequestedVoicemail } from './plans.ts';
-import type { RequestedStream } from './stream.ts';
-import type { TransferPlan } from './transfer.ts';
+import type { AmdEventName } from './detection/amd-event.ts';
+import type { RequestedScreening, RequestedVoicemail } from './plans/plans.ts';
+import type { RequestedStream } from './stream/stream.ts';
+import type { DialTarget } from './target/dial-target.ts';
+import type { TransferPlan } from './transfer/transfer.ts';
 
-export type { DialTarget } from './dial-target.ts';
+export type { DialTarget } from './target/dial-target.ts';
 
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];

@@ -1,9 +1,9 @@
 // Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a call is ended.
 
-import type { AppLimits } from './app-limits.ts';
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
+import type { AppLimits } from './target/app-limits.ts';
 
 /** The intake fills in what the caller left to it. */
 export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {

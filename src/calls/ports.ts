@@ -1,18 +1,18 @@
 // What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
 // scripted one; third-party types never cross it.
 
-import type { CallStep } from './call-step.ts';
 import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
-import type { AudioEnvelope } from './capture.ts';
-import type { AmdEvent } from './contract/amd-event.ts';
+import type { AudioEnvelope } from './capture/capture.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
-import type { Keys, KeysSent } from './keys.ts';
-import type { CallPlans, PlanReport } from './plans.ts';
-import type { Playback, PlaybackReport, Sound } from './playback.ts';
-import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
-import type { BridgePhase, Transfer, TransferFailure } from './transfer.ts';
+import type { AmdEvent } from './detection/amd-event.ts';
+import type { Keys, KeysSent } from './keys/keys.ts';
+import type { CallStep } from './life/call-step.ts';
+import type { CallPlans, PlanReport } from './plans/plans.ts';
+import type { Playback, PlaybackReport, Sound } from './playback/playback.ts';
+import type { NumberedStream, StreamReport, StreamSettings } from './stream/stream.ts';
+import type { BridgePhase, Transfer, TransferFailure } from './transfer/transfer.ts';
 
 export type Clock = { now(): Date };
 

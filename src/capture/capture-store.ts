@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib';
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { CallNotesView } from '../calls/capture.ts';
+import type { CallNotesView } from '../calls/capture/capture.ts';
 import { type Immutable, matching } from '../calls/contract/schema.ts';
 import type { SipLogView } from './sip-log.ts';
 

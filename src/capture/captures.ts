@@ -1,14 +1,14 @@
 // What is kept of the calls of this process while they are up, and written when nothing of them is on the wire any more.
 
 import { LRUCache } from 'lru-cache';
-import { CallNotes } from '../calls/call-notes.ts';
+import { CallNotes } from '../calls/capture/call-notes.ts';
 import type {
   AudioEnvelope,
   CallNote,
   CallNotesView,
   SipCapture,
   SipMessage,
-} from '../calls/capture.ts';
+} from '../calls/capture/capture.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';

@@ -1,6 +1,6 @@
 // The SIP messages of one call, bounded: of a call with many, bodies go first, then the messages in the middle.
 
-import type { SipMessage } from '../calls/capture.ts';
+import type { SipMessage } from '../calls/capture/capture.ts';
 
 export type LoggedMessage = {
   /** ISO 8601. */

@@ -1,8 +1,8 @@
 // offhook token, offhook apps.
 
 import { readFile } from 'node:fs/promises';
-import type { AppLimits } from '../calls/app-limits.ts';
-import type { NumberReading } from '../calls/number-reading.ts';
+import type { AppLimits } from '../calls/target/app-limits.ts';
+import type { NumberReading } from '../calls/target/number-reading.ts';
 import { longestTokenTtlS } from '../http/issue-token.ts';
 import {
   longestGraceS,

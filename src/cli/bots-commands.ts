@@ -1,6 +1,6 @@
 // offhook bots.
 
-import type { StreamConnect } from '../calls/stream.ts';
+import type { StreamConnect } from '../calls/stream/stream.ts';
 import { openAdminAccess } from './app-session.ts';
 import { noteDevBotCredentials } from './bot-credentials.ts';
 import type { CliContext } from './cli-context.ts';

@@ -1,6 +1,6 @@
 // Who picked up a call and for how long, in words for people.
 
-import type { AmdEventName } from '../calls/contract/amd-event.ts';
+import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
 /** `reason`: of the machine verdict. `beep`: a machine's was heard. */
 export type Detected = {

@@ -1,13 +1,13 @@
 // Ends a call wherever it is in its life: queued, ringing, answered; here, or at the node that has it.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { progressOfAccepted } from '../calls/call-events.ts';
-import { endBeforeAnswer } from '../calls/call-outcome.ts';
-import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { NoteCommand } from '../calls/commands/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl } from '../calls/dialout-ports.ts';
+import { progressOfAccepted } from '../calls/life/call-events.ts';
+import { endBeforeAnswer } from '../calls/life/call-outcome.ts';
+import type { CallRegistry } from '../calls/life/call-registry.ts';
+import type { NoteCommand } from '../calls/life/command-notes.ts';
 import type { Clock } from '../calls/ports.ts';
 import type { EndRecorder } from './end-recorder.ts';
 

@@ -1,8 +1,6 @@
 // What this process dials: a taker for each source, the places that their calls have here, the slots that they hold on trunks, and
 // a look each second at what waits anywhere.
 
-import { progressOfAccepted } from '../calls/call-events.ts';
-import { endOfExpiry } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
@@ -13,6 +11,8 @@ import type {
   TrunkLimits,
   Turn,
 } from '../calls/dialout-ports.ts';
+import { progressOfAccepted } from '../calls/life/call-events.ts';
+import { endOfExpiry } from '../calls/life/call-outcome.ts';
 import type { Clock } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';

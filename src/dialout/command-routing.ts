@@ -1,10 +1,10 @@
 // Commands find their call: here, at the node that has it, or in the queue, where no node has it yet.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type CallCommands, refusedBy } from '../calls/commands/call-commands.ts';
 import type { Command, CommandReply } from '../calls/contract/command.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting } from '../calls/dialout-ports.ts';
+import { type CallCommands, refusedBy } from '../calls/life/call-commands.ts';
 import {
   type ControlLedger,
   handOverAttempts,

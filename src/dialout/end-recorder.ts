@@ -1,8 +1,8 @@
 // Ends calls that have no machine: still queued, expired, or left by a process that died.
 
-import { type CallProgress, endEvent } from '../calls/call-events.ts';
-import type { CallEnd } from '../calls/call-outcome.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
+import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
+import type { CallEnd } from '../calls/life/call-outcome.ts';
 import type { CallOutbox } from '../calls/ports.ts';
 
 export type EndRecorder = {

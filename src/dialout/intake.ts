@@ -2,8 +2,6 @@
 // another process.
 
 import { randomUUID } from 'node:crypto';
-import { type AppLimits, mayDial, targetsOf } from '../calls/app-limits.ts';
-import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -15,7 +13,9 @@ import type {
   SubmitResult,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
+import { queuedEvent } from '../calls/life/call-events.ts';
 import type { Clock } from '../calls/ports.ts';
+import { type AppLimits, mayDial, targetsOf } from '../calls/target/app-limits.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 

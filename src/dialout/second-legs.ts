@@ -2,11 +2,11 @@
 // not wait in the queue: a person is on the line meanwhile.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type AppLimits, mayDial } from '../calls/app-limits.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
 import type { Clock, SecondLegPort } from '../calls/ports.ts';
-import type { Transfer } from '../calls/transfer.ts';
+import { type AppLimits, mayDial } from '../calls/target/app-limits.ts';
+import type { Transfer } from '../calls/transfer/transfer.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createTurn, timed } from './turn.ts';

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/call-outcome.ts';
+import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/life/call-outcome.ts';
 
 const notificationResults = ['delivered', 'retry', 'failed'] as const;
 export type NotificationResult = (typeof notificationResults)[number];

@@ -1,6 +1,5 @@
 // Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
 
-import type { AmdEventName } from '../calls/contract/amd-event.ts';
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type {
   CallFault,
@@ -8,6 +7,7 @@ import type {
   CallState,
   InteractionStatus,
 } from '../calls/contract/call-words.ts';
+import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
 /** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
 export type CallScope = { readonly accountId: string; readonly botId: string };

@@ -1,9 +1,9 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
-import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
-import { type AmdEventName, amdVerdicts } from '../calls/contract/amd-event.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
+import { type AmdEventName, amdVerdicts } from '../calls/detection/amd-event.ts';
+import { faultOf } from '../calls/life/call-outcome.ts';
 import { uuidsFrom } from '../lib/ids.ts';
 import type { Queries } from '../store/queries.ts';
 import { all, type Sql, sql } from '../store/sql.ts';

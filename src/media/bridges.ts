@@ -1,6 +1,6 @@
 // The bridges of a worker: which session is the second leg of which, and how far that has come.
 
-import type { BridgePhase } from '../calls/transfer.ts';
+import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import { Ringback } from './playout/ringback.ts';
 import type { RtpSession } from './rtp/rtp-session.ts';
 

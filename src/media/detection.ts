@@ -1,8 +1,8 @@
 // One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import { closingAmdEvents } from '../calls/closing-amd-events.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
 import type { CreateDetector, Detector } from './detector-port.ts';
 
 const frameMs = 20;

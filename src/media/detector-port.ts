@@ -1,8 +1,8 @@
 // The media worker's view of answering machine detection: frames in, events out. src/amd implements it.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { HeardWords } from '../calls/capture.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { HeardWords } from '../calls/capture/capture.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
 
 export type Detector = {
   /**

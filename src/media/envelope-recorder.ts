@@ -1,7 +1,7 @@
 // How loud a call was in both directions, while it is up: one byte for each stretch of time. When there is no more room, two
 // stretches become one.
 
-import type { AudioEnvelope } from '../calls/capture.ts';
+import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
 
 /** Two ticks of the session. */

@@ -1,8 +1,8 @@
 // The worker's side: sockets, sessions, the playout clock, and answers to the main thread's messages.
 
 import { randomBytes } from 'node:crypto';
-import { CallNotes } from '../calls/call-notes.ts';
-import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import { CallNotes } from '../calls/capture/call-notes.ts';
+import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
 import { ThreadRest } from '../lib/threads/thread-rest.ts';
 import { Bridges } from './bridges.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';

@@ -1,13 +1,13 @@
 // What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { AudioEnvelope } from '../calls/capture.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { Keys, KeysSent } from '../calls/keys.ts';
-import type { CallPlans, PlanReport } from '../calls/plans.ts';
-import type { Playback, PlaybackReport } from '../calls/playback.ts';
-import type { StreamReport, StreamSettings } from '../calls/stream.ts';
-import type { BridgePhase, TransferFailure } from '../calls/transfer.ts';
+import type { AudioEnvelope } from '../calls/capture/capture.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { Keys, KeysSent } from '../calls/keys/keys.ts';
+import type { CallPlans, PlanReport } from '../calls/plans/plans.ts';
+import type { Playback, PlaybackReport } from '../calls/playback/playback.ts';
+import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
+import type { BridgePhase, TransferFailure } from '../calls/transfer/transfer.ts';
 import type { RestMemory } from '../lib/threads/thread-rest.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';

@@ -4,9 +4,9 @@
 import type { Worker } from 'node:worker_threads';
 import type { AmdSettings } from '../calls/call-types.ts';
 import { assertNever } from '../calls/call-types.ts';
-import { closingAmdEvents } from '../calls/closing-amd-events.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { CallPlans } from '../calls/plans.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
+import type { CallPlans } from '../calls/plans/plans.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import { Changes } from '../lib/changes.ts';
 import { inBackground } from '../lib/in-background.ts';

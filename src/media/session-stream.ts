@@ -1,7 +1,7 @@
 // What a session has to do with its bot: whether there is one, what it may hear and say, and what it is told of the call.
 
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { TransferFailure } from '../calls/transfer.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 import type { SoundPlayer } from './playout/sound-player.ts';
 import type { BotStream } from './stream-port.ts';

@@ -1,9 +1,9 @@
 // The media worker's view of a bot's stream: src/streams implements it. What is heard goes in, what is to be played comes out,
 // all within the worker's thread.
 
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { StreamReport, StreamSettings } from '../calls/stream.ts';
-import type { TransferFailure } from '../calls/transfer.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
+import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 
 export type BotStream = {

@@ -1,12 +1,12 @@
 // What a process that is gone knew of a call, put together from what is stored; and what it owed. Pure.
 
-import { amdEvent, type CallProgress, queuedEvent } from '../calls/call-events.ts';
-import type { GatewayLoss } from '../calls/call-outcome.ts';
-import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
-import type { TransferSummary } from '../calls/contract/transfer-summary.ts';
-import { afterPlayback, nothingPlayed } from '../calls/playback.ts';
+import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
+import { amdEvent, type CallProgress, queuedEvent } from '../calls/life/call-events.ts';
+import type { GatewayLoss } from '../calls/life/call-outcome.ts';
+import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
+import type { TransferSummary } from '../calls/transfer/transfer-summary.ts';
 
 export type Rebuilt = {
   readonly progress: CallProgress;

@@ -2,11 +2,11 @@
 // call gets its one terminal event, and the far end gets its BYE; none is dialled again.
 
 import { setMaxListeners } from 'node:events';
-import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/life/call-outcome.ts';
 import type {
   CallOutbox,
   Clock,

@@ -1,7 +1,7 @@
 // The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
 // away ends its legs within seconds, and what it left up at the far end is ended when it is back.
 
-import type { SipCapture } from '../calls/capture.ts';
+import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallLeg,

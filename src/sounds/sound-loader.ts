@@ -1,8 +1,8 @@
 // Gets a call what it is to play: a sound of its account, in memory while it is not replaced, or one by its URL.
 
 import { LRUCache } from 'lru-cache';
-import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
-import type { Sound } from '../calls/playback.ts';
+import type { Sound } from '../calls/playback/playback.ts';
+import { soundPlaceOf } from '../calls/playback/sound-reference.ts';
 import type { SoundPort, SoundResult } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { SoundStore } from './sound-store.ts';

@@ -1,8 +1,8 @@
 // Sounds by URL, in memory: asked about again once a minute at most, and good for a day where their server fails.
 
 import { LRUCache } from 'lru-cache';
-import { publicNameOf } from '../calls/contract/sound-reference.ts';
-import type { Sound } from '../calls/playback.ts';
+import type { Sound } from '../calls/playback/playback.ts';
+import { publicNameOf } from '../calls/playback/sound-reference.ts';
 import type { SoundResult } from '../calls/ports.ts';
 import { takeTurns } from '../lib/turns.ts';
 import type { Converter } from './converter.ts';

@@ -1,10 +1,10 @@
 // A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
 // call or our patience ends it. Lives in the media worker; its clock is the session's.
 
-import { verdictOf } from '../calls/call-events.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
-import type { TransferFailure } from '../calls/transfer.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import { verdictOf } from '../calls/life/call-events.ts';
+import type { StreamCounts, StreamSettings } from '../calls/stream/stream.ts';
+import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { BotStream, StreamSink } from '../media/stream-port.ts';

@@ -1,7 +1,7 @@
 // What a bot is told over one connection: `connected` and `start`, then a frame every 20 ms, and between them what happens in
 // the call. A bot that reads slowly misses the oldest audio, and nothing else.
 
-import type { StreamSettings } from '../calls/stream.ts';
+import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
 import { connectedMessage, MessageWriter } from './stream-messages.ts';
 import { UnsentFrames } from './unsent-frames.ts';

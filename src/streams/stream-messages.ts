@@ -1,8 +1,8 @@
 // The messages of Twilio Media Streams: those that we write, and what can be believed of those that a bot sends. Numbers in
 // `sequenceNumber`, `chunk` and `timestamp` are strings, those in `mediaFormat` numbers: bots compare them by type.
 
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { TransferFailure } from '../calls/transfer.ts';
+import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { StreamIds } from './stream-ids.ts';
 
 export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';

@@ -1,7 +1,7 @@
 // How recordings are judged: what counts as right, as early, as met and as a beep that was none.
 
 import { describe, expect, test } from 'vitest';
-import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
 import { verdictFrom } from '../../src/cli/amd/amd-listen.ts';
 import { intervalOf, summaryLines } from './score/figures.ts';
 import type { Label, Truth } from './score/manifest.ts';

@@ -5,7 +5,7 @@ import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
 import type { SettlingPhrase, Transcription } from '../../src/amd/stt/transcription.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { grammarFault } from '../amd/grammar-check.ts';
 import { anything, type Random, seededRandom } from '../amd/made-up-audio.ts';
 

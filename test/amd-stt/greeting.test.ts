@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { callContext, progressOfAccepted } from '../../src/calls/call-events.ts';
 import { type AcceptedCall, defaultAmdTimers } from '../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
+import { callContext, progressOfAccepted } from '../../src/calls/life/call-events.ts';
 import { someIdentity } from '../support/call-events.ts';
 
 const call: AcceptedCall = {

@@ -2,7 +2,7 @@
 // changes more than a word in the reason.
 
 import { describe, expect, test } from 'vitest';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence } from '../../src/embedded/sandbox/tones.ts';
 import { eventually } from '../support/eventually.ts';

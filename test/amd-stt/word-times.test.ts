@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { protocolFor } from '../../src/amd/stt/protocols.ts';
 import { createWordTimes } from '../../src/amd/stt/word-times.ts';
-import type { HeardWords } from '../../src/calls/capture.ts';
+import type { HeardWords } from '../../src/calls/capture/capture.ts';
 
 function rig() {
   const told: HeardWords[] = [];

@@ -5,7 +5,7 @@ import { createDetector } from '../../src/amd/detector.ts';
 import { createEventGrammar, type Heard } from '../../src/amd/event-grammar.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
 import type { AmdSettings, AmdTimers } from '../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { grammarFault } from './grammar-check.ts';
 import { defaultSettings, names } from './listen.ts';
 import { anything, type Random, seededRandom } from './made-up-audio.ts';

@@ -1,6 +1,6 @@
 // The order of events as a regular expression over one letter an event.
 
-import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
 
 const letters: Readonly<Record<AmdEventName, string>> = {
   amd_human_detected: 'H',

@@ -3,7 +3,7 @@
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
 
 export const defaultSettings: AmdSettings = { timers: defaultAmdTimers };
 

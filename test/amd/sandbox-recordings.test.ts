@@ -1,7 +1,7 @@
 // What the callees of the sandbox say first, through both laws of G.711 as a call would carry it.
 
 import { describe, expect, test } from 'vitest';
-import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
 import { createSounds, type SoundName } from '../../src/embedded/sandbox/sounds.ts';
 import { type Codec, decodeTable, encode } from '../../src/media/g711.ts';
 import { listen, names } from './listen.ts';

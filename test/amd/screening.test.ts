@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { grammarFault } from './grammar-check.ts';

@@ -2,7 +2,7 @@
 
 import { frameMs } from '../../src/amd/frame.ts';
 import type { AmdTimers } from '../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
 
 const longestGreetingMs = 60_000;
 const humanListenMs = 5_000;

@@ -1,9 +1,9 @@
 // What happened in a call and is no event of it: in order, bounded, and without what may be secret.
 
 import { describe, expect, test } from 'vitest';
-import { CallNotes } from '../../src/calls/call-notes.ts';
-import { describeCommand } from '../../src/calls/commands/command-notes.ts';
+import { CallNotes } from '../../src/calls/capture/call-notes.ts';
 import { commandSchema } from '../../src/calls/contract/command.ts';
+import { describeCommand } from '../../src/calls/life/command-notes.ts';
 
 describe('notes of a call', () => {
   test('say when a mark was set and when it came back, also where two have one name', () => {

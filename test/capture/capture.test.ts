@@ -1,7 +1,7 @@
 // What is kept of a call beside its events: what must not be in it, how much of it, and what comes back out of the database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SipMessage } from '../../src/calls/capture.ts';
+import type { SipMessage } from '../../src/calls/capture/capture.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../../src/calls/ports.ts';
 import { readCapture, type StoredCapture, writeCaptures } from '../../src/capture/capture-store.ts';

@@ -1,7 +1,7 @@
 // A dial-out call read as the conversation that it is, in each of its states.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { sessionIdOf } from '../../src/calls/call-events.ts';
+import { sessionIdOf } from '../../src/calls/life/call-events.ts';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
 import { acceptedCall, endEventOf } from '../support/call-records.ts';

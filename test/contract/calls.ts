@@ -1,7 +1,7 @@
 // The services of calls as the gateway has them, short of SIP: requests are stored, and no process takes them.
 
-import { CallRegistry } from '../../src/calls/call-registry.ts';
-import { defaultCallLimits } from '../../src/calls/call-setup.ts';
+import { CallRegistry } from '../../src/calls/life/call-registry.ts';
+import { defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
 import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
 import { createCallControl } from '../../src/dialout/call-control.ts';

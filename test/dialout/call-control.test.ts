@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CallRegistry } from '../../src/calls/call-registry.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { CallRegistry } from '../../src/calls/life/call-registry.ts';
 import { type ControlLedger, createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { acceptedCall } from '../support/call-records.ts';

@@ -3,8 +3,8 @@
 // after that if it dies too, must be one whole story.
 
 import { describe, expect, test } from 'vitest';
-import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
+import { defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import { expectOneWholeStory } from '../support/crashed-call.ts';
 import { DialoutWorld } from '../support/dialout-world.ts';
 import { MortalOutbox, mortalOwner } from '../support/mortal-outbox.ts';

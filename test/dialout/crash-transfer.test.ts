@@ -2,7 +2,7 @@
 // next one brings the call to its one end, and hangs up the far ends that were left in it, once.
 
 import { describe, expect, test } from 'vitest';
-import type { TransferPlan } from '../../src/calls/transfer.ts';
+import type { TransferPlan } from '../../src/calls/transfer/transfer.ts';
 import { expectOneWholeStory } from '../support/crashed-call.ts';
 import { DialoutWorld } from '../support/dialout-world.ts';
 import { MortalOutbox, mortalOwner } from '../support/mortal-outbox.ts';

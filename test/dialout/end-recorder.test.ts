@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { dialingEvent, progressOfAccepted } from '../../src/calls/call-events.ts';
-import { endOfExpiry, endOfUnknown } from '../../src/calls/call-outcome.ts';
+import { dialingEvent, progressOfAccepted } from '../../src/calls/life/call-events.ts';
+import { endOfExpiry, endOfUnknown } from '../../src/calls/life/call-outcome.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';

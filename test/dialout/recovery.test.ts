@@ -4,6 +4,11 @@
 
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
+import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import {
   amdEvent,
   answeredEvent,
@@ -14,13 +19,8 @@ import {
   queuedEvent,
   ringingEvent,
   type Stated,
-} from '../../src/calls/call-events.ts';
-import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
-import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
-import type { CallEvent } from '../../src/calls/contract/call-event.ts';
-import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
-import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+} from '../../src/calls/life/call-events.ts';
+import { endOfRemoteBye } from '../../src/calls/life/call-outcome.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

@@ -2,9 +2,9 @@
 // as long as it is wanted.
 
 import { describe, expect, test } from 'vitest';
-import type { AppLimits } from '../../src/calls/app-limits.ts';
 import type { SecondLegTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
-import type { Transfer } from '../../src/calls/transfer.ts';
+import type { AppLimits } from '../../src/calls/target/app-limits.ts';
+import type { Transfer } from '../../src/calls/transfer/transfer.ts';
 import { SecondLegs } from '../../src/dialout/second-legs.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall } from '../support/call-records.ts';

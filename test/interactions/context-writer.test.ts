@@ -2,9 +2,9 @@
 
 import { Kvm } from '@nats-io/kv';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';

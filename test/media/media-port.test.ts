@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
-import type { AudioEnvelope } from '../../src/calls/capture.ts';
+import type { AudioEnvelope } from '../../src/calls/capture/capture.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
 import { freePortRange, type PortRange } from '../support/free-port.ts';

@@ -1,7 +1,7 @@
 // A bot that comes in mid-call, and one that comes in its place: what it is told of the call, and what it may say.
 
 import { describe, expect, test } from 'vitest';
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { PlayoutPool } from '../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../src/media/playout/playout-queue.ts';
 import { SoundPlayer } from '../../src/media/playout/sound-player.ts';

@@ -1,8 +1,8 @@
 // A ledger on a database of the file's own, emptied after each test, with a clock that the test sets.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { CallStep } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallStep } from '../../src/calls/life/call-step.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { owedFor } from '../../src/notifier/owed.ts';
 import { type CallLedger, createCallLedger } from '../../src/store/calls/call-ledger.ts';

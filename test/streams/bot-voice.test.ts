@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StreamSettings } from '../../src/calls/stream.ts';
+import type { StreamSettings } from '../../src/calls/stream/stream.ts';
 import { BotVoice } from '../../src/streams/bot-voice.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { problemsOfStream, type ToBot } from '../support/streams/stream-messages.ts';

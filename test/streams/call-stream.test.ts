@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import type { StreamReport, StreamSettings } from '../../src/calls/stream.ts';
+import type { StreamReport, StreamSettings } from '../../src/calls/stream/stream.ts';
 import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { PlayoutPool } from '../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../src/media/playout/playout-queue.ts';

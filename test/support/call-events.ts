@@ -1,12 +1,12 @@
 // Events of a made-up call, well-formed, for tests of those who read them.
 
 import { randomUUID } from 'node:crypto';
-import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import { type CallEvent, callEventId } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
 import type { CallId, CallIdentity } from '../../src/calls/contract/identity.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
+import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
 
 const context: CallContext = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} };
 

@@ -2,12 +2,12 @@
 // look at what the next one makes of what is left.
 
 import { isDeepStrictEqual } from 'node:util';
-import { queuedEvent } from '../../src/calls/call-events.ts';
-import { type CallStep, legsOf } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import { queuedEvent } from '../../src/calls/life/call-events.ts';
+import { type CallStep, legsOf } from '../../src/calls/life/call-step.ts';
 import type { CallOutbox, UnfinishedCall } from '../../src/calls/ports.ts';
 import { EventRelay } from '../../src/events/relay.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

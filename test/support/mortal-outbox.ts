@@ -1,10 +1,10 @@
 // The outbox of a process that will die, as ours: one step waits, one is under way. What SQL does with that one, and when, and what
 // of it comes to the stream, is up to the test.
 
-import { queuedEvent } from '../../src/calls/call-events.ts';
-import { type CallStep, fold } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { queuedEvent } from '../../src/calls/life/call-events.ts';
+import { type CallStep, fold } from '../../src/calls/life/call-step.ts';
 import type { CallOutbox, StepResult } from '../../src/calls/ports.ts';
 import type { DialoutWorld } from './dialout-world.ts';
 

@@ -1,5 +1,7 @@
 // The tables of the pages, made from the code that they describe.
 
+import { type CallEventType, callEventData } from '../../src/calls/contract/call-event.ts';
+import { eventTable } from '../../src/calls/contract/event-table.ts';
 import {
   type CallEnd,
   endAfterAnswer,
@@ -16,9 +18,7 @@ import {
   endOfVoicemail,
   faultOf,
   outcomeBySipStatus,
-} from '../../src/calls/call-outcome.ts';
-import { type CallEventType, callEventData } from '../../src/calls/contract/call-event.ts';
-import { eventTable } from '../../src/calls/contract/event-table.ts';
+} from '../../src/calls/life/call-outcome.ts';
 import { configurationTable } from '../../src/config.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { problemKinds } from '../../src/http/problem.ts';

@@ -2,10 +2,14 @@
 // its grammar. Each seed is one such call, the same every time.
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
-import type { RequestedStream, StreamCounts, StreamReport } from '../../src/calls/stream.ts';
-import { type TransferPlan, transferFallbacks, transferStarts } from '../../src/calls/transfer.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
+import type { RequestedStream, StreamCounts, StreamReport } from '../../src/calls/stream/stream.ts';
+import {
+  type TransferPlan,
+  transferFallbacks,
+  transferStarts,
+} from '../../src/calls/transfer/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
 /** mulberry32: small, and the same everywhere. */

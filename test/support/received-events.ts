@@ -1,6 +1,6 @@
 // The AMD events of a call as each of its readers has them: bots on NATS, flows in the context, dialers at their notify URL.
 
-import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { eventually } from './eventually.ts';
 import type { Laptop } from './laptop.ts';
 import { glance, type Notification } from './receiver.ts';

@@ -1,19 +1,23 @@
 // One call on scripted ports: SIP, media and SQL are played by the test, time by a simulated clock.
 
 import { createActor, SimulatedClock } from 'xstate';
-import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
-import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
-import type { CallEnding, CallStep } from '../../src/calls/call-step.ts';
 import {
   type AcceptedCall,
   type DialoutRequest,
   defaultAmdTimers,
 } from '../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
-import type { CallPlans } from '../../src/calls/plans.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
+import {
+  type CallPorts,
+  createCallLogic,
+  createJournal,
+} from '../../src/calls/life/call-actors.ts';
+import { type CallLimits, defaultCallLimits } from '../../src/calls/life/call-setup.ts';
+import type { CallEnding, CallStep } from '../../src/calls/life/call-step.ts';
+import type { CallPlans } from '../../src/calls/plans/plans.ts';
 import type {
   CallLeg,
   CallOutbox,
@@ -26,7 +30,7 @@ import type {
   SoundPort,
   StepResult,
 } from '../../src/calls/ports.ts';
-import type { NumberedStream, StreamSettings } from '../../src/calls/stream.ts';
+import type { NumberedStream, StreamSettings } from '../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
 export const epoch = Date.parse('2026-01-01T00:00:00.000Z');

@@ -1,6 +1,7 @@
 // What a person sees who watches a gateway's terminal.
 
 import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import {
   amdEvent,
   answeredEvent,
@@ -11,8 +12,7 @@ import {
   progressOfAccepted,
   queuedEvent,
   ringingEvent,
-} from '../../src/calls/call-events.ts';
-import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+} from '../../src/calls/life/call-events.ts';
 import { attemptDelivery, type Delivery } from '../../src/notifier/delivery.ts';
 import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { createCallWatcher } from '../../src/terminal/call-lines.ts';

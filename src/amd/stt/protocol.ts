@@ -1,6 +1,6 @@
 // What a speech-to-text protocol over one WebSocket comes to: what is sent first and last, and what a message means. Pure.
 
-import type { HeardWords } from '../../calls/capture.ts';
+import type { HeardWords } from '../../calls/capture/capture.ts';
 
 /** Providers advise 20 to 250 ms a message of audio: fewer messages cost less, longer ones come later. */
 export const chunkMs = 100;

@@ -3,8 +3,8 @@
 // detector's, and where the recogniser fails the detector goes on as it would have without.
 
 import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
-import type { HeardWords } from '../../calls/capture.ts';
-import type { AmdEvent, TranscriptionState } from '../../calls/contract/amd-event.ts';
+import type { HeardWords } from '../../calls/capture/capture.ts';
+import type { AmdEvent, TranscriptionState } from '../../calls/detection/amd-event.ts';
 import type { CreateDetector, Detector } from '../detector.ts';
 import { type PhraseFinder, phraseFinder, readyPhraseFinders } from './phrase-finder.ts';
 import { protocolFor } from './protocols.ts';

@@ -1,7 +1,7 @@
 // When what a recogniser understood was said: by its own times of the words, or, where it has none, from where the last result ended
 // to how far it had listened.
 
-import type { HeardWords } from '../../calls/capture.ts';
+import type { HeardWords } from '../../calls/capture/capture.ts';
 import type { Said } from './protocol.ts';
 
 export type WordTimes = {

@@ -8,7 +8,7 @@ import {
   hasAtMostOneReading,
   numberReadingMembers,
   oneReadingOnly,
-} from '../../calls/number-reading.ts';
+} from '../../calls/target/number-reading.ts';
 import { issueToken, longestTokenTtlS, signerOf } from '../../http/issue-token.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { identifier, plainId } from '../../lib/ids.ts';

@@ -2,7 +2,7 @@
 // query string of its stream's URL, which may be a secret.
 
 import { z } from 'zod';
-import { streamUrl } from '../../calls/contract/stream-members.ts';
+import { streamUrl } from '../../calls/stream/stream-members.ts';
 import { invalidRequest } from '../../http/problem.ts';
 import { plainId } from '../../lib/ids.ts';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';

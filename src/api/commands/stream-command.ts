@@ -1,7 +1,7 @@
 // A stream by command, judged where its call is, through whichever door the command came: whether a bot may be at that address, and
 // whether the app that placed the call can sign. What may be a secret in the URL is sealed before the call has it.
 
-import type { StreamingPorts } from '../../calls/commands/call-streaming.ts';
+import type { StreamingPorts } from '../../calls/stream/stream-command.ts';
 import type { AppDirectory } from '../../store/apps/app-directory.ts';
 import { notReachable, withoutSecret } from '../dialout/stream-request.ts';
 import type { StreamServices } from '../services.ts';

@@ -1,13 +1,13 @@
 // A transfer by command, judged where its call is: what its members come to with the call's trunk, and whether the app that placed
 // the call may dial there, through whichever door the command came.
 
-import { type AppLimits, mayDial } from '../../calls/app-limits.ts';
-import type { JudgedTransfer, TransferringPorts } from '../../calls/commands/call-transferring.ts';
 import type { CommandOf } from '../../calls/contract/command.ts';
-import { type TargetResult, uriOfTarget } from '../../calls/dial-target.ts';
 import type { RoutePlanner } from '../../calls/dialout-ports.ts';
-import { readingFor } from '../../calls/number-reading.ts';
-import { isBareNumber, parseTarget } from '../../calls/parse-target.ts';
+import { type AppLimits, mayDial } from '../../calls/target/app-limits.ts';
+import { type TargetResult, uriOfTarget } from '../../calls/target/dial-target.ts';
+import { readingFor } from '../../calls/target/number-reading.ts';
+import { isBareNumber, parseTarget } from '../../calls/target/parse-target.ts';
+import type { JudgedTransfer, TransferringPorts } from '../../calls/transfer/transfer-command.ts';
 import { invalidRequest, type MemberError } from '../../http/problem.ts';
 import type { App, AppDirectory } from '../../store/apps/app-directory.ts';
 import { resolveTransfer } from '../dialout/transfer-request.ts';

@@ -2,14 +2,14 @@
 // that a repeated request is the same however it writes them.
 
 import { z } from 'zod';
-import { uriOfTarget } from '../../calls/dial-target.ts';
 import type { DialoutRemarks } from '../../calls/dialout-ports.ts';
+import { uriOfTarget } from '../../calls/target/dial-target.ts';
 import {
   type NumberReading,
   numberReadingMembers,
   readingFor,
-} from '../../calls/number-reading.ts';
-import { isBareNumber, parseTarget } from '../../calls/parse-target.ts';
+} from '../../calls/target/number-reading.ts';
+import { isBareNumber, parseTarget } from '../../calls/target/parse-target.ts';
 import type { MemberError } from '../../http/problem.ts';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -10,8 +10,8 @@ import {
   unknownMembers,
 } from '../../calls/contract/misspellings.ts';
 import type { DialoutRemarks, SubmittedRequest } from '../../calls/dialout-ports.ts';
-import type { RequestedStream } from '../../calls/stream.ts';
-import type { TransferPlan } from '../../calls/transfer.ts';
+import type { RequestedStream } from '../../calls/stream/stream.ts';
+import type { TransferPlan } from '../../calls/transfer/transfer.ts';
 import type { MemberError } from '../../http/problem.ts';
 import { canonicalJson } from '../../http/stored-json.ts';
 import { describeIssues } from '../../lib/issues.ts';

@@ -1,8 +1,8 @@
 // POST …/dialout: checks everything, hands it to the intake, and answers as soon as the request is durable.
 
 import type { FastifyRequest } from 'fastify';
-import { mayDial } from '../../calls/app-limits.ts';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
+import { mayDial } from '../../calls/target/app-limits.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import type { Metrics } from '../../http/metrics.ts';
 import {

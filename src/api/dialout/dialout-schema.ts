@@ -3,15 +3,15 @@
 
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
-import { amdEventNames } from '../../calls/contract/amd-event.ts';
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
+import { amdEventNames } from '../../calls/detection/amd-event.ts';
 import {
   hasAtMostOneReading,
   numberReadingMembers,
   oneReadingOnly,
-} from '../../calls/number-reading.ts';
-import { isSipUser } from '../../calls/parse-target.ts';
+} from '../../calls/target/number-reading.ts';
+import { isSipUser } from '../../calls/target/parse-target.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { plainId } from '../../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../../calls/call-types.ts';
-import { soundNotReachable, soundReference } from '../../calls/contract/sound-reference.ts';
-import { noBeepChoices } from '../../calls/plans.ts';
+import { noBeepChoices } from '../../calls/plans/plans.ts';
+import { soundNotReachable, soundReference } from '../../calls/playback/sound-reference.ts';
 import type { MemberError } from '../../http/problem.ts';
 
 const milliseconds = (from: number, to: number) =>

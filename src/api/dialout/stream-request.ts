@@ -2,8 +2,8 @@
 // bot and its app come to together.
 
 import { z } from 'zod';
-import { streamParameters, streamUrl } from '../../calls/contract/stream-members.ts';
-import { type RequestedStream, streamConnects } from '../../calls/stream.ts';
+import { type RequestedStream, streamConnects } from '../../calls/stream/stream.ts';
+import { streamParameters, streamUrl } from '../../calls/stream/stream-members.ts';
 import type { MemberError } from '../../http/problem.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { StreamAddress } from '../../store/apps/stream-addresses.ts';

@@ -3,10 +3,14 @@
 
 import { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../../calls/call-types.ts';
-import { transferMembers, transferTargetMeaning } from '../../calls/contract/transfer-members.ts';
 import type { RoutePlanner } from '../../calls/dialout-ports.ts';
-import { parseTarget } from '../../calls/parse-target.ts';
-import { type TransferPlan, type TransferRequest, transferStarts } from '../../calls/transfer.ts';
+import { parseTarget } from '../../calls/target/parse-target.ts';
+import {
+  type TransferPlan,
+  type TransferRequest,
+  transferStarts,
+} from '../../calls/transfer/transfer.ts';
+import { transferMembers, transferTargetMeaning } from '../../calls/transfer/transfer-members.ts';
 import type { MemberError } from '../../http/problem.ts';
 import { checkTransferHeaders } from './transfer-headers.ts';
 

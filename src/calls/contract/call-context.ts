@@ -1,7 +1,7 @@
 // What a bot flow reads of a call: in the bucket `call-context`, over HTTP, and in the events that change it.
 
 import { z } from 'zod';
-import { amdEvent, amdEventNames } from './amd-event.ts';
+import { amdEvent, amdEventNames } from '../detection/amd-event.ts';
 import { durationMs, type Immutable } from './schema.ts';
 
 export const callContextSchema = z.object({

@@ -5,7 +5,8 @@
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
-import { amdEvent, amdEventNames } from './amd-event.ts';
+import { amdEvent, amdEventNames } from '../detection/amd-event.ts';
+import { transferNames, transferSummary } from '../transfer/transfer-summary.ts';
 import { callContextSchema } from './call-context.ts';
 import {
   type CallOutcome,
@@ -27,7 +28,6 @@ import {
   sequence,
   wordOf,
 } from './schema.ts';
-import { transferNames, transferSummary } from './transfer-summary.ts';
 
 /**
  * Adds `notificationSequence`, which is set if the call has a notify URL and the event is notified:

@@ -2,7 +2,14 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
-import { hasAtMostOneReading, numberReadingMembers, oneReadingOnly } from '../number-reading.ts';
+import { soundReference } from '../playback/sound-reference.ts';
+import { streamParameters, streamUrl } from '../stream/stream-members.ts';
+import {
+  hasAtMostOneReading,
+  numberReadingMembers,
+  oneReadingOnly,
+} from '../target/number-reading.ts';
+import { transferMembers, transferTarget } from '../transfer/transfer-members.ts';
 import {
   ignoredMembers,
   namesOf,
@@ -11,9 +18,6 @@ import {
   unknownMembers,
 } from './misspellings.ts';
 import type { Immutable } from './schema.ts';
-import { soundReference } from './sound-reference.ts';
-import { streamParameters, streamUrl } from './stream-members.ts';
-import { transferMembers, transferTarget } from './transfer-members.ts';
 
 /** As an `Idempotency-Key`. */
 export const commandId = z

@@ -1,7 +1,7 @@
 // An example of each event, all of made-up calls: what the AsyncAPI document shows and `offhook webhooks test` sends. A type
 // without its example does not compile; that each matches its schema is a test's to say.
 
-import type { AmdEvent } from './amd-event.ts';
+import type { AmdEvent } from '../detection/amd-event.ts';
 import type { CallContext } from './call-context.ts';
 import { type CallEvent, type CallEventType, callEventId, type DataOf } from './call-event.ts';
 import type { CallId, CallIdentity } from './identity.ts';

@@ -1,7 +1,7 @@
 // Words for people about what a call states. What a log or a terminal of the gateway shows has no digit that was pressed and
 // nothing that was said.
 
-import type { AmdEvent } from './amd-event.ts';
+import type { AmdEvent } from '../detection/amd-event.ts';
 import type { DataOf, EndData } from './call-event.ts';
 
 export function describeDialing({ gateway, attempt, failedAttempts }: DataOf<'dialing'>): string {

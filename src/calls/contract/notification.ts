@@ -3,13 +3,13 @@
 // event that the request selects has the event itself.
 
 import { z } from 'zod';
-import { amdEventNames, amdEvidence } from './amd-event.ts';
+import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
+import { transferSummary } from '../transfer/transfer-summary.ts';
 import { callEventEnvelope, type EventOf, voicemailLeft } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
 import { type SelectedEventType, selectedEventTypes } from './notify-events.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
-import { transferSummary } from './transfer-summary.ts';
 
 /** What every notification has, whatever it tells. */
 const envelope = {

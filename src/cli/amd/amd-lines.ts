@@ -1,6 +1,6 @@
 // What detection said of a recording as text for a terminal: lines that align, units that people read.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 
 const eventWords: Readonly<Record<AmdEvent['event'], string>> = {
   amd_human_detected: 'human',

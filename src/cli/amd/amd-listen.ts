@@ -3,7 +3,7 @@
 import { createDetector } from '../../amd/detector.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import type { AmdSettings } from '../../calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts';
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 

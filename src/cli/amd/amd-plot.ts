@@ -3,7 +3,7 @@
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import { openFrameAnalyzer } from '../../amd/frame-analyzer.ts';
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import { standalonePage } from '../../console/standalone-page.ts';
 import { EnvelopeRecorder } from '../../media/envelope-recorder.ts';
 import { encode } from '../../media/g711.ts';

@@ -2,9 +2,9 @@
 
 import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
-import { noBeepChoices } from '../../calls/plans.ts';
-import { streamConnects } from '../../calls/stream.ts';
-import { transferFallbacks, transferModes, transferStarts } from '../../calls/transfer.ts';
+import { noBeepChoices } from '../../calls/plans/plans.ts';
+import { streamConnects } from '../../calls/stream/stream.ts';
+import { transferFallbacks, transferModes, transferStarts } from '../../calls/transfer/transfer.ts';
 import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { ListOptions, ReplayOptions } from '../notifications-command.ts';

@@ -1,6 +1,6 @@
 // offhook calls play, stop, dtmf, stream, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
 
-import { withoutQuery } from '../../calls/contract/stream-members.ts';
+import { withoutQuery } from '../../calls/stream/stream-members.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';

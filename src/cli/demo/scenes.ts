@@ -1,6 +1,6 @@
 // What the demo dials, and what must be notified for each: the order that is always so, and what may stand between.
 
-import type { AmdEventName } from '../../calls/contract/amd-event.ts';
+import type { AmdEventName } from '../../calls/detection/amd-event.ts';
 import type { SandboxName } from '../../embedded/sandbox/sandbox-numbers.ts';
 import { readBody, type ShownBody } from '../notification-lines.ts';
 import type { ReceivedNotification } from '../receiver.ts';

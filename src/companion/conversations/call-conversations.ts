@@ -1,9 +1,9 @@
 // A dial-out call as the conversation that it is: the bot and the person it called, read from the call itself. The trunk
 // is the queue that the call waits in.
 
-import { callIdOfSession } from '../../calls/call-events.ts';
 import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
+import { callIdOfSession } from '../../calls/life/call-events.ts';
 import type { BotOwner } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import type { ConversationSession } from './conversation-schema.ts';

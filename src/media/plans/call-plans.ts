@@ -1,8 +1,8 @@
 // The plans of one call, between its session and them: tells them of frames, events and sounds, and does what they want.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { CallPlans, PlanName, PlanReport } from '../../calls/plans.ts';
-import type { Playback, PlaybackReport } from '../../calls/playback.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
+import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import type { HeardOnLine, LineListener, OpenLineListener } from '../detector-port.ts';
 import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';

@@ -1,7 +1,7 @@
 // What a plan knows and what it may do: frames and events in, actions out. Pure, so that tests play it without a line.
 
-import type { PlanReport } from '../../calls/plans.ts';
-import type { Playback } from '../../calls/playback.ts';
+import type { PlanReport } from '../../calls/plans/plans.ts';
+import type { Playback } from '../../calls/playback/playback.ts';
 import type { HeardOnLine } from '../detector-port.ts';
 
 export const frameMs = 20;

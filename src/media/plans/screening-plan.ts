@@ -6,8 +6,8 @@
 //            again, which is then listened to in another round, without an answer.
 // over       There is nothing to answer any more.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { ScreeningSettings } from '../../calls/plans.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { ScreeningSettings } from '../../calls/plans/plans.ts';
 import { nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /** A screener that says who it is once more ("please stay on the line") is followed so often. */

@@ -9,8 +9,8 @@
 // leaving      The far end plays what is on its way to it.
 // over         Hung up, or nothing to do with this call.
 
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { VoicemailSettings } from '../../calls/plans.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { VoicemailSettings } from '../../calls/plans/plans.ts';
 import type { HeardOnLine } from '../detector-port.ts';
 import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 

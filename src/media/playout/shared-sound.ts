@@ -1,7 +1,7 @@
 // A sound in memory that all threads see: however many calls play it, in however many workers, its samples are there once.
 
-import type { CallPlans } from '../../calls/plans.ts';
-import type { Playback, Sound } from '../../calls/playback.ts';
+import type { CallPlans } from '../../calls/plans/plans.ts';
+import type { Playback, Sound } from '../../calls/playback/playback.ts';
 
 /** By the samples that were loaded: they are kept as long as their loader keeps those. */
 const shared = new WeakMap<Uint8Array, Uint8Array>();

@@ -2,7 +2,7 @@
 // bot's queue, as a mark does: what was queued before it goes out first, and what comes later waits for its end. On hold sounds
 // wait, since they would not be heard; a bot's audio passes.
 
-import type { Playback, PlaybackReport } from '../../calls/playback.ts';
+import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 

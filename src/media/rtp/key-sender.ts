@@ -3,7 +3,7 @@
 //
 //   |     event     |E|R| volume    |          duration             |
 
-import type { Keys, KeysSent } from '../../calls/keys.ts';
+import type { Keys, KeysSent } from '../../calls/keys/keys.ts';
 import type { RemoteMedia } from '../sdp.ts';
 import { frameSamples } from './jitter-buffer.ts';
 import { rtpHeaderBytes } from './rtp-packet.ts';

@@ -1,8 +1,8 @@
 // What one call's audio needs from outside: where its packets and news go, and what it listens with.
 
-import type { KeysSent } from '../../calls/keys.ts';
-import type { PlanReport } from '../../calls/plans.ts';
-import type { PlaybackReport } from '../../calls/playback.ts';
+import type { KeysSent } from '../../calls/keys/keys.ts';
+import type { PlanReport } from '../../calls/plans/plans.ts';
+import type { PlaybackReport } from '../../calls/playback/playback.ts';
 import type { DetectionSink } from '../detection.ts';
 import type { CreateDetector, OpenLineListener } from '../detector-port.ts';
 import type { RtpScratch } from './rtp-scratch.ts';

@@ -2,11 +2,11 @@
 // timers, so that tests run it on a clock of their own.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
-import type { AudioEnvelope } from '../../calls/capture.ts';
-import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { Keys } from '../../calls/keys.ts';
-import type { CallPlans } from '../../calls/plans.ts';
-import type { Playback } from '../../calls/playback.ts';
+import type { AudioEnvelope } from '../../calls/capture/capture.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { Keys } from '../../calls/keys/keys.ts';
+import type { CallPlans } from '../../calls/plans/plans.ts';
+import type { Playback } from '../../calls/playback/playback.ts';
 import { Detection } from '../detection.ts';
 import { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable, encodeMulawFrame, powerOf } from '../g711.ts';

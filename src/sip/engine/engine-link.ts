@@ -4,7 +4,7 @@
 
 import { connect, Server, type Socket } from 'node:net';
 import Srf from 'drachtio-srf';
-import type { SipMessage } from '../../calls/capture.ts';
+import type { SipMessage } from '../../calls/capture/capture.ts';
 import type { DrachtioServer } from '../../config.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { maxFrameBytes, type SipLimits } from './sip-limits.ts';

@@ -2,7 +2,7 @@
 // and each of ours as it went out. What the engine does by itself it does not tell: the ACK of a refusal, the answer to a CANCEL,
 // repetitions.
 
-import type { SipMessage } from '../../calls/capture.ts';
+import type { SipMessage } from '../../calls/capture/capture.ts';
 
 /** Undefined: no SIP message. `frame`: of the engine, without its length. */
 export function sipMessageOf(frame: string, at: Date): SipMessage | undefined {

@@ -3,7 +3,7 @@
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
 import type { DialTarget } from '../../calls/call-types.ts';
-import type { SipCapture } from '../../calls/capture.ts';
+import type { SipCapture } from '../../calls/capture/capture.ts';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type {
   CallLeg,

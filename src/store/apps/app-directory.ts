@@ -1,7 +1,7 @@
 // Apps: who may call the API, for which account and bots, and what signs their tokens and notifications.
 
-import type { AppLimits } from '../../calls/app-limits.ts';
-import type { NumberReading } from '../../calls/number-reading.ts';
+import type { AppLimits } from '../../calls/target/app-limits.ts';
+import type { NumberReading } from '../../calls/target/number-reading.ts';
 
 export const scopes = [
   'Dialout',

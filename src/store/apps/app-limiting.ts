@@ -1,7 +1,7 @@
 // Sets and lifts the limits of an app, and how it has numbers without `+` read.
 
-import type { AppLimits } from '../../calls/app-limits.ts';
-import type { NumberReading } from '../../calls/number-reading.ts';
+import type { AppLimits } from '../../calls/target/app-limits.ts';
+import type { NumberReading } from '../../calls/target/number-reading.ts';
 import type { Database } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { type AppColumns, readingOf } from './app-rows.ts';

@@ -1,7 +1,7 @@
 // A row of `apps` as `pg` gives it, and the app that it is.
 
-import type { AppLimits } from '../../calls/app-limits.ts';
-import type { BareNumberReading, NumberReading } from '../../calls/number-reading.ts';
+import type { AppLimits } from '../../calls/target/app-limits.ts';
+import type { BareNumberReading, NumberReading } from '../../calls/target/number-reading.ts';
 import { type App, scopes as allScopes } from './app-directory.ts';
 
 export type AppColumns = {

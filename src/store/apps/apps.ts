@@ -2,8 +2,8 @@
 // encrypted.
 
 import { randomUUID } from 'node:crypto';
-import type { NumberReading } from '../../calls/number-reading.ts';
 import type { Clock } from '../../calls/ports.ts';
+import type { NumberReading } from '../../calls/target/number-reading.ts';
 import { isId } from '../../lib/ids.ts';
 import { createLookupCache, type LookupCache } from '../../lib/lookup-cache.ts';
 import type { Database } from '../database.ts';

@@ -1,7 +1,7 @@
 // Where a bot takes its audio, as it is stored. The query string may be a secret, and is encrypted; the rest is not. It is bound
 // to the bot, so that a request can take over what its bot has.
 
-import type { RequestedStream, StreamConnect } from '../../calls/stream.ts';
+import type { RequestedStream, StreamConnect } from '../../calls/stream/stream.ts';
 import type { SecretBox } from '../secrets.ts';
 
 export type StreamAddress = Pick<RequestedStream, 'url' | 'sealedQuery' | 'connect'>;

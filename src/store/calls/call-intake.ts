@@ -1,10 +1,10 @@
 // Accepting calls: a batch of them in one statement, each with its first event, and its idempotency key where it has one.
 
 import type { Pool } from 'pg';
-import { type AppLimits, targetsOf } from '../../calls/app-limits.ts';
-import { queuedEvent } from '../../calls/call-events.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { DialoutAnswer, DialoutRemarks } from '../../calls/dialout-ports.ts';
+import { queuedEvent } from '../../calls/life/call-events.ts';
+import { type AppLimits, targetsOf } from '../../calls/target/app-limits.ts';
 import { Batcher, BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';

@@ -4,8 +4,8 @@
 // counter, because a day may have a million.
 
 import type { Pool, PoolClient } from 'pg';
-import { type AppLimits, mayDial } from '../../calls/app-limits.ts';
 import type { DialTarget } from '../../calls/call-types.ts';
+import { type AppLimits, mayDial } from '../../calls/target/app-limits.ts';
 import { inTransaction } from '../transaction.ts';
 import { earlierStatement } from './earlier-requests.ts';
 

@@ -1,9 +1,9 @@
 // Steps of calls → the rows of `appendStatement`, and what came of each.
 
 import type { Pool } from 'pg';
-import { type CallStep, legsOf } from '../../calls/call-step.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import { appendStatement } from './append-statement.ts';
 

@@ -10,9 +10,9 @@
 // `stop` leaves what waits: the next process finds the calls without their ends.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type CallStep, eventsOf, fold } from '../../calls/call-step.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
+import { type CallStep, eventsOf, fold } from '../../calls/life/call-step.ts';
 import type { CallOutbox, StepResult } from '../../calls/ports.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { within } from '../../lib/within.ts';

@@ -1,6 +1,6 @@
 // Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are those of the figures.
 
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
 import type { Label, Truth } from './manifest.ts';
 

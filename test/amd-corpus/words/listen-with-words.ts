@@ -6,7 +6,7 @@ import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
 import { chunkMs } from '../../../src/amd/stt/protocol.ts';
 import { createTranscribedDetector } from '../../../src/amd/stt/transcribed-detector.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { Engine, EngineKind } from './engine.ts';
 import type { HeardWord } from './mishearing.ts';
 

@@ -12,7 +12,7 @@ import {
   defaultAmdTimers,
   type SpeechToTextSettings,
 } from '../../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../../src/calls/detection/amd-event.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { EngineKind } from './scripted-engine.ts';
 

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { readCommand } from '../../../src/calls/contract/command.ts';
-import type { NumberReading } from '../../../src/calls/number-reading.ts';
+import type { NumberReading } from '../../../src/calls/target/number-reading.ts';
 import type { CallDetails } from '../../../src/interactions/call-queries.ts';
 import { app, dial, minimal, type ProblemDocument, startHarness, token } from '../support.ts';
 

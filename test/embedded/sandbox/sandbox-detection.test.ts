@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
-import type { AmdEvent, AmdEventName } from '../../../src/calls/contract/amd-event.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
+import type { AmdEvent, AmdEventName } from '../../../src/calls/detection/amd-event.ts';
 import type { SandboxName } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
 import {
   type SandboxThread,

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AmdEvent, amdEventNames } from '../../../src/calls/contract/amd-event.ts';
-import type { CallPlans, PlanReport } from '../../../src/calls/plans.ts';
-import type { PlaybackReport } from '../../../src/calls/playback.ts';
+import { type AmdEvent, amdEventNames } from '../../../src/calls/detection/amd-event.ts';
+import type { CallPlans, PlanReport } from '../../../src/calls/plans/plans.ts';
+import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { HeardOnLine } from '../../../src/media/detector-port.ts';
 import { PlannedCall } from '../../../src/media/plans/call-plans.ts';
 import type { PlanAction } from '../../../src/media/plans/plan-port.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../../src/amd/detector.ts';
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import { joined, silence, tone } from '../../../src/embedded/sandbox/tones.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';

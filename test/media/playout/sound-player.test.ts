@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Playback } from '../../../src/calls/playback.ts';
+import type { Playback } from '../../../src/calls/playback/playback.ts';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
 import { sharedSound } from '../../../src/media/playout/shared-sound.ts';

@@ -2,7 +2,7 @@
 
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { MediaObserver } from '../../../src/calls/ports.ts';
 
 export type Observed = MediaObserver & {

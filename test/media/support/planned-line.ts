@@ -3,8 +3,8 @@
 
 import { createDetector } from '../../../src/amd/detector.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
-import type { CallPlans, VoicemailSettings } from '../../../src/calls/plans.ts';
-import type { Sound } from '../../../src/calls/playback.ts';
+import type { CallPlans, VoicemailSettings } from '../../../src/calls/plans/plans.ts';
+import type { Sound } from '../../../src/calls/playback/playback.ts';
 
 import {
   readMulawBytes,

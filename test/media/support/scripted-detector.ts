@@ -1,7 +1,7 @@
 // A detector that does what its settings say, for tests through the real worker: the word count selects the script.
 
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { Detector } from '../../../src/media/detector-port.ts';
 
 export const script = {

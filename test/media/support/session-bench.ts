@@ -1,10 +1,10 @@
 // An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
 
 import { openLineListener } from '../../../src/amd/line-listener.ts';
-import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
-import type { KeysSent } from '../../../src/calls/keys.ts';
-import type { PlanReport } from '../../../src/calls/plans.ts';
-import type { PlaybackReport } from '../../../src/calls/playback.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
+import type { KeysSent } from '../../../src/calls/keys/keys.ts';
+import type { PlanReport } from '../../../src/calls/plans/plans.ts';
+import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
 import { createRtpCounts } from '../../../src/media/rtp/rtp-counts.ts';

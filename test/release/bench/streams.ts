@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { MediaObserver, MediaSession } from '../../../src/calls/ports.ts';
-import type { StreamSettings } from '../../../src/calls/stream.ts';
+import type { StreamSettings } from '../../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { streamIdsOf } from '../../../src/streams/stream-ids.ts';

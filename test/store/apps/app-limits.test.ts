@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type AppLimits, mayDial } from '../../../src/calls/app-limits.ts';
 import type { DialTarget } from '../../../src/calls/call-types.ts';
+import { type AppLimits, mayDial } from '../../../src/calls/target/app-limits.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from '../ledger-rig.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { queuedEvent } from '../../../src/calls/call-events.ts';
+import { queuedEvent } from '../../../src/calls/life/call-events.ts';
 import { owedFor } from '../../../src/notifier/owed.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { queuedEvent } from '../../../src/calls/call-events.ts';
+import { queuedEvent } from '../../../src/calls/life/call-events.ts';
 import { createNodeStore } from '../../../src/store/nodes.ts';
 import {
   acceptedCall,

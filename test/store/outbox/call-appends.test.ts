@@ -1,10 +1,10 @@
 // What happens to calls, in SQL: events, states, owed notifications and their queues, in one statement.
 
 import { describe, expect, test } from 'vitest';
-import { endEvent, progressOfAccepted } from '../../../src/calls/call-events.ts';
-import { endOfExpiry } from '../../../src/calls/call-outcome.ts';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallEvent } from '../../../src/calls/contract/call-event.ts';
+import { endEvent, progressOfAccepted } from '../../../src/calls/life/call-events.ts';
+import { endOfExpiry } from '../../../src/calls/life/call-outcome.ts';
 import type { AppendedStep } from '../../../src/store/outbox/call-appends.ts';
 import {
   acceptedCall,

@@ -2,6 +2,7 @@
 // `call-appends.test.ts`.
 
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import {
   answeredEvent,
   type CallProgress,
@@ -9,10 +10,9 @@ import {
   endEvent,
   progressOfAccepted,
   ringingEvent,
-} from '../../../src/calls/call-events.ts';
-import { endOfMachine, endOfRingTimeout } from '../../../src/calls/call-outcome.ts';
-import type { CallStep } from '../../../src/calls/call-step.ts';
-import type { AcceptedCall } from '../../../src/calls/call-types.ts';
+} from '../../../src/calls/life/call-events.ts';
+import { endOfMachine, endOfRingTimeout } from '../../../src/calls/life/call-outcome.ts';
+import type { CallStep } from '../../../src/calls/life/call-step.ts';
 import type { StepResult } from '../../../src/calls/ports.ts';
 import type { AppendedStep, WaitingStep } from '../../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../../src/store/outbox/outbox.ts';

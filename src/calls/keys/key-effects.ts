@@ -1,0 +1,29 @@
+// What the machine's transitions do with keys that the call presses.
+
+import { assertEvent } from 'xstate';
+import type { EventOf } from '../contract/call-event.ts';
+import { earlier } from '../life/call-effects.ts';
+import { header, stated } from '../life/call-events.ts';
+import { callSetup } from '../life/call-setup.ts';
+
+export const noteTakesKeys = callSetup.assign(({ event }) => {
+  assertEvent(event, 'line.takesKeys');
+  return { takesKeys: event.takesKeys };
+});
+
+export const pressKeys = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.press');
+  enqueue.assign({ pressing: context.pressing + 1 });
+  enqueue({ type: 'commandLine', params: { type: 'press', keys: event.keys } });
+});
+
+export const stateKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.keysSent');
+  // What is told after the call's end happened at its end: times do not run backwards.
+  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
+  const type = 'dtmf-sent';
+  const sent: EventOf<'dtmf-sent'> = { ...header(context, type, at), type, data: event.report };
+  const { event: told, ...sequences } = stated(context, sent);
+  enqueue.assign({ pressing: Math.max(0, context.pressing - 1), ...sequences });
+  enqueue({ type: 'append', params: { events: [told] } });
+});

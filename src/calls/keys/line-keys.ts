@@ -1,0 +1,100 @@
+// Keys that a line presses by SIP INFO, where the call's carrier wants them so: one after the other, each once the one before it was
+// taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/rtp/key-sender.ts`).
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { inBackground } from '../../lib/in-background.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { Keys, KeysSent } from './keys.ts';
+
+const waitSign = 'w';
+const waitMs = 500;
+/** From a key's end to the next key: no exchange asks for more than 70 ms (Q.24). */
+const betweenKeysMs = 80;
+/** Of one call. */
+const maxWaiting = 100;
+
+type Waiting = Keys & {
+  /** Signs that are done. */
+  done: number;
+  /** A key has left, and its answer has not come. */
+  isOut: boolean;
+};
+
+export class LineKeys {
+  readonly #press: (digit: string, durationMs: number) => Promise<boolean>;
+  readonly #report: (report: KeysSent) => void;
+  readonly #logger: Logger;
+  readonly #waiting: Waiting[] = [];
+  #isPressing = false;
+
+  /** `press`: whether the far end has taken the key. */
+  constructor(
+    press: (digit: string, durationMs: number) => Promise<boolean>,
+    report: (report: KeysSent) => void,
+    logger: Logger,
+  ) {
+    this.#press = press;
+    this.#report = report;
+    this.#logger = logger;
+  }
+
+  press(keys: Keys): void {
+    const waiting = { ...keys, done: 0, isOut: false };
+    if (this.#waiting.length === maxWaiting) {
+      this.#tell(waiting);
+      return;
+    }
+    this.#waiting.push(waiting);
+    if (!this.#isPressing) inBackground(this.#pressAll(), this.#logger, 'pressing keys');
+  }
+
+  /** A key that is on its way counts as pressed. */
+  stop(): void {
+    for (const waiting of this.#waiting.splice(0)) this.#tell(waiting);
+  }
+
+  async #pressAll(): Promise<void> {
+    this.#isPressing = true;
+    try {
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        await this.#pressOneOf(first);
+      }
+    } finally {
+      this.#isPressing = false;
+      // After a defect some still wait.
+      this.stop();
+    }
+  }
+
+  async #pressOneOf(keys: Waiting): Promise<void> {
+    const isTaken = await this.#pressNext(keys);
+    // It was stopped meanwhile, and told.
+    if (keys !== this.#waiting[0]) return;
+    if (isTaken) keys.done += 1;
+    if (isTaken && keys.done < keys.digits.length) return;
+    this.#waiting.shift();
+    this.#tell(keys);
+  }
+
+  async #pressNext(keys: Waiting): Promise<boolean> {
+    const sign = keys.digits.charAt(keys.done);
+    if (sign === waitSign) return await pause(waitMs, true, { ref: false });
+    keys.isOut = true;
+    const { durationMs } = keys;
+    const isUp = pause(durationMs + betweenKeysMs, undefined, { ref: false });
+    const isTaken = await this.#press(sign, durationMs);
+    keys.isOut = false;
+    if (isTaken) await isUp;
+    return isTaken;
+  }
+
+  #tell({ commandId, digits, done, isOut }: Waiting): void {
+    if (commandId === undefined) return;
+    const count = isOut ? done + 1 : done;
+    this.#report({
+      commandId,
+      digits: digits.slice(0, count),
+      complete: count === digits.length,
+    });
+  }
+}

@@ -1,0 +1,267 @@
+// The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
+//
+// preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
+//             waited for as long as its request allows, all its time in the queue included: then it is not dialled.
+// calling     INVITEs are sent, to one gateway after the other where they fail. `dialing` until the first 18x, then
+//             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when it is cancelled.
+//             One timer covers all, and starts with the first INVITE, like the caller's patience.
+// answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
+//             person in a call that no process can end. Left when it is stored; a store that fails or stalls leads through
+//             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
+// answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
+//             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
+//             media, by the longest duration, by the end of a second leg, or where no bot is left for the person after one
+//             that failed. A transfer is under way, or has connected the person,
+//             while `ongoing` says so.
+// closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.
+//             Left when they come, or after a bound.
+// recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
+//             than its bound it goes on without the machine.
+// ended       Final.
+
+import type { ActorRefFrom } from 'xstate';
+import { noteTakesKeys, pressKeys, stateKeysSent } from '../keys/key-effects.ts';
+import { statePlayback, statePlaybackFailed } from '../playback/playback-effects.ts';
+import {
+  commandStream,
+  endStream,
+  endsByStream,
+  hangUpByBot,
+  hangUpOnBotFailure,
+  stateStream,
+  stateStreamStopped,
+  streamsOfRequest,
+} from '../stream/stream-effects.ts';
+import {
+  closeTransfer,
+  endsTransfer,
+  hangUpLeftAlone,
+  hangUpOnTransfer,
+  isLeftAlone,
+  noteTransferEnd,
+  startCommandedTransfer,
+  startPlannedTransfer,
+  stateTransfer,
+  withdrawPlannedTransfer,
+} from '../transfer/transfer-effects.ts';
+import {
+  acknowledge,
+  buildEnd,
+  cancelByCommand,
+  cancelByQueueTimeout,
+  cancelByRingTimeout,
+  disconnects,
+  doubtAnswer,
+  endByFailure,
+  endByLeg,
+  endIfAnswered,
+  hangUpByCommand,
+  hangUpByPlan,
+  hangUpOnFailure,
+  hangUpOnMachine,
+  hangUpOnMaxDuration,
+  noteAnswer,
+  noteFailedAttempt,
+  notePlan,
+  stateAmd,
+  stateAmdStopped,
+  stateDialing,
+  stateDtmf,
+  stateRinging,
+} from './call-effects.ts';
+import { progressOfAccepted } from './call-events.ts';
+import { type CallMachineContext, callSetup } from './call-setup.ts';
+import type { CallStep } from './call-step.ts';
+
+export const callMachine = callSetup.createMachine({
+  id: 'call',
+  context: ({ input }) => ({
+    ...progressOfAccepted(input.call),
+    limits: input.limits,
+    clock: input.clock,
+    journal: input.journal,
+    detection: 'off',
+    round: 1,
+    ...streamsOfRequest(input.call.request.stream),
+    digits: 0,
+    streamEvents: 0,
+    hasPlans:
+      input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
+    takesKeys: false,
+    pressing: 0,
+    transfers: 0,
+  }),
+  output: ({ context }) => ({ end: context.end }),
+  invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
+  on: { 'line.takesKeys': { actions: noteTakesKeys } },
+  initial: 'preparing',
+  states: {
+    preparing: {
+      after: { queueTimeout: { target: 'recording', actions: cancelByQueueTimeout } },
+      on: {
+        'line.sent': { target: 'calling', actions: stateDialing },
+        'line.attemptFailed': { actions: noteFailedAttempt },
+        'line.failed': { target: 'recording', actions: endByFailure },
+        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'command.end': { target: 'recording', actions: cancelByCommand },
+      },
+    },
+    calling: {
+      initial: 'dialing',
+      states: {
+        dialing: { on: { 'line.ringing': { target: 'ringing', actions: stateRinging } } },
+        ringing: {},
+      },
+      after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
+      on: {
+        'line.sent': { actions: stateDialing },
+        'line.resent': {
+          actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
+        },
+        'line.attemptFailed': { actions: noteFailedAttempt },
+        'line.answered': { target: 'answering', actions: noteAnswer },
+        'line.failed': { target: 'recording', actions: endByFailure },
+        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'command.end': { target: 'recording', actions: cancelByCommand },
+      },
+    },
+    answering: {
+      entry: { type: 'storeAnswer', params: ({ context }) => answerStep(context) },
+      after: { storeAnswerTimeout: { target: 'refusing' } },
+      on: {
+        'journal.answered': [
+          { guard: ({ event }) => event.result === 'stored', target: 'answered' },
+          { target: 'refusing' },
+        ],
+        // Remembered while the store is under way; `answered` sees it and goes on to `closing`. Lost media is told only then: the line
+        // holds what it hears until the answer is acknowledged.
+        'line.ended': { actions: endByLeg },
+        'command.end': { actions: hangUpByCommand },
+      },
+    },
+    refusing: { entry: doubtAnswer, always: { target: 'recording' } },
+    answered: {
+      entry: [acknowledge, startPlannedTransfer],
+      always: [
+        { guard: 'hasEnded', target: 'closing' },
+        {
+          guard: ({ context }) => isLeftAlone(context),
+          target: 'closing',
+          actions: hangUpLeftAlone,
+        },
+      ],
+      after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
+      on: {
+        'line.amd': [
+          {
+            guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
+            target: 'closing',
+            actions: [stateAmd, hangUpOnMachine],
+          },
+          {
+            guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
+            target: 'closing',
+            actions: [stateAmd, hangUpOnFailure],
+          },
+          { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
+        ],
+        'line.dtmf': { actions: stateDtmf },
+        'line.stream': [
+          // A bot that transfers a call may leave it.
+          { guard: 'isTransferring', actions: stateStream },
+          {
+            guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
+            target: 'closing',
+            actions: [stateStream, hangUpByBot],
+          },
+          {
+            guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
+            target: 'closing',
+            actions: [stateStream, hangUpOnBotFailure],
+          },
+          { actions: stateStream },
+        ],
+        'line.playback': { actions: statePlayback },
+        'line.plan': [
+          {
+            guard: ({ event }) => event.report.kind === 'over',
+            target: 'closing',
+            actions: hangUpByPlan,
+          },
+          { actions: notePlan },
+        ],
+        'command.play': {
+          actions: {
+            type: 'commandLine',
+            params: ({ event }) => ({ type: 'play', playback: event.playback }),
+          },
+        },
+        'command.stopPlayback': {
+          actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
+        },
+        'command.press': { actions: pressKeys },
+        'command.stream': { actions: commandStream },
+        'line.keysSent': { actions: stateKeysSent },
+        'line.transfer': [
+          {
+            guard: ({ context, event }) => endsTransfer(context, event.report),
+            target: 'closing',
+            actions: [noteTransferEnd, hangUpOnTransfer],
+          },
+          { actions: stateTransfer },
+        ],
+        'command.transfer': { actions: startCommandedTransfer },
+        'line.ended': { target: 'closing', actions: endByLeg },
+        'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
+        'command.end': { target: 'closing', actions: hangUpByCommand },
+      },
+    },
+    closing: {
+      entry: [
+        closeTransfer,
+        { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
+        endStream('call-ended'),
+        { type: 'commandLine', params: { type: 'stopPlayback' } },
+      ],
+      always: { guard: 'mediaIsOver', target: 'recording' },
+      after: {
+        closingTimeout: {
+          target: 'recording',
+          actions: [stateAmdStopped, stateStreamStopped, statePlaybackFailed],
+        },
+      },
+      on: {
+        'line.amd': { actions: stateAmd },
+        'line.stream': { actions: stateStream },
+        'line.playback': { actions: statePlayback },
+        'line.keysSent': { actions: stateKeysSent },
+      },
+    },
+    recording: {
+      entry: [buildEnd, { type: 'storeEnd', params: ({ context }) => endStep(context) }],
+      after: { storeEndTimeout: { target: 'ended' } },
+      on: { 'journal.ended': { target: 'ended' } },
+    },
+    ended: { type: 'final' },
+  },
+});
+
+export type CallActor = ActorRefFrom<typeof callMachine>;
+
+function answerStep({ answeredAt, leg, answeredEvent }: CallMachineContext): CallStep {
+  if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
+    throw new Error('an answer is stored only after it was noted');
+  }
+  return { events: [answeredEvent], answeredAt, leg };
+}
+
+function endStep(context: CallMachineContext): CallStep {
+  const { endEvent: event, legIsOver } = context;
+  if (event === undefined) throw new Error('an end is stored only after it was built');
+  const ifAnswered = endIfAnswered(context);
+  return {
+    events: [],
+    ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+    ...(legIsOver === undefined ? {} : { legIsOver }),
+  };
+}

@@ -1,0 +1,153 @@
+// The calls that this process has: started here, found here by id, ended here at shutdown. What takes calls asks how many
+// more there is room for.
+
+import { createActor } from 'xstate';
+import { Changes } from '../../lib/changes.ts';
+import type { Bound } from '../../lib/within.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CallId } from '../contract/identity.ts';
+import type { Turn } from '../dialout-ports.ts';
+import { type StreamObstacles, streamObstacles } from '../stream/stream-effects.ts';
+import { transferObstacle } from '../transfer/transfer-effects.ts';
+import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
+import type { CallActor } from './call-machine.ts';
+import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { CallLimits, CallMachineEvent } from './call-setup.ts';
+
+/** A call's turn comes with the call. */
+type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
+
+export type CallRegistryOptions = {
+  readonly limits: CallLimits;
+  readonly maxConcurrent: number;
+};
+
+type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
+
+/** A call of this process, as commands see it. */
+export type LiveCall = {
+  readonly call: AcceptedCall;
+  /** `ending`: its end is decided, and being stored. */
+  readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
+  /** The far end does, as RTP events. */
+  readonly takesKeys: boolean;
+  /** Why no transfer may begin now. Undefined: one may. */
+  readonly transferObstacle: string | undefined;
+  readonly streamObstacles: StreamObstacles;
+  send(event: CallMachineEvent): void;
+};
+
+export class CallRegistry {
+  readonly #ports: RegistryPorts;
+  readonly #options: CallRegistryOptions;
+  readonly #logic: ReturnType<typeof createCallLogic>;
+  readonly #calls = new Map<CallId, CallActor>();
+  readonly #turns = new Map<CallId, Turn>();
+  readonly #endListeners: EndListener[] = [];
+  readonly #removals = new Changes();
+
+  constructor(ports: RegistryPorts, options: CallRegistryOptions) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#logic = createCallLogic({
+      ...ports,
+      untilTurn: (callId, isWanted) => this.#turns.get(callId)?.(isWanted),
+    });
+  }
+
+  /** Tells of every call that ends here from now on. */
+  onEnded(listener: EndListener): void {
+    this.#endListeners.push(listener);
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(callId: CallId): boolean {
+    return this.#calls.has(callId);
+  }
+
+  /** `turn`: when its INVITE may leave; left out: at once. */
+  start(call: AcceptedCall, turn?: Turn): void {
+    const { limits } = this.#options;
+    if (turn !== undefined) this.#turns.set(call.callId, turn);
+    const journal = createJournal(this.#ports, call);
+    const actor = createActor(this.#logic, {
+      input: { call, limits, clock: this.#ports.clock, journal },
+    });
+    this.#calls.set(call.callId, actor);
+    actor.subscribe({
+      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
+      error: (error: unknown) => {
+        // A defect: the recovery states its end. XState leaves the children of a machine that failed running.
+        actor.getSnapshot().children.line?.send({ type: 'close' });
+        this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
+        this.#remove(call.callId, undefined);
+      },
+    });
+    actor.start();
+  }
+
+  /** Undefined: not here. */
+  live(callId: CallId): LiveCall | undefined {
+    const actor = this.#calls.get(callId);
+    if (actor === undefined) return undefined;
+    const snapshot = actor.getSnapshot();
+    return {
+      call: snapshot.context.call,
+      state: stateOf(snapshot),
+      takesKeys: snapshot.context.takesKeys,
+      transferObstacle: transferObstacle(snapshot.context),
+      streamObstacles: streamObstacles(snapshot.context),
+      send: (event) => actor.send(event),
+    };
+  }
+
+  /** False: not here. */
+  end(callId: CallId, command: EndCommand): boolean {
+    const actor = this.#calls.get(callId);
+    actor?.send({ type: 'command.end', command });
+    return actor !== undefined;
+  }
+
+  get freePlaces(): number {
+    return this.#options.maxConcurrent - this.#calls.size;
+  }
+
+  ids(): readonly CallId[] {
+    return [...this.#calls.keys()];
+  }
+
+  /** Waits until every call here has ended, or for the first of the bounds. */
+  async empty(...bounds: readonly Bound[]): Promise<void> {
+    await this.#removals.until(() => this.#calls.size === 0, ...bounds);
+  }
+
+  endAll(command: EndCommand): void {
+    for (const callId of this.#calls.keys()) this.end(callId, command);
+  }
+
+  /** Their ends are for another process to tell: lines are closed, and nothing is stated. */
+  discardAll(): void {
+    for (const [callId, actor] of this.#calls) {
+      actor.stop();
+      this.#remove(callId, undefined);
+    }
+  }
+
+  #remove(callId: CallId, end: CallEnd | undefined): void {
+    if (!this.#calls.delete(callId)) return;
+    this.#turns.delete(callId);
+    for (const listener of this.#endListeners) listener(callId, end);
+    this.#removals.tell();
+  }
+}
+
+function stateOf(snapshot: ReturnType<CallActor['getSnapshot']>): LiveCall['state'] {
+  if (snapshot.matches('preparing')) return 'preparing';
+  if (snapshot.matches({ calling: 'ringing' })) return 'ringing';
+  if (snapshot.matches('calling')) return 'dialing';
+  if (snapshot.matches('answering')) return 'answering';
+  return snapshot.matches('answered') ? 'answered' : 'ending';
+}

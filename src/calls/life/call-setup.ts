@@ -1,0 +1,275 @@
+// The machine's vocabulary: its events, its commands to the line and to its journal, its context, delays and guards, and a stub for
+// the line. `call-machine.ts` is the statechart, `effects/call-effects.ts` what its transitions do.
+
+import { fromCallback, sendTo, setup } from 'xstate';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CallEvent, FailedAttempt, TerminalEvent } from '../contract/call-event.ts';
+import type { StoredLeg } from '../contract/stored-leg.ts';
+import type { AmdEvent } from '../detection/amd-event.ts';
+import type { Keys, KeysSent } from '../keys/keys.ts';
+import type { PlanName, PlanReport } from '../plans/plans.ts';
+import type { Playback, PlaybackReport } from '../playback/playback.ts';
+import type { Clock, LegEnd, LegFailure, StepResult } from '../ports.ts';
+import type { NumberedStream, RequestedStream, StreamReport } from '../stream/stream.ts';
+import type {
+  Transfer,
+  TransferFailure,
+  TransferFallback,
+  TransferRequest,
+} from '../transfer/transfer.ts';
+import type { TransferReport } from '../transfer/transfer-report.ts';
+import type { CallProgress, Sequences } from './call-events.ts';
+import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { CallStep } from './call-step.ts';
+
+/** What the line (SIP leg and media session together) tells the machine. */
+export type LineEvent =
+  | {
+      readonly type: 'line.sent';
+      readonly at: Date;
+      readonly gateway: string;
+      readonly leg: StoredLeg;
+    }
+  /** Sent again with credentials: only this transaction can be CANCELled from here on. */
+  | { readonly type: 'line.resent'; readonly leg: StoredLeg }
+  /** Another gateway is being tried. */
+  | { readonly type: 'line.attemptFailed'; readonly attempt: FailedAttempt }
+  | {
+      readonly type: 'line.ringing';
+      readonly at: Date;
+      readonly sipStatus: number;
+      readonly sipReason: string;
+      readonly earlyMedia: boolean;
+      readonly leg?: StoredLeg;
+    }
+  | { readonly type: 'line.answered'; readonly at: Date; readonly leg: StoredLeg }
+  | { readonly type: 'line.failed'; readonly failure: LegFailure }
+  | { readonly type: 'line.ended'; readonly end: LegEnd }
+  | { readonly type: 'line.amd'; readonly at: Date; readonly amd: AmdEvent }
+  | {
+      readonly type: 'line.dtmf';
+      readonly at: Date;
+      readonly digit: string;
+      readonly durationMs?: number;
+      readonly source: 'rtp' | 'info';
+    }
+  | {
+      readonly type: 'line.stream';
+      readonly at: Date;
+      readonly ordinal: number;
+      readonly report: StreamReport;
+    }
+  | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
+  /** The far end does, or does no more. */
+  | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean }
+  | { readonly type: 'line.keysSent'; readonly at: Date; readonly report: KeysSent }
+  | { readonly type: 'line.plan'; readonly at: Date; readonly report: PlanReport }
+  | { readonly type: 'line.transfer'; readonly at: Date; readonly report: TransferReport }
+  | { readonly type: 'line.mediaLost'; readonly reason: string };
+
+/** What the machine asks of the line. */
+export type LineCommand =
+  | { readonly type: 'cancel'; readonly reason: string }
+  | { readonly type: 'acknowledge' }
+  | { readonly type: 'hangUp'; readonly reason: string }
+  | { readonly type: 'stopDetection'; readonly reason: string }
+  | { readonly type: 'startStream'; readonly stream: NumberedStream }
+  | { readonly type: 'stopStream'; readonly reason: string }
+  | { readonly type: 'play'; readonly playback: Playback }
+  | { readonly type: 'press'; readonly keys: Keys }
+  /** What is queued is not played any more, of sounds and of the bot, and no more keys are pressed. */
+  | { readonly type: 'stopPlayback' }
+  | { readonly type: 'transfer'; readonly transfer: Transfer }
+  /** The person is a machine after all. */
+  | { readonly type: 'withdrawTransfer' }
+  | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
+  /** Leaves nothing open, whatever state it is in. */
+  | { readonly type: 'close' };
+
+export type CallMachineEvent =
+  | LineEvent
+  /** What became of storing the answer, and the end. */
+  | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
+  | { readonly type: 'command.end'; readonly command: EndCommand }
+  /** In a call that is not answered they do nothing. */
+  | { readonly type: 'command.play'; readonly playback: Playback }
+  | { readonly type: 'command.stopPlayback' }
+  | { readonly type: 'command.press'; readonly keys: Keys }
+  /** Without a stream: the one that the call has is to end. */
+  | {
+      readonly type: 'command.stream';
+      readonly commandId: string;
+      readonly stream?: RequestedStream;
+    }
+  | {
+      readonly type: 'command.transfer';
+      readonly commandId: string;
+      readonly transfer: TransferRequest;
+    };
+
+export type StoreResult = StepResult | 'unknown';
+
+export type CallLimits = {
+  readonly maxDurationMs: number;
+  /** SQL must take the answer within this; well below the 32 s for which a callee repeats its 200. */
+  readonly storeAnswerTimeoutMs: number;
+  /** The media worker must flush `amd_stopped` within this. */
+  readonly closingTimeoutMs: number;
+  /** SQL must take the end within this. */
+  readonly storeEndTimeoutMs: number;
+  /** Digits that are stated; a far end that sends more is not listened to any more. */
+  readonly maxDigits: number;
+  /** Connections to bots that are stated, made or lost; a stream's beginning and its end always are. */
+  readonly maxStreamEvents: number;
+  /** By command, one after the other. */
+  readonly maxStreams: number;
+  /** Tried in one call, one after the other: an application that tries for ever rings phones for ever. */
+  readonly maxTransfers: number;
+};
+
+export const defaultCallLimits: CallLimits = {
+  maxDurationMs: 7_200_000,
+  storeAnswerTimeoutMs: 4_000,
+  closingTimeoutMs: 1_000,
+  storeEndTimeoutMs: 60_000,
+  // Far above what a person presses in two hours. Each is an event on the stream, and a flood must not crowd out other calls.
+  maxDigits: 2_000,
+  // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
+  maxStreamEvents: 200,
+  // A call is handed from bot to bot a few times; an application that goes round and round is at fault.
+  maxStreams: 50,
+  maxTransfers: 20,
+};
+
+/** Of one call. */
+export type Journal = {
+  /** Stored as soon as possible; not waited for. */
+  append(step: CallStep): void;
+  store(step: CallStep): Promise<StepResult>;
+};
+
+export type CallMachineInput = {
+  readonly call: AcceptedCall;
+  readonly limits: CallLimits;
+  readonly clock: Clock;
+  readonly journal: Journal;
+};
+
+export type CallMachineContext = CallProgress & {
+  readonly limits: CallLimits;
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly detection: 'off' | 'running' | 'stopped';
+  /** Of detection: it begins anew after a call screening. */
+  readonly round: number;
+  /** Of detection's answers: while one has the call, no bot takes it. */
+  readonly heldBy?: PlanName | undefined;
+  /** Something may still come of those of the request. */
+  readonly hasPlans: boolean;
+  /** Those that are not over, in their order: one that is wanted, at most, after those that were told to stop. */
+  readonly streams: readonly StreamProgress[];
+  /** By command, so far. */
+  readonly streamsBegun: number;
+  /** Stated so far. */
+  readonly digits: number;
+  readonly streamEvents: number;
+  readonly takesKeys: boolean;
+  /** Commands that press keys, and of which it is not told yet what became of them. */
+  readonly pressing: number;
+  /** Begun so far. */
+  readonly transfers: number;
+  /** The one that is under way. */
+  readonly ongoing?: Ongoing | undefined;
+  /** Of the last one, which failed: what is done when neither a bot nor an agent has the person, or is to come. */
+  readonly fallback?: TransferFallback | undefined;
+  readonly end?: CallEnd;
+  readonly endEvent?: TerminalEvent;
+  /** Where the far end can be ended: known from the 200 on. */
+  readonly leg?: StoredLeg;
+  /** The far end has hung up, or refused: there is nothing to end. */
+  readonly legIsOver?: true;
+  readonly answeredEvent?: CallEvent;
+  /** While it is not known whether the answer is stored: what stands if it is not. */
+  readonly beforeAnswer?: Sequences;
+  /** It was given up; SQL may hold it all the same. */
+  readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
+};
+
+export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
+  /** That asked for it. */
+  readonly commandId?: string;
+  /** The bot has taken it: its end is still to be told. */
+  readonly isOpen: boolean;
+  /** It was told to: perhaps by a command. */
+  readonly stopping?: { readonly stoppedBy?: string };
+};
+
+export type Ongoing = {
+  /** That began it. */
+  readonly commandId?: string;
+  readonly transfer: Transfer;
+  /** The two are connected. */
+  readonly isAnswered: boolean;
+  readonly hasRung: boolean;
+  /** Planned for a person: not for a machine that was taken for one. */
+  readonly restsOnVerdict: boolean;
+};
+
+const notProvided = (name: string) => (): never => {
+  throw new Error(`${name} is not provided`);
+};
+
+export const callSetup = setup({
+  types: {} as {
+    context: CallMachineContext;
+    events: CallMachineEvent;
+    input: CallMachineInput;
+    children: { line: 'line' };
+    output: { readonly end: CallEnd | undefined };
+  },
+  actors: {
+    line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),
+  },
+  actions: {
+    append: ({ context }, step: CallStep) => context.journal.append(step),
+    // Events tell what became of these two: an actor for each took a sixth of the machine's CPU.
+    storeAnswer: ({ context, self }, step: CallStep) =>
+      tellOf(context.journal.store(step), (result) =>
+        self.send({ type: 'journal.answered', result }),
+      ),
+    storeEnd: ({ context, self }, step: CallStep) =>
+      tellOf(context.journal.store(step), (result) => self.send({ type: 'journal.ended', result })),
+    commandLine: sendTo('line', (_, command: LineCommand) => command),
+  },
+  delays: {
+    /** What is left of it: the call has waited in the queue before. */
+    queueTimeout: ({ context: { call, clock } }) =>
+      Math.max(
+        0,
+        call.request.queueTimeoutMs - (clock.now().getTime() - call.acceptedAt.getTime()),
+      ),
+    ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
+    storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
+    /** Counts from the answer; storing it took a part of the time. */
+    maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
+      const longestMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
+      const now = clock.now().getTime();
+      return Math.max(0, longestMs - (now - (answeredAt?.getTime() ?? now)));
+    },
+    closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
+    storeEndTimeout: ({ context }) => context.limits.storeEndTimeoutMs,
+  },
+  guards: {
+    hasEnded: ({ context }) => context.end !== undefined,
+    mediaIsOver: ({ context }) =>
+      context.detection !== 'running' &&
+      !context.streams.some(({ isOpen }) => isOpen) &&
+      context.pressing === 0 &&
+      context.playback.playing.length === 0,
+    isTransferring: ({ context }) => context.ongoing !== undefined,
+  },
+});
+
+function tellOf(stored: Promise<StepResult>, tell: (result: StoreResult) => void): void {
+  stored.then(tell, () => tell('unknown'));
+}

@@ -1,0 +1,53 @@
+// What a call's plans play is there before it is dialled, or the call is not dialled.
+
+import type { AcceptedCall } from '../call-types.ts';
+import type { Sound } from '../playback/playback.ts';
+import type { SoundPort } from '../ports.ts';
+import type { CallPlans } from './plans.ts';
+
+export type LoadedPlans =
+  | {
+      readonly ok: true /** Undefined: nothing is planned. */;
+      readonly plans: CallPlans | undefined;
+    }
+  /** For people. */
+  | { readonly ok: false; readonly reason: string };
+
+/** Never rejects. */
+export async function loadPlans(
+  { accountId, request }: AcceptedCall,
+  sounds: SoundPort | undefined,
+): Promise<LoadedPlans> {
+  const { voicemail, screening } = request;
+  if (voicemail === undefined && screening === undefined) return { ok: true, plans: undefined };
+  const [message, answer] = await Promise.all([
+    load(voicemail?.play, accountId, sounds),
+    load(screening?.play, accountId, sounds),
+  ]);
+  if (message?.ok === false) return { ok: false, reason: `Voicemail: ${message.reason}` };
+  if (answer?.ok === false) return { ok: false, reason: `Screening: ${answer.reason}` };
+  return {
+    ok: true,
+    plans: {
+      ...(voicemail && message && { voicemail: settingsOf(voicemail, message.sound) }),
+      ...(answer && { screening: { sound: answer.sound } }),
+    },
+  };
+}
+
+async function load(
+  reference: string | undefined,
+  accountId: string,
+  sounds: SoundPort | undefined,
+) {
+  if (reference === undefined) return undefined;
+  if (sounds !== undefined) return await sounds.loadSound(accountId, reference);
+  return { ok: false, reason: 'No sounds are kept here' } as const;
+}
+
+function settingsOf(
+  { play: _play, ...rest }: NonNullable<AcceptedCall['request']['voicemail']>,
+  sound: Sound,
+) {
+  return { ...rest, sound };
+}

@@ -1,0 +1,84 @@
+// What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
+
+import { within } from '../../lib/within.ts';
+import type { CommandOf, CommandReply } from '../contract/command.ts';
+import type { LiveCall } from '../life/call-registry.ts';
+import type { Clock, SoundPort } from '../ports.ts';
+import { publicNameOf, soundNotReachable } from './sound-reference.ts';
+
+export type PlayingPorts = {
+  readonly sounds: SoundPort;
+  readonly clock: Clock;
+  /** Whether the sound may be fetched from the address in its URL. */
+  readonly isSoundReachable: (reference: string) => boolean;
+};
+
+/** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
+const answerWithinMs = 1_000;
+
+const notReachable: CommandReply = {
+  ok: false,
+  code: 'invalid',
+  error: `sound: ${soundNotReachable}`,
+  errors: [{ path: 'sound', message: soundNotReachable }],
+};
+
+export class CallPlaying {
+  readonly #ports: PlayingPorts;
+  /** Settles when everything that was asked for before is with the media worker. */
+  #last: Promise<void> = Promise.resolve();
+  /** One more with each stop: what was asked for before is not played any more. */
+  #stops = 0;
+
+  constructor(ports: PlayingPorts) {
+    this.#ports = ports;
+  }
+
+  async play(
+    live: LiveCall,
+    command: CommandOf<'play'>,
+    playbackId: string,
+  ): Promise<CommandReply> {
+    if (!this.#ports.isSoundReachable(command.sound)) return notReachable;
+    const loading = this.#ports.sounds.loadSound(live.call.accountId, command.sound);
+    const early = within(loading, answerWithinMs);
+    const stops = this.#stops;
+    this.#last = this.#last.then(async () => {
+      // Who asked was told.
+      if ((await early)?.ok === false) return;
+      const result = await loading;
+      if (!result.ok || stops !== this.#stops) {
+        this.#tellUnplayed(live, command, playbackId, result.ok ? 'stopped' : 'failed');
+        return;
+      }
+      const { sound } = result;
+      const loop = command.loop === true ? { loop: true } : {};
+      live.send({
+        type: 'command.play',
+        playback: { playbackId, source: 'command', sound, ...loop },
+      });
+    });
+    const told = await early;
+    if (told?.ok === false) return { ok: false, code: 'sound', error: told.reason };
+    return { ok: true, commandId: playbackId, state: 'answered' };
+  }
+
+  stop(live: LiveCall): void {
+    this.#stops += 1;
+    live.send({ type: 'command.stopPlayback' });
+  }
+
+  #tellUnplayed(
+    live: LiveCall,
+    { sound }: CommandOf<'play'>,
+    playbackId: string,
+    reason: 'stopped' | 'failed',
+  ): void {
+    const told = { playbackId, source: 'command', sound: publicNameOf(sound) } as const;
+    live.send({
+      type: 'line.playback',
+      at: this.#ports.clock.now(),
+      report: { kind: 'finished', ...told, reason, playedMs: 0 },
+    });
+  }
+}

@@ -1,0 +1,49 @@
+// What the machine's transitions do with sounds: state what becomes of each, and have them played and stopped.
+
+import { assertEvent } from 'xstate';
+import type { CallEvent } from '../contract/call-event.ts';
+import { earlier } from '../life/call-effects.ts';
+import { header, type Stated, stated } from '../life/call-events.ts';
+import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import { afterPlayback, type PlaybackReport } from './playback.ts';
+
+export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.playback');
+  // What is told after the call's end happened at its end: times do not run backwards.
+  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
+  const { event: stated, ...sequences } = playbackEvent(context, at, event.report);
+  enqueue.assign({ playback: afterPlayback(context.playback, stated), ...sequences });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
+
+/** The media worker did not say in time what became of them. */
+export const statePlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
+  const at = context.end?.at ?? context.clock.now();
+  const events: CallEvent[] = [];
+  let progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'> | 'playback'> =
+    context;
+  for (const started of context.playback.playing) {
+    const { playbackId, source, sound } = started;
+    const end = { kind: 'finished', reason: 'failed', playedMs: 0 } as const;
+    const report: PlaybackReport = { playbackId, source, sound, ...end };
+    const { event, ...sequences } = playbackEvent(progress, at, report);
+    progress = { ...progress, ...sequences, playback: afterPlayback(progress.playback, event) };
+    events.push(event);
+  }
+  const { playback, eventSequence, notificationSequence } = progress;
+  enqueue.assign({ playback, eventSequence, notificationSequence });
+  if (events.length > 0) enqueue({ type: 'append', params: { events } });
+});
+
+function playbackEvent(
+  progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'>>,
+  at: Date,
+  report: PlaybackReport,
+): Stated {
+  const { kind, ...told } = report;
+  const type = `playback-${kind}` as const;
+  // As every event that comes of a command.
+  const command = told.source === 'command' ? { commandId: told.playbackId } : {};
+  const event = { ...header(progress, type, at), type, data: { ...command, ...told } } as CallEvent;
+  return stated(progress, event);
+}

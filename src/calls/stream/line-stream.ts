@@ -1,0 +1,63 @@
+// The streams of one line, one at a time: what each is opened with is asked for when it is wanted, and waited for.
+
+import type { AcceptedCall } from '../call-types.ts';
+import type { MediaSession, StreamPort } from '../ports.ts';
+import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
+
+type Wanted = { readonly ordinal: number; readonly settings: Promise<StreamSettings> };
+
+export class LineStream {
+  readonly #call: AcceptedCall;
+  readonly #port: StreamPort | undefined;
+  readonly #tell: (report: StreamReport, ordinal: number) => void;
+  #wanted: Wanted | undefined;
+
+  /** Without a port no call has a stream. */
+  constructor(
+    call: AcceptedCall,
+    port: StreamPort | undefined,
+    tell: (report: StreamReport, ordinal: number) => void,
+  ) {
+    this.#call = call;
+    this.#port = port;
+    this.#tell = tell;
+  }
+
+  want(stream: NumberedStream): void {
+    const settings = this.#port?.settingsOf(this.#call, stream);
+    if (settings === undefined) return;
+    // It is told when the bot is to be there, and does not matter before.
+    settings.catch(() => undefined);
+    this.#wanted = { ordinal: stream.ordinal, settings };
+  }
+
+  /** The phone rings. `isRinging`: still. */
+  prepare(session: MediaSession, isRinging: () => boolean): void {
+    const wanted = this.#wanted;
+    wanted?.settings.then(
+      (settings) => {
+        if (this.#wanted === wanted && isRinging()) session.prepareStream(settings);
+      },
+      () => undefined,
+    );
+  }
+
+  answer(session: MediaSession, isAnswered: () => boolean): void {
+    const wanted = this.#wanted;
+    wanted?.settings.then(
+      (settings) => {
+        if (this.#wanted === wanted && isAnswered()) session.answerStream(settings);
+      },
+      () => {
+        if (this.#wanted !== wanted) return;
+        this.#tell({ kind: 'lost', reason: 'settings-unreadable' }, wanted.ordinal);
+      },
+    );
+  }
+
+  stop(session: MediaSession | undefined, reason: string): void {
+    if (this.#wanted === undefined) return;
+    this.#wanted = undefined;
+    session?.stopStream(reason);
+  }
+}

@@ -1,0 +1,105 @@
+// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that
+// anything that could end a URI, a header or a line is refused here. A number that can only be
+// dialled in part is not dialled at all, and neither is one that no phone can have.
+
+import { isIPv4, isIPv6 } from 'node:net';
+import { impossibilityOf } from '../../lib/phone-numbers.ts';
+import type { TargetResult } from './dial-target.ts';
+import { type NumberReading, readBareNumber } from './number-reading.ts';
+
+/** RFC 3261 leaves lengths open; this is more than any carrier takes and far from the engine's limits. */
+const longestUser = 128;
+/** E.164 allows 15 digits. */
+const globalDigits = /^[0-9]{3,15}$/;
+/** Without `+`, a prefix may be in front, such as `00` or `011` for international calls. */
+const dialledDigits = /^[0-9]{3,20}$/;
+
+/** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
+const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
+/** Escapes of controls: legal, but they would become a line end where they are decoded. */
+const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
+
+export function isSipUser(text: string): boolean {
+  return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
+}
+
+/** @param reading of a number without `+`; left out: it must be valid with a `+` in front */
+export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
+  switch (schemeOf(text)) {
+    case 'tel':
+      return parseTel(text.slice(4), reading);
+    case 'sip':
+      return parseSip(text.slice(4));
+    case 'sips':
+      return refuse('sips: is not supported; use sip: through a trunk with TLS');
+    default:
+      return refuse('must be a tel: or sip: URI, e.g. tel:+12025550110');
+  }
+}
+
+/** Whether settings decide which number this is: a `tel:` URI without `+`. */
+export function isBareNumber(text: string): boolean {
+  return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
+}
+
+function schemeOf(text: string): string {
+  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
+}
+
+/** Without the visual separators of RFC 3966, section 3. */
+function digitsOf(number: string): string {
+  return number.replaceAll(/[-.()]/g, '');
+}
+
+function parseTel(number: string, reading: NumberReading): TargetResult {
+  // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring another phone.
+  if (number.includes(';')) return refuse('tel: parameters are not supported');
+  // RFC 3966 has no blanks; what a URL decoder makes of one differs.
+  if (/\s/.test(number)) return refuse('must have no blanks; write e.g. tel:+1-202-555-0110');
+  const digits = digitsOf(number.replace(/^\+/, ''));
+  const isGlobal = number.startsWith('+');
+  if (!(isGlobal ? globalDigits : dialledDigits).test(digits)) {
+    return refuse(
+      'must be a global number of 3 to 15 digits with its country code, e.g. tel:+15551234567',
+    );
+  }
+  if (!isGlobal) return readBareNumber(digits, reading);
+  const problem = impossibilityOf(digits);
+  return problem === undefined
+    ? { ok: true, target: { kind: 'tel', number: digits } }
+    : refuse(problem);
+}
+
+function parseSip(rest: string): TargetResult {
+  const at = rest.lastIndexOf('@');
+  if (at < 1) return refuse('must have a user, e.g. sip:user@host');
+  const user = rest.slice(0, at);
+  if (!isSipUser(user)) {
+    return refuse('the user of a sip: URI has characters that must be escaped, or is too long');
+  }
+  const place = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
+  const authority = place?.[1]?.toLowerCase() ?? '';
+  if (!isHost(authority)) {
+    return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
+  }
+  // Inside, an IPv6 address is written bare; brackets belong to URIs.
+  const host = authority.replace(/^\[|\]$/g, '');
+  if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
+  const port = Number(place[2]);
+  if (port < 1 || port > 65_535) return refuse('the port must be 1 to 65535');
+  return { ok: true, target: { kind: 'sip', user, host, port } };
+}
+
+/** IPv6 in brackets (RFC 3261 `IPv6reference`), without a zone. */
+function isHost(host: string): boolean {
+  if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
+  // A last label of digits alone is an address or a mistake, never a name (RFC 3261 `toplabel`).
+  if (/(^|\.)[0-9]+$/.test(host)) return isIPv4(host);
+  return (
+    host.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/.test(host)
+  );
+}
+
+function refuse(message: string): TargetResult {
+  return { ok: false, message };
+}

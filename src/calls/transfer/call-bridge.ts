@@ -1,0 +1,319 @@
+// A bridge of one call: the second leg, its media beside that of the first, and how far the two ends hear each other. Stores
+// each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
+// machine is told what comes of it, and hangs up the first leg when the second one is over.
+
+import { inBackground } from '../../lib/in-background.ts';
+import { within } from '../../lib/within.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { StoredLeg } from '../contract/stored-leg.ts';
+import { LineKeys } from '../keys/line-keys.ts';
+import { type KeyTaker, type PressedKey, passKey } from '../keys/passed-keys.ts';
+import type { CallLeg, LegEvent, MediaSession, PartnerSession } from '../ports.ts';
+import type { Transfer } from './transfer.ts';
+import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
+import type { TransferEnd, TransferReport } from './transfer-report.ts';
+
+/** Well below the 5 s after which a 200 that is not acknowledged is hung up. */
+const storeAnswerTimeoutMs = 4_000;
+
+type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
+
+/** The first leg's end of the bridge. */
+export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyTaker };
+
+export class CallBridge implements OngoingTransfer {
+  readonly #call: AcceptedCall;
+  readonly #transfer: Transfer;
+  readonly #session: MediaSession;
+  /** Of the person. */
+  readonly #keys: KeyTaker;
+  readonly #ports: TransferPorts;
+  readonly #tell: (report: TransferReport) => void;
+  #partner: PartnerSession | undefined;
+  #leg: CallLeg | undefined;
+  /** Of the second leg. */
+  #taker: KeyTaker | undefined;
+  /**
+   * preparing: the app's limits, the trunk's room and a media port are asked for. placed: until the 200 OK. storing: the 200 is
+   * here, not yet acknowledged. bridged: it is. over: the machine was told the end, or has given up.
+   */
+  #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
+  #answeredAtMs = 0;
+  /** Audio has gone both ways before the answer was stored. */
+  #twoWayMs: number | undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    call: AcceptedCall,
+    transfer: Transfer,
+    { session, keys }: BridgedPerson,
+    ports: TransferPorts,
+    tell: (report: TransferReport) => void,
+  ) {
+    this.#call = call;
+    this.#transfer = transfer;
+    this.#session = session;
+    this.#keys = keys;
+    this.#ports = ports;
+    this.#tell = tell;
+    this.#timer = setTimeout(() => this.#timeOut(), transfer.timeoutMs);
+  }
+
+  start(): void {
+    // From here on nothing that the person says is for the bot.
+    if (!this.#transfer.keepStream) this.#session.gateStream(true);
+    this.#place().catch((error: unknown) => {
+      const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
+      this.#fail({ kind: 'gateway', at: this.#now(), reason });
+    });
+  }
+
+  giveUp(reason: string): void {
+    const leg = this.#leg;
+    const state = this.#state;
+    this.#finish();
+    if (state === 'placed') leg?.cancel(reason);
+    else if (state !== 'over') leg?.hangUp(reason);
+  }
+
+  withdraw(): void {
+    this.#callOff({ kind: 'machine', at: this.#now() }, 'a machine after all');
+  }
+
+  async #place(): Promise<void> {
+    const { admission, sip } = this.#ports;
+    const { trunk, legId } = this.#transfer;
+    const isWanted = (): boolean => this.#state === 'preparing';
+    const admitted = await admission.admit(this.#call, this.#transfer, isWanted);
+    if (!admitted.ok) {
+      this.#fail({ kind: 'refused', at: this.#now(), reason: admitted.reason });
+      return;
+    }
+    const partner = isWanted()
+      ? await this.#session.openPartner(this.#mediaObserver(), sip.codecsFor(trunk))
+      : undefined;
+    if (partner === undefined || !isWanted()) {
+      partner?.close();
+      admission.giveBack(legId);
+      this.#fail({ kind: 'gateway', at: this.#now(), reason: 'No media port is free' });
+      return;
+    }
+    this.#partner = partner;
+    this.#state = 'placed';
+    this.#leg = this.#placeLeg(partner);
+    this.#taker = this.#takerOf(this.#leg, partner);
+    const forgotten = this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
+    inBackground(forgotten, this.#ports.logger, 'storing that a second leg is over');
+  }
+
+  #placeLeg({ offerSdp }: PartnerSession): CallLeg {
+    const { to: target, trunk, legId, caller, headers } = this.#transfer;
+    const { callId } = this.#call;
+    return this.#ports.sip.place(
+      {
+        ...{ callId, legId, target, caller, offerSdp },
+        ...(trunk === undefined ? {} : { trunk }),
+        ...(headers === undefined ? {} : { headers }),
+      },
+      { observe: (event) => this.#observe(event) },
+    );
+  }
+
+  #observe(event: LegEvent): void {
+    switch (event.kind) {
+      case 'sent':
+      case 'resent':
+        this.#store(event.leg);
+        break;
+      case 'provisional':
+        this.#observeProvisional(event);
+        break;
+      case 'answered':
+        this.#observeAnswer(event);
+        break;
+      case 'failed':
+        this.#fail({ kind: 'leg', failure: event.failure });
+        break;
+      case 'ended':
+        this.#observeEnd(event);
+        break;
+      case 'reoffer': {
+        const answerSdp = this.#partner?.answerReoffer(event.sdp);
+        if (answerSdp !== undefined) event.accept(answerSdp);
+        break;
+      }
+      case 'dtmf':
+        this.#passToPerson({ ...event, source: 'info' });
+        break;
+      // Another gateway is tried: the next `sent` says where.
+      case 'attemptFailed':
+        break;
+    }
+  }
+
+  #observeProvisional({ status, sdp, leg }: LegEventOf<'provisional'>): void {
+    if (leg !== undefined) this.#store(leg);
+    if (status < 180 || this.#state !== 'placed') return;
+    if (status === 180) this.#partner?.bridge('ringing');
+    const earlyMedia = sdp !== undefined && this.#partner?.applyAnswer(sdp, 'early') === true;
+    if (earlyMedia) this.#partner?.bridge('early');
+    this.#tell({ kind: 'ringing', sipStatus: status, earlyMedia });
+  }
+
+  #observeAnswer({ at, sdp, leg }: LegEventOf<'answered'>): void {
+    if (this.#state !== 'placed') return;
+    this.#state = 'storing';
+    clearTimeout(this.#timer);
+    this.#answeredAtMs = performance.now();
+    if (this.#partner?.applyAnswer(sdp, 'answer') !== true) {
+      this.#giveUpAnswer({
+        kind: 'leg',
+        failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
+      });
+      return;
+    }
+    // Not after the store: what an agent says first is said now.
+    this.#partner.bridge('answered');
+    this.#storeAnswer(leg, at).catch((error: unknown) => {
+      const { callId } = this.#call;
+      this.#ports.logger.error({ err: error, callId }, 'the answer of a second leg is given up');
+      this.#lose('The answer could not be recorded');
+    });
+  }
+
+  async #storeAnswer(leg: StoredLeg, at: Date): Promise<void> {
+    const { legId } = this.#transfer;
+    const isStored = await within(
+      this.#ports.storeLeg(this.#call, { legId, leg }),
+      storeAnswerTimeoutMs,
+    );
+    if (this.#state !== 'storing') return;
+    if (!isStored) {
+      const reason = 'The answer could not be recorded';
+      this.#giveUpAnswer({ kind: 'gateway', at: this.#now(), reason });
+      return;
+    }
+    this.#state = 'bridged';
+    this.#leg?.acknowledge();
+    this.#tell({ kind: 'answered', at });
+    if (this.#twoWayMs !== undefined) this.#tellConnected(this.#twoWayMs);
+  }
+
+  #giveUpAnswer(end: TransferEnd): void {
+    const leg = this.#leg;
+    this.#fail(end);
+    leg?.hangUp('the answer is of no use');
+  }
+
+  #observeEnd({ end }: LegEventOf<'ended'>): void {
+    const state = this.#state;
+    if (state === 'bridged') {
+      this.#finish();
+      this.#tell({ kind: 'ended', end });
+    } else if (state === 'storing') {
+      const { at, reason } = end;
+      this.#fail({ kind: 'leg', failure: { at, reason, kind: 'unusable' } });
+    }
+  }
+
+  #timeOut(): void {
+    this.#callOff({ kind: 'timeout', at: this.#now() }, 'ring time-out');
+  }
+
+  /** Unless it was answered before. */
+  #callOff(end: TransferEnd, reason: string): void {
+    if (this.#state !== 'preparing' && this.#state !== 'placed') return;
+    const leg = this.#leg;
+    this.#fail(end);
+    leg?.cancel(reason);
+  }
+
+  /** This process cannot go on with the second leg. */
+  #lose(reason: string): void {
+    const state = this.#state;
+    const leg = this.#leg;
+    if (state === 'over' || state === 'preparing') return;
+    const at = this.#now();
+    if (state === 'bridged') {
+      this.#finish();
+      leg?.hangUp(reason);
+      this.#tell({ kind: 'ended', end: { at, by: 'lost', reason } });
+      return;
+    }
+    this.#fail({ kind: 'gateway', at, reason });
+    if (state === 'placed') leg?.cancel(reason);
+    else leg?.hangUp(reason);
+  }
+
+  #mediaObserver() {
+    return {
+      onAmd: () => undefined,
+      onDtmf: (digit: string, durationMs: number) =>
+        this.#passToPerson({ digit, durationMs, source: 'rtp' }),
+      onInactive: () => this.#lose('No RTP from the second leg'),
+      onFailed: (reason: string) => this.#lose(reason),
+      onConnected: () => {
+        const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
+        if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
+        else this.#twoWayMs = elapsedMs;
+      },
+    };
+  }
+
+  #tellConnected(msToTwoWayAudio: number): void {
+    this.#tell({ kind: 'connected', msToTwoWayAudio });
+  }
+
+  passKey(key: PressedKey): void {
+    if (this.#isAnswered() && this.#taker !== undefined) passKey(key, this.#taker);
+  }
+
+  #passToPerson(key: PressedKey): void {
+    if (this.#isAnswered()) passKey(key, this.#keys);
+  }
+
+  /** The two hear each other. */
+  #isAnswered(): boolean {
+    return this.#state === 'storing' || this.#state === 'bridged';
+  }
+
+  /** Of the keys that the person presses. */
+  #takerOf(leg: CallLeg, partner: PartnerSession): KeyTaker {
+    const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
+    const takesKeys = (): boolean => partner.takesKeys();
+    if (transport === 'rtp') {
+      return { transport, takesKeys, press: (keys) => partner.press(keys) };
+    }
+    const byInfo = new LineKeys(
+      (digit, durationMs) => leg.press(digit, durationMs),
+      () => undefined,
+      this.#ports.logger,
+    );
+    return { transport, takesKeys, press: (keys) => byInfo.press(keys) };
+  }
+
+  /** Not waited for: the INVITE is on its way in any case. */
+  #store(leg: StoredLeg): void {
+    const { storeLeg, logger } = this.#ports;
+    const stored = storeLeg(this.#call, { legId: this.#transfer.legId, leg });
+    inBackground(stored, logger, 'storing a second leg');
+  }
+
+  /** Tells it once. The call may go on: with its bot, which hears again. */
+  #fail(end: TransferEnd): void {
+    if (this.#state === 'over') return;
+    this.#finish();
+    this.#session.gateStream(false);
+    this.#tell({ kind: 'failed', failure: end });
+  }
+
+  #finish(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
+    this.#partner?.close();
+  }
+
+  #now(): Date {
+    return this.#ports.clock.now();
+  }
+}

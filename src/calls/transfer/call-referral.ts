@@ -1,0 +1,146 @@
+// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and the
+// referral follows what the far end reports. When the far end has the agent, or hangs up after it
+// took the REFER, the call is over here. One time-out bounds all of it: the wait for the permission
+// to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
+
+import type { AcceptedCall } from '../call-types.ts';
+import type { CallLeg, MediaSession, ReferEvent, SecondLegPort } from '../ports.ts';
+import type { Transfer } from './transfer.ts';
+import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
+import type { TransferEnd, TransferReport } from './transfer-report.ts';
+
+type ReferralPorts = Pick<TransferPorts, 'clock'> & {
+  readonly admission: Pick<SecondLegPort, 'admit'>;
+};
+
+type ReferredLine = {
+  readonly leg: CallLeg;
+  readonly session: Pick<MediaSession, 'gateStream'>;
+};
+
+export class CallReferral implements OngoingTransfer {
+  readonly #call: AcceptedCall;
+  readonly #transfer: Transfer;
+  readonly #leg: CallLeg;
+  readonly #session: Pick<MediaSession, 'gateStream'>;
+  readonly #ports: ReferralPorts;
+  readonly #tell: (report: TransferReport) => void;
+  /**
+   * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is left.
+   * taken: the far end reports progress. over: the end was reported, or the transfer was given up;
+   * a REFER that has not left by then never leaves.
+   */
+  #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
+  readonly #beganMs = performance.now();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    call: AcceptedCall,
+    transfer: Transfer,
+    { leg, session }: ReferredLine,
+    ports: ReferralPorts,
+    tell: (report: TransferReport) => void,
+  ) {
+    this.#call = call;
+    this.#transfer = transfer;
+    this.#leg = leg;
+    this.#session = session;
+    this.#ports = ports;
+    this.#tell = tell;
+    this.#timer = setTimeout(() => this.#failHere('No permission in time'), transfer.timeoutMs);
+  }
+
+  start(): void {
+    if (!this.#transfer.keepStream) this.#session.gateStream(true);
+    this.#ask().catch((error: unknown) => {
+      this.#failHere(`Not asked: ${error instanceof Error ? error.message : 'unknown error'}`);
+    });
+  }
+
+  async #ask(): Promise<void> {
+    const isWanted = (): boolean => this.#state === 'waiting';
+    const admitted = await this.#ports.admission.admit(this.#call, this.#transfer, isWanted);
+    if (!isWanted()) return;
+    if (admitted.ok) this.#refer();
+    else {
+      const at = this.#ports.clock.now();
+      this.#fail({ kind: 'refused', at, reason: admitted.reason });
+    }
+  }
+
+  #refer(): void {
+    const { to: target, headers, timeoutMs } = this.#transfer;
+    const { trunk } = this.#call.request;
+    clearTimeout(this.#timer);
+    this.#state = 'asked';
+    // A timer may be late: something is left in any case.
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
+    this.#leg.refer(
+      {
+        ...{ target, timeoutMs: leftMs },
+        ...(trunk === undefined ? {} : { trunk }),
+        ...(headers === undefined ? {} : { headers }),
+      },
+      (event) => this.#observe(event),
+    );
+  }
+
+  /**
+   * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE alone
+   * that the agent has answered.
+   */
+  endsBySuccess(): boolean {
+    if (this.#state !== 'taken') return false;
+    this.#succeed({ hasHungUp: true });
+    return true;
+  }
+
+  giveUp(): void {
+    this.#finish();
+  }
+
+  #observe(event: ReferEvent): void {
+    if (this.#state === 'over') return;
+    const at = this.#ports.clock.now();
+    switch (event.kind) {
+      case 'progress':
+        this.#state = 'taken';
+        // 202 is the REFER's own, 100 the next hop's.
+        if (event.sipStatus >= 180 && event.sipStatus < 200) {
+          this.#tell({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
+        }
+        break;
+      case 'taken over':
+        this.#succeed({ hasHungUp: false });
+        break;
+      case 'failed':
+        this.#fail({ kind: 'leg', failure: event.failure });
+        break;
+      case 'unheard':
+        this.#fail({ kind: 'unheard', at, reason: event.reason });
+        break;
+    }
+  }
+
+  #succeed(how: { readonly hasHungUp: boolean }): void {
+    this.#finish();
+    this.#tell({ kind: 'referred', at: this.#ports.clock.now(), ...how });
+  }
+
+  #failHere(reason: string): void {
+    this.#fail({ kind: 'gateway', at: this.#ports.clock.now(), reason });
+  }
+
+  /** Reports it once. The call may go on with its bot, which hears the person again. */
+  #fail(failure: TransferEnd): void {
+    if (this.#state === 'over') return;
+    this.#finish();
+    this.#session.gateStream(false);
+    this.#tell({ kind: 'failed', failure });
+  }
+
+  #finish(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,65 @@
+// The transfers of one line, one at a time.
+
+import type { AcceptedCall } from '../call-types.ts';
+import type { KeyTaker, PressedKey } from '../keys/passed-keys.ts';
+import type { CallLeg, MediaSession } from '../ports.ts';
+import { type BridgedPerson, CallBridge } from './call-bridge.ts';
+import { CallReferral } from './call-referral.ts';
+import type { Transfer } from './transfer.ts';
+import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
+import type { TransferReport } from './transfer-report.ts';
+
+export class LineTransfer {
+  readonly #call: AcceptedCall;
+  readonly #ports: TransferPorts | undefined;
+  readonly #keys: Omit<KeyTaker, 'takesKeys'>;
+  readonly #tell: (report: TransferReport) => void;
+  #ongoing: OngoingTransfer | undefined;
+
+  /** Without ports every transfer fails. `keys`: how the person is sent such. */
+  constructor(
+    call: AcceptedCall,
+    ports: TransferPorts | undefined,
+    keys: Omit<KeyTaker, 'takesKeys'>,
+    tell: (report: TransferReport) => void,
+  ) {
+    this.#call = call;
+    this.#ports = ports;
+    this.#keys = keys;
+    this.#tell = tell;
+  }
+
+  start(transfer: Transfer, line: { readonly leg: CallLeg; readonly session: MediaSession }): void {
+    this.#ongoing?.giveUp('another transfer');
+    const ports = this.#ports;
+    if (ports === undefined) throw new Error('this line has no second leg');
+    this.#ongoing =
+      transfer.mode === 'refer'
+        ? new CallReferral(this.#call, transfer, line, ports, this.#tell)
+        : new CallBridge(this.#call, transfer, this.#endOf(line.session), ports, this.#tell);
+    this.#ongoing.start();
+  }
+
+  #endOf(session: MediaSession): BridgedPerson {
+    return { session, keys: { ...this.#keys, takesKeys: () => session.takesKeys() } };
+  }
+
+  /** The person has pressed a key. */
+  passKey(key: PressedKey): void {
+    this.#ongoing?.passKey?.(key);
+  }
+
+  giveUp(reason: string): void {
+    this.#ongoing?.giveUp(reason);
+    this.#ongoing = undefined;
+  }
+
+  withdraw(): void {
+    this.#ongoing?.withdraw?.();
+  }
+
+  /** The far end has hung up. True: because it was asked to call an agent; the machine was told so. */
+  endsBySuccess(): boolean {
+    return this.#ongoing?.endsBySuccess?.() === true;
+  }
+}

@@ -1,0 +1,233 @@
+// What the machine's transitions do about transfers. No I/O.
+
+import { assertEvent } from 'xstate';
+import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';
+import { type CallMachineContext, callSetup, type Ongoing } from '../life/call-setup.ts';
+import { currentStream, endStream, mayHaveBot } from '../stream/stream-effects.ts';
+import { uriOfTarget } from '../target/dial-target.ts';
+import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
+import {
+  transferAnsweredEvent,
+  transferCompletedEvent,
+  transferFailedEvent,
+  transferRingingEvent,
+} from './transfer-events.ts';
+import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
+
+/** Why none may begin now. Undefined: one may. */
+export function transferObstacle({
+  end,
+  ongoing,
+  transfers,
+  limits: { maxTransfers },
+}: CallMachineContext): string | undefined {
+  if (end !== undefined) return 'The call is ending.';
+  if (ongoing !== undefined) return 'The call is being transferred already.';
+  if (transfers < maxTransfers) return undefined;
+  return `The call has had its ${maxTransfers} transfers.`;
+}
+
+/** Undefined: it may not begin now. */
+function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
+  const { call, transfers } = context;
+  if (transferObstacle(context) !== undefined) return undefined;
+  return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
+}
+
+/** Of the request, at the answer or when a person is there; once. */
+export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { bridge } = context.call.request;
+  if (bridge === undefined || context.transfers > 0) return;
+  const isPerson = event.type === 'line.amd' && event.amd.event === 'amd_human_detected';
+  if (bridge.on === 'person' && !isPerson) return;
+  const { on: _on, ...request } = bridge;
+  const transfer = nextTransfer(context, request);
+  if (transfer === undefined) return;
+  enqueue.assign(begun(context, transfer, { restsOnVerdict: bridge.on === 'person' }));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
+
+/** A beep took the person back. Two who talk already are left to themselves; and what a command began, its application ends. */
+export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { ongoing } = context;
+  const isTakenBack = event.type === 'line.amd' && event.amd.corrects === 'amd_human_detected';
+  if (!isTakenBack || ongoing?.restsOnVerdict !== true || ongoing.isAnswered) return;
+  enqueue({ type: 'commandLine', params: { type: 'withdrawTransfer' } });
+});
+
+export const startCommandedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.transfer');
+  const transfer = nextTransfer(context, event.transfer);
+  if (transfer === undefined) return;
+  const { commandId } = event;
+  enqueue.assign(begun(context, transfer, { commandId, restsOnVerdict: false }));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
+
+function begun(
+  { transfers }: CallMachineContext,
+  transfer: Transfer,
+  asked: Pick<Ongoing, 'commandId' | 'restsOnVerdict'>,
+) {
+  const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
+  return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
+}
+
+/** Whether the call is over with it: a second leg that was up has ended, or no bot is left to talk to the person. */
+export function endsTransfer(context: CallMachineContext, report: TransferReport): boolean {
+  const { ongoing } = context;
+  if (ongoing === undefined) return false;
+  if (report.kind === 'ended' || report.kind === 'referred') return true;
+  if (report.kind !== 'failed') return false;
+  const fallback = fallbackAfter(context, ongoing, report.failure);
+  return isLeftAlone({ ...context, ongoing: undefined, fallback });
+}
+
+function fallbackAfter(
+  { call }: CallMachineContext,
+  { transfer }: Ongoing,
+  failure: TransferEnd,
+): TransferFallback {
+  // The machine gets its message, and that ends the call.
+  const hasMessage = failure.kind === 'machine' && call.request.voicemail !== undefined;
+  return hasMessage ? 'stay' : transfer.onFailure;
+}
+
+/** A transfer has failed, and its person is left alone: no bot has them, or a plan, and none is to come. */
+export function isLeftAlone(context: CallMachineContext): boolean {
+  const { ongoing, fallback, heldBy, hasPlans, detection } = context;
+  if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
+  // What detection said last is on its way to the plans: one may take the call.
+  if (hasPlans && detection === 'stopped') return false;
+  return !mayHaveBot(context);
+}
+
+/** What changes nothing about the call's own course. */
+export const stateTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  const { ongoing } = context;
+  const { at, report } = event;
+  if (ongoing === undefined) return;
+  switch (report.kind) {
+    case 'ringing': {
+      if (ongoing.hasRung) return;
+      const { event: stated, ...sequences } = transferRingingEvent(context, at, ongoing, report);
+      enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
+      return;
+    }
+    case 'answered': {
+      const { event: stated, ...progress } = transferAnsweredEvent(context, report.at, ongoing);
+      enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
+      // What was still to be heard would be heard between two who talk.
+      enqueue({ type: 'commandLine', params: { type: 'stopPlayback' } });
+      if (ongoing.transfer.keepStream) return;
+      enqueue(endStream('transferred'));
+      return;
+    }
+    case 'connected':
+      if (context.transfer === undefined) return;
+      enqueue.assign({
+        transfer: { ...context.transfer, msToTwoWayAudio: report.msToTwoWayAudio },
+      });
+      return;
+    case 'failed':
+      enqueue(fail(report.failure));
+      return;
+    case 'ended':
+    case 'referred':
+      return;
+  }
+});
+
+function fail(failure: TransferEnd) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { ongoing } = context;
+    if (ongoing === undefined) return;
+    const { event: stated, ...progress } = transferFailedEvent(
+      context,
+      instantOf(failure),
+      ongoing,
+      meaningOf(failure),
+    );
+    // Who gave the call its bot by command has it, also when that bot is lost later.
+    const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
+    const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
+    enqueue.assign({ ...progress, ongoing: undefined, fallback });
+    enqueue({ type: 'append', params: { events: [stated] } });
+    const { mode, to } = ongoing.transfer;
+    const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
+    enqueue({ type: 'commandLine', params: { type: 'tellTransferFailed', failure: told } });
+  });
+}
+
+/** The last word about it, before the call's own. */
+export const noteTransferEnd = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  const { ongoing } = context;
+  const { report } = event;
+  if (ongoing === undefined) return;
+  if (report.kind === 'failed') {
+    enqueue(fail(report.failure));
+    return;
+  }
+  if (report.kind === 'referred') {
+    const answered = transferAnsweredEvent(context, report.at, ongoing);
+    const { event: stated, ...progress } = answered;
+    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue(complete('transferred', report.at));
+  }
+  if (report.kind === 'ended') enqueue(complete('completed', report.end.at));
+});
+
+function complete(outcome: 'completed' | 'transferred', at: Date) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { ongoing } = context;
+    if (ongoing === undefined) return;
+    const { event: stated, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
+    enqueue.assign({ ...progress, ongoing: undefined });
+    enqueue({ type: 'append', params: { events: [stated] } });
+  });
+}
+
+export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  const { report } = event;
+  enqueue.assign({ end: endOf(report, context.clock.now()) });
+  if (report.kind === 'referred' && report.hasHungUp) enqueue.assign({ legIsOver: true });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+});
+
+/** Later than the transfer failed: a bot that waits for a person was still to come, or a plan had the call. */
+export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
+});
+
+function endOf(report: TransferReport, now: Date): CallEnd {
+  if (report.kind === 'referred') return endOfReferral(report.at);
+  if (report.kind === 'failed' && report.failure.kind === 'machine') return endOfMachine(now);
+  if (report.kind === 'ended' && report.end.by !== 'remote') {
+    return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
+  }
+  // The agent has hung up; or no agent was reached, and there is no bot: what an application does that hangs up.
+  return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
+}
+
+/** The call ended first. */
+export const closeTransfer = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { ongoing } = context;
+  if (ongoing === undefined) return;
+  const at = context.end?.at ?? context.clock.now();
+  if (ongoing.isAnswered) enqueue(complete('completed', at));
+  else {
+    enqueue(
+      fail({
+        kind: 'leg',
+        failure: { at, kind: 'cancelled', sipStatus: 487, reason: 'the call ended' },
+      }),
+    );
+  }
+});

@@ -1,0 +1,73 @@
+// Builds the events of a transfer, and what the call's end says of it. Pure, like `call-events.ts`.
+
+import type { CallEvent } from '../contract/call-event.ts';
+import type { CallOutcome } from '../contract/call-words.ts';
+import { type CallProgress, header, type Stated, stated } from '../life/call-events.ts';
+import type { Ongoing } from '../life/call-setup.ts';
+import { uriOfTarget } from '../target/dial-target.ts';
+import type { TransferSummary } from './transfer-summary.ts';
+
+/** With what is known of the transfer from then on. */
+type StatedTransfer = Stated & { readonly transfer: TransferSummary };
+
+export function transferRingingEvent(
+  progress: CallProgress,
+  at: Date,
+  ongoing: Ongoing,
+  response: { readonly sipStatus: number; readonly earlyMedia: boolean },
+): Stated {
+  const type = 'transfer-ringing';
+  const { sipStatus, earlyMedia } = response;
+  const data = { ...namesOf(ongoing), sipStatus, earlyMedia };
+  return stated(progress, { ...header(progress, type, at), type, data });
+}
+
+export function transferAnsweredEvent(
+  progress: CallProgress,
+  at: Date,
+  ongoing: Ongoing,
+): StatedTransfer {
+  const type = 'transfer-answered';
+  const names = namesOf(ongoing);
+  const event: CallEvent = { ...header(progress, type, at), type, data: names };
+  const transfer = { ...names, answeredAt: at.toISOString(), outcome: 'completed' as const };
+  return { ...stated(progress, event), transfer };
+}
+
+export function transferCompletedEvent(
+  progress: CallProgress,
+  at: Date,
+  ongoing: Ongoing,
+  outcome: 'completed' | 'transferred',
+): StatedTransfer {
+  const type = 'transfer-completed';
+  const answeredAt = progress.transfer?.answeredAt ?? at.toISOString();
+  const durationMs = Math.max(0, at.getTime() - new Date(answeredAt).getTime());
+  const { msToTwoWayAudio } = progress.transfer ?? {};
+  const transfer: TransferSummary = {
+    ...namesOf(ongoing),
+    ...{ outcome, answeredAt, durationMs },
+    ...(msToTwoWayAudio === undefined ? {} : { msToTwoWayAudio }),
+  };
+  const event: CallEvent = { ...header(progress, type, at), type, data: transfer };
+  return { ...stated(progress, event), transfer };
+}
+
+export function transferFailedEvent(
+  progress: CallProgress,
+  at: Date,
+  ongoing: Ongoing,
+  why: { readonly outcome: CallOutcome; readonly reason: string; readonly sipStatus?: number },
+): StatedTransfer {
+  const type = 'transfer-failed';
+  const { outcome, reason, sipStatus } = why;
+  const names = namesOf(ongoing);
+  const status = sipStatus === undefined ? {} : { sipStatus };
+  const data = { ...names, outcome, reason, ...status };
+  const event: CallEvent = { ...header(progress, type, at), type, data };
+  return { ...stated(progress, event), transfer: { ...names, outcome, ...status } };
+}
+
+function namesOf({ commandId, transfer: { to, mode } }: Ongoing) {
+  return { ...(commandId === undefined ? {} : { commandId }), to: uriOfTarget(to), mode };
+}

@@ -1,0 +1,96 @@
+// An event is written once: its data in the contract, what follows from it in one table, and nowhere else.
+
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { callEventTypes, parseCallEvent } from '../../../src/calls/contract/call-event.ts';
+import { lineOf } from '../../../src/calls/contract/event-table.ts';
+import { eventTeller } from '../../support/call-events.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The files that do not compile when the contract has one event more. */
+async function brokenBy(imaginaryEvent: string): Promise<readonly string[]> {
+  const copy = await mkdtemp(join(tmpdir(), 'offhook-contract-'));
+  onTestFinished(() => rm(copy, { recursive: true, force: true }));
+  await cp(join(root, 'src'), join(copy, 'src'), { recursive: true });
+  await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'));
+  await cp(join(root, 'package.json'), join(copy, 'package.json'));
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  const contract = join(copy, 'src', 'calls', 'contract', 'call-event.ts');
+  const text = await readFile(contract, 'utf8');
+  const opening = 'export const callEventData = {\n';
+  expect(text).toContain(opening);
+  await writeFile(contract, text.replace(opening, `${opening}  ${imaginaryEvent},\n`));
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  const output = await promisify(execFile)(tsc, ['--noEmit', '-p', copy], { cwd: copy }).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stdout: string }) => error.stdout,
+  );
+  const files = [...output.matchAll(/^(src\/[^(]+)\(/gm)].map((match) => match[1] ?? '');
+  return [...new Set(files)];
+}
+
+describe('the contract of events', () => {
+  test('an event more is missed in the table of events, among the examples, and nowhere else', async () => {
+    expect(await brokenBy('paused: eventData({ by: z.string() })')).toEqual([
+      'src/calls/contract/event-examples.ts',
+      'src/calls/contract/event-table.ts',
+    ]);
+  });
+
+  test('the page on events names every type', async () => {
+    const page = await readFile(join(root, 'src/events/README.md'), 'utf8');
+    const [, table = ''] = /<!-- events -->([\s\S]*?)<!-- \/events -->/.exec(page) ?? [];
+    const named = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, type = '']) => type);
+
+    expect([...named].sort()).toEqual([...callEventTypes].sort());
+  });
+
+  test.each([
+    ['not JSON', '{', 'not JSON'],
+    ['no event', '[]', 'an event without a type'],
+    ['a type of a later version', '{"type":"paused"}', 'unknown event type "paused"'],
+    ['an event without its data', '{"type":"dtmf"}', /callId[\s\S]*data/],
+  ])('%s is refused, with the reason', (_, text, reason) => {
+    const parsed = parseCallEvent(text);
+
+    expect(parsed).toEqual({
+      ok: false,
+      reason: typeof reason === 'string' ? reason : expect.stringMatching(reason),
+    });
+  });
+
+  test('what a later version adds to an event is kept', () => {
+    const event = eventTeller().amd('amd_human_detected');
+    const later = { ...event, data: { ...event.data, added: [1] }, alsoAdded: true };
+
+    expect(parseCallEvent(JSON.stringify(later))).toEqual({ ok: true, event: later });
+  });
+
+  test('each event is a line for people, and an unknown one an empty line', () => {
+    const call = eventTeller();
+
+    expect(
+      [
+        call.dialing(),
+        call.ringing(),
+        call.amd('amd_stopped'),
+        call.completed(),
+        call.failed(),
+      ].map(({ type, data }) => lineOf(type, data)),
+    ).toEqual([
+      'by no trunk to sandbox',
+      '180 Ringing',
+      'amd_stopped',
+      '200 OK, Caller-disconnected, 12.400 s, amd_human_detected',
+      '486 Busy Here, Busy here',
+    ]);
+    expect(lineOf('paused', {})).toBe('');
+    expect(lineOf('ringing', { sipStatus: 'soon' })).toBe('');
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import {
+  eventSelectors,
+  selectedEventTypes,
+  typesSelectedBy,
+} from '../../../src/calls/contract/notify-events.ts';
+
+describe('events that a request selects', () => {
+  test.each<readonly [readonly string[], readonly string[]]>([
+    [[], []],
+    [['dtmf'], ['dtmf']],
+    [
+      ['dtmf', 'ringing', 'dtmf'],
+      ['ringing', 'dtmf'],
+    ],
+    [['stream-*'], ['stream-started', 'stream-stopped', 'stream-failed']],
+    [
+      ['playback-finished', 'playback-*'],
+      ['playback-started', 'playback-finished'],
+    ],
+    [
+      ['transfer-*', 'queued'],
+      ['queued', 'transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],
+    ],
+    [['*'], selectedEventTypes],
+    // They have a notification of their own.
+    [['answered', 'amd', 'completed', 'failed'], []],
+  ])('%j', (selectors, types) => {
+    expect(typesSelectedBy(selectors)).toEqual(types);
+  });
+
+  test('are every type but those that are notified in any case', () => {
+    expect(selectedEventTypes).toEqual([
+      ...['queued', 'dialing', 'ringing', 'dtmf', 'dtmf-sent'],
+      ...['stream-started', 'stream-stopped', 'stream-failed'],
+      ...['playback-started', 'playback-finished'],
+      ...['transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],
+    ]);
+  });
+
+  test('have a wildcard for each family, and one for all', () => {
+    expect(eventSelectors.filter((selector) => selector.endsWith('*'))).toEqual([
+      ...['stream-*', 'playback-*', 'transfer-*', '*'],
+    ]);
+  });
+});

@@ -1,0 +1,150 @@
+// What a call makes of its plans: sounds before the INVITE, rounds of detection, the message at its end.
+
+import { describe, expect, test } from 'vitest';
+import type { RequestedVoicemail } from '../../../src/calls/plans/plans.ts';
+import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
+import type { SoundResult } from '../../../src/calls/ports.ts';
+import { type ScriptOptions, scriptCall } from '../../support/scripted-call.ts';
+
+const voicemail: RequestedVoicemail = {
+  ...{ play: 'sound:offer', ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 },
+};
+const told = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:offer' } as const;
+const started: PlaybackReport = { kind: 'started', ...told, afterBeep: true };
+const done: PlaybackReport = { kind: 'finished', ...told, reason: 'done', playedMs: 4_000 };
+
+async function answeredCall(options: ScriptOptions = {}) {
+  const call = scriptCall({ ...options, request: { voicemail, ...options.request } });
+  await call.sent();
+  await call.answer();
+  await call.settle();
+  return call;
+}
+
+const endOf = (call: ReturnType<typeof scriptCall>) => call.end().data;
+
+describe('a message of a call', () => {
+  test('is there before the call is dialled, and with its detection', async () => {
+    const asked: string[] = [];
+    let give: (result: SoundResult) => void = () => undefined;
+    const call = scriptCall({
+      request: { voicemail },
+      loadSound: (accountId, reference) => {
+        asked.push(`${accountId} ${reference}`);
+        return new Promise((resolve) => {
+          give = resolve;
+        });
+      },
+    });
+    await call.settle();
+    expect(asked).toEqual(['account-1 sound:offer']);
+    expect(() => call.placed()).toThrow();
+    give({ ok: true, sound: { name: 'sound:offer', mulaw: new Uint8Array(8), durationMs: 1 } });
+    await call.settle();
+    expect(call.placed().caller).toBe('15550199');
+    await call.sent();
+    await call.answer();
+
+    expect(call.plans()).toMatchObject({ voicemail: { sound: { name: 'sound:offer' } } });
+  });
+
+  test('that cannot be had fails the call, which is not dialled', async () => {
+    const call = scriptCall({
+      request: { voicemail },
+      loadSound: async () => ({ ok: false, reason: 'There is no sound offer' }),
+    });
+    await call.settle();
+
+    expect(() => call.placed()).toThrow();
+    expect(endOf(call)).toMatchObject({
+      ...{ outcome: 'gateway-failure', reason: 'Voicemail: There is no sound offer' },
+    });
+    expect(call.log).toContain('media closed');
+  });
+
+  test('ends it, and is told at its end', async () => {
+    const call = await answeredCall();
+    call.amd('amd_machine_detected');
+    call.media().onPlayback?.(started);
+    call.amd('amd_tone_detected');
+    call.amd('amd_stopped');
+    const startedAt = call.now().toISOString();
+    call.media().onPlayback?.(done);
+    call.media().onPlan?.({ kind: 'over', outcome: 'voicemail-left' });
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(endOf(call)).toMatchObject({
+      ...{ outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' },
+      ...{ machineDetection: 'amd_machine_detected', playedMs: 4_000 },
+      voicemail: { startedAt, durationMs: 4_000, complete: true, afterBeep: true },
+    });
+    expect(endOf(call)).not.toHaveProperty('machineDetected');
+  });
+
+  test('that was cut short is told as well', async () => {
+    const call = await answeredCall();
+    call.amd('amd_machine_detected');
+    call.media().onPlayback?.(started);
+    call.remoteBye();
+    call.media().onPlayback?.({ ...done, reason: 'stopped', playedMs: 700 });
+    call.amd('amd_stopped');
+    await call.settle();
+
+    expect(endOf(call)).toMatchObject({
+      ...{ outcome: 'completed', reasonCode: 'Caller-disconnected' },
+      voicemail: { durationMs: 700, complete: false, afterBeep: true },
+    });
+  });
+
+  test('that is not left without a beep leaves a machine', async () => {
+    const call = await answeredCall();
+    call.amd('amd_machine_detected');
+    call.amd('amd_stopped');
+    call.media().onPlan?.({ kind: 'over', outcome: 'machine' });
+    await call.settle();
+
+    expect(endOf(call)).toMatchObject({ outcome: 'machine', machineDetected: true });
+    expect(endOf(call)).not.toHaveProperty('voicemail');
+  });
+});
+
+describe('a screened call', () => {
+  test('has two rounds, each with its stop; the last one counts', async () => {
+    const call = await answeredCall();
+    call.amd('amd_machine_detected', { reason: 'call-screening' });
+    call.amd('amd_machine_stopped_speaking');
+    call.amd('amd_stopped', { reason: 'screened' });
+    call.media().onPlan?.({ kind: 'armed', round: 2 });
+    call.amd('amd_human_detected', { round: 2 });
+    call.amd('amd_stopped', { round: 2 });
+    call.remoteBye();
+    await call.settle();
+
+    const { machineDetection, context } = endOf(call);
+    expect(machineDetection).toBe('amd_human_detected');
+    expect(context.session.UserSession.amd).toEqual([
+      ...['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_stopped'],
+      ...['amd_human_detected', 'amd_stopped'],
+    ]);
+    expect(context.session.UserSession.amdInfo.amdEvents?.map(({ round }) => round)).toEqual([
+      ...[undefined, undefined, undefined, 2, 2],
+    ]);
+  });
+
+  test('that ends in its second round has that stopped', async () => {
+    const call = await answeredCall();
+    call.amd('amd_machine_detected', { reason: 'call-screening' });
+    call.amd('amd_stopped', { reason: 'screened' });
+    call.media().onPlan?.({ kind: 'armed', round: 2 });
+    call.remoteBye();
+    await call.settle();
+    expect(call.endings()).toEqual([]);
+    call.advance(1_000);
+    await call.settle();
+
+    const events = endOf(call).context.session.UserSession.amdInfo.amdEvents;
+    expect(events?.at(-1)).toMatchObject({ event: 'amd_stopped', round: 2 });
+    expect(endOf(call).machineDetection).toBe('amd_machine_detected');
+  });
+});

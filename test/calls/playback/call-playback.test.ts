@@ -1,0 +1,111 @@
+// What a call does with the sounds that it plays: commanded, stated, waited for at its end, told at its end.
+
+import { describe, expect, test } from 'vitest';
+import type { Playback, PlaybackReport } from '../../../src/calls/playback/playback.ts';
+import { rebuild } from '../../../src/recovery/rebuild.ts';
+import { acceptedCall, scriptCall } from '../../support/scripted-call.ts';
+
+const told = { playbackId: 'p1', source: 'command', sound: 'sound:hello' } as const;
+const started: PlaybackReport = { kind: 'started', ...told };
+const done: PlaybackReport = { kind: 'finished', ...told, reason: 'done', playedMs: 1_250 };
+const playback: Playback = {
+  ...{ playbackId: 'p1', source: 'command' },
+  sound: { name: 'sound:hello', mulaw: new Uint8Array(10_000), durationMs: 1_250 },
+};
+
+async function answeredCall() {
+  const call = scriptCall({ request: { machineDetection: 'disabled' } });
+  await call.sent();
+  await call.answer();
+  await call.settle();
+  return call;
+}
+
+describe('a sound of a call', () => {
+  test('is played by command, stated, and counted at the end', async () => {
+    const call = await answeredCall();
+    call.actor.send({ type: 'command.play', playback });
+    expect(call.log).toContain('play p1');
+    call.media().onPlayback?.(started);
+    call.media().onPlayback?.(done);
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.types()).toEqual([
+      ...['dialing', 'answered', 'playback-started', 'playback-finished', 'completed'],
+    ]);
+    expect(call.stored.at(-2)?.data).toEqual({
+      commandId: 'p1',
+      ...told,
+      reason: 'done',
+      playedMs: 1_250,
+    });
+    expect(call.end().data).toMatchObject({ playedMs: 1_250 });
+    expect(call.end().data).not.toHaveProperty('voicemail');
+  });
+
+  test('is stopped by command', async () => {
+    const call = await answeredCall();
+    call.actor.send({ type: 'command.play', playback });
+    call.actor.send({ type: 'command.stopPlayback' });
+
+    expect(call.log.slice(-2)).toEqual(['play p1', 'stopPlayback']);
+  });
+
+  test('is over before its call is, which waits for it', async () => {
+    const call = await answeredCall();
+    call.actor.send({ type: 'command.play', playback });
+    call.media().onPlayback?.(started);
+    call.remoteBye();
+    await call.settle();
+    expect(call.endings()).toEqual([]);
+    expect(call.log).toContain('stopPlayback');
+    call.media().onPlayback?.({ ...done, reason: 'stopped', playedMs: 300 });
+    await call.settle();
+
+    expect(call.types().slice(-2)).toEqual(['playback-finished', 'completed']);
+    expect(call.end().data).toMatchObject({ playedMs: 300 });
+  });
+
+  test('is said to have failed where no worker says in time what became of it', async () => {
+    const call = await answeredCall();
+    call.actor.send({ type: 'command.play', playback });
+    call.media().onPlayback?.(started);
+    call.remoteBye();
+    call.advance(1_000);
+    await call.settle();
+
+    const finished = call.stored.find(({ type }) => type === 'playback-finished');
+    expect(finished?.data).toEqual({ commandId: 'p1', ...told, reason: 'failed', playedMs: 0 });
+    expect(call.types().at(-1)).toBe('completed');
+  });
+
+  test('is not spoken of where none was asked for', async () => {
+    const call = await answeredCall();
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.log).not.toContain('stopPlayback');
+    expect(call.end().data).not.toHaveProperty('playedMs');
+  });
+
+  test('is counted by the process that states the end of a lost one', async () => {
+    const call = await answeredCall();
+    call.media().onPlayback?.(started);
+    call.media().onPlayback?.(done);
+    call.media().onPlayback?.({ ...started, source: 'voicemail', afterBeep: true });
+    const { progress } = rebuild(
+      {
+        ...{ call: acceptedCall({ machineDetection: 'disabled' }), ownerId: 'gone' },
+        ...{ events: call.stored, keptEvents: [], legs: [], answeredAt: call.now() },
+      },
+      [],
+      { now: call.now(), loss: 'lost' },
+    );
+
+    expect(progress.playback).toMatchObject({
+      playedMs: 1_250,
+      voicemail: { durationMs: 0, complete: false, afterBeep: true },
+    });
+  });
+});

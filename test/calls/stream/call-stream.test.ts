@@ -1,0 +1,309 @@
+// What a call does with its stream to a bot: when it is prepared and told, what is stated of it, and how it ends a call.
+
+import { describe, expect, test } from 'vitest';
+import type { RequestedStream, StreamCounts } from '../../../src/calls/stream/stream.ts';
+import { streamObstacles } from '../../../src/calls/stream/stream-effects.ts';
+import type { TransferRequest } from '../../../src/calls/transfer/transfer.ts';
+import { type ScriptOptions, scriptCall, streamSettings } from '../../support/scripted-call.ts';
+
+const stream: RequestedStream = {
+  ...{ url: 'wss://bot.example/audio', connect: 'answered', parameters: {} },
+};
+const counts: StreamCounts = {
+  ...{ connections: 1, playedMs: 500, droppedMs: 0, underruns: 0 },
+  ...{ unheardMs: 0, ignoredMessages: 0 },
+};
+const opened = { kind: 'opened', connection: 1, openMs: 12 } as const;
+
+const transfer: TransferRequest = {
+  ...{ to: { kind: 'tel', number: '4930123456' }, mode: 'bridge', timeoutMs: 20_000 },
+  ...{ caller: '15550199', keepStream: false, onFailure: 'stay' },
+};
+
+async function answeredCall(options: ScriptOptions = {}) {
+  const call = scriptCall({
+    ...options,
+    request: { machineDetection: 'disabled', stream, ...options.request },
+  });
+  await call.sent();
+  call.ring();
+  await call.settle();
+  await call.answer();
+  await call.settle();
+  return call;
+}
+
+const endOf = (call: ReturnType<typeof scriptCall>) => call.end().data;
+
+describe('the stream of a call', () => {
+  test('is prepared when the phone rings, and told of the answer', async () => {
+    const call = await answeredCall();
+
+    expect(call.log.filter((line) => line.endsWith('Stream'))).toEqual([
+      'prepareStream',
+      'answerStream',
+    ]);
+  });
+
+  test('is left alone where none was asked for', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.ring();
+    await call.answer();
+    call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
+    await call.settle();
+
+    expect(call.log.filter((line) => line.includes('Stream'))).toEqual([]);
+  });
+
+  test('is stated after the answer, also where it was quicker than the store', async () => {
+    let store = (): void => undefined;
+    const call = await answeredCall({
+      storeAnswer: () =>
+        new Promise((resolve) => {
+          store = () => resolve('stored');
+        }),
+    });
+    call.media().onStream?.(opened, 0);
+    expect(call.types()).not.toContain('stream-started');
+    store();
+    await call.settle();
+
+    expect(call.types().slice(-2)).toEqual(['answered', 'stream-started']);
+    expect(call.stored.at(-1)?.data).toEqual({ connection: 1, openMs: 12 });
+  });
+
+  test('is over before its call is, which waits for it', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
+    await call.settle();
+    expect(call.log).toContain('stopStream call-ended');
+    expect(call.endings()).toEqual([]);
+
+    call.media().onStream?.({ kind: 'stopped', reason: 'call-ended', counts }, 0);
+    await call.settle();
+    expect(call.types().at(-1)).toBe('completed');
+    expect(call.types().at(-2)).toBe('stream-stopped');
+  });
+
+  test('is said to be over where no worker says so in time', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
+    call.advance(1_000);
+    await call.settle();
+
+    const stopped = call.stored.find(({ type }) => type === 'stream-stopped');
+    expect(stopped?.data).toEqual({ reason: 'call-ended' });
+    expect(endOf(call)).toMatchObject({ reasonCode: 'Caller-disconnected' });
+  });
+});
+
+describe('a bot', () => {
+  test('that leaves hangs up', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(call.stored.find(({ type }) => type === 'stream-stopped')?.data).toEqual({
+      reason: 'bot-closed',
+      ...counts,
+    });
+    expect(endOf(call)).toMatchObject({
+      ...{ outcome: 'completed', reason: '200 OK', reasonCode: 'Bot-disconnected' },
+    });
+  });
+
+  test('that cannot be reached fails the call, and what was tried is stated', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.({ kind: 'broken', reason: 'ECONNREFUSED' }, 0);
+    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 0);
+    await call.settle();
+
+    const failed = call.stored.filter(({ type }) => type === 'stream-failed');
+    expect(failed.map(({ data }) => data)).toEqual([
+      { reason: 'ECONNREFUSED', willRetry: true },
+      { reason: 'ECONNREFUSED', willRetry: false },
+    ]);
+    expect(call.log).toContain('bye');
+    expect(endOf(call)).toMatchObject({
+      ...{ outcome: 'bot-failure', reason: 'Bot unreachable', reasonCode: 'Bot-disconnected' },
+    });
+  });
+
+  test('whose address cannot be read is not reachable either', async () => {
+    const call = await answeredCall({
+      streamSettings: () => Promise.reject(new Error('SQL is unreachable')),
+    });
+
+    expect(endOf(call)).toMatchObject({ outcome: 'bot-failure' });
+  });
+
+  test('that comes and goes for ever is stated so often, and its end all the same', async () => {
+    const call = await answeredCall({ limits: { maxStreamEvents: 4 } });
+    for (let connection = 1; connection <= 10; connection += 1) {
+      call.media().onStream?.({ ...opened, connection }, 0);
+      call.media().onStream?.({ kind: 'broken', reason: 'closed-1012' }, 0);
+    }
+    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
+    await call.settle();
+
+    const stated = call.types().filter((type) => type.startsWith('stream'));
+    expect(stated).toEqual([
+      ...['stream-started', 'stream-failed', 'stream-started', 'stream-failed', 'stream-stopped'],
+    ]);
+  });
+});
+
+describe('a stream by command', () => {
+  const begin = (call: ReturnType<typeof scriptCall>, commandId: string) =>
+    call.actor.send({ type: 'command.stream', commandId, stream });
+  const streamLog = (call: ReturnType<typeof scriptCall>) =>
+    call.log.filter((line) => /^(answer|stop)Stream/.test(line));
+  const told = (call: ReturnType<typeof scriptCall>) =>
+    call.stored.filter(({ type }) => type.startsWith('stream'));
+  const stoppedCounts = { kind: 'stopped', reason: 'replaced', counts } as const;
+
+  test('begins in a call that had none, and its events name the command', async () => {
+    const call = await answeredCall({ request: { stream: undefined as never } });
+    begin(call, 'one');
+    await call.settle();
+    call.media().onStream?.(opened, 1);
+    call.remoteBye();
+    call.media().onStream?.({ kind: 'stopped', reason: 'call-ended', counts }, 1);
+    await call.settle();
+
+    expect(streamLog(call)).toEqual(['answerStream 1', 'stopStream call-ended']);
+    expect(told(call)).toMatchObject([
+      { type: 'stream-started', data: { commandId: 'one', connection: 1, openMs: 12 } },
+      { type: 'stream-stopped', data: { commandId: 'one', reason: 'call-ended', ...counts } },
+    ]);
+  });
+
+  test('that is lost after a transfer failed leaves the call to the application that commanded both', async () => {
+    const call = await answeredCall({ request: { stream: undefined as never } });
+    begin(call, 'one');
+    await call.settle();
+    call.media().onStream?.(opened, 1);
+    const asked: TransferRequest = { ...transfer, onFailure: 'hangup' };
+    call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer: asked });
+    await call.settle();
+    const busy = { at: call.now(), sipStatus: 486, reason: 'Busy Here', kind: 'response' } as const;
+    call.secondLeg().observe({ kind: 'failed', failure: busy });
+    await call.settle();
+    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 1);
+    await call.settle();
+
+    expect(call.types()).toContain('transfer-failed');
+    expect(call.endings()).toEqual([]);
+  });
+
+  test('replaces the one before, whose bot does not hang up any more', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    begin(call, 'one');
+    begin(call, 'two');
+    await call.settle();
+    // Under way when it was told to stop.
+    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
+    call.media().onStream?.(opened, 1);
+    call.media().onStream?.(opened, 2);
+    call.media().onStream?.({ ...stoppedCounts, reason: 'x' }, 1);
+    await call.settle();
+
+    expect(streamLog(call)).toEqual([
+      ...['answerStream', 'stopStream replaced', 'stopStream replaced', 'answerStream 2'],
+    ]);
+    expect(told(call).map(({ type, data }) => ({ type, ...data }))).toMatchObject([
+      { type: 'stream-started', connection: 1 },
+      // No bot has taken it: it is over before a worker says so.
+      { type: 'stream-stopped', commandId: 'one', stoppedBy: 'two', reason: 'replaced' },
+      { type: 'stream-stopped', stoppedBy: 'one', reason: 'bot-closed', playedMs: 500 },
+      { type: 'stream-started', commandId: 'two' },
+    ]);
+    expect(call.endings()).toEqual([]);
+    call.media().onStream?.({ kind: 'botLeft', counts }, 2);
+    await call.settle();
+    expect(endOf(call)).toMatchObject({ reasonCode: 'Bot-disconnected', outcome: 'completed' });
+  });
+
+  test('ends by a command, which is no hang-up', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    call.actor.send({ type: 'command.stream', commandId: 'none' });
+    call.media().onStream?.({ kind: 'stopped', reason: 'command', counts }, 0);
+    await call.settle();
+
+    expect(streamLog(call).at(-1)).toBe('stopStream command');
+    expect(told(call).at(-1)?.data).toEqual({ stoppedBy: 'none', reason: 'command', ...counts });
+    expect(call.state()).toBe('answered');
+  });
+
+  test('that comes to nothing leaves the call up, and another one may begin', async () => {
+    const call = await answeredCall();
+    call.media().onStream?.(opened, 0);
+    begin(call, 'one');
+    call.media().onStream?.(stoppedCounts, 0);
+    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 1);
+    await call.settle();
+    expect(told(call).at(-1)).toMatchObject({
+      type: 'stream-failed',
+      data: { commandId: 'one', reason: 'ECONNREFUSED', willRetry: false },
+    });
+    expect(call.state()).toBe('answered');
+
+    begin(call, 'two');
+    await call.settle();
+    expect(streamLog(call).at(-1)).toBe('answerStream 2');
+  });
+
+  test('whose settings cannot be read is told as failed', async () => {
+    const call = await answeredCall({
+      streamSettings: async ({ ordinal }) => {
+        if (ordinal === 0) return streamSettings;
+        throw new Error('SQL is unreachable');
+      },
+    });
+    begin(call, 'one');
+    await call.settle();
+
+    expect(told(call).at(-1)?.data).toMatchObject({ reason: 'settings-unreadable' });
+    expect(call.state()).toBe('answered');
+  });
+
+  test('does not begin while two people talk, a message is left or the call ends', async () => {
+    const call = await answeredCall();
+    const obstacles = () => streamObstacles(call.actor.getSnapshot().context);
+    expect(obstacles()).toEqual({ toBegin: undefined, toEnd: undefined });
+
+    call.media().onPlan?.({ kind: 'held', by: 'voicemail' });
+    expect(obstacles().toBegin).toBe('The call is leaving a message.');
+    begin(call, 'one');
+    call.media().onPlan?.({ kind: 'held', by: 'screening' });
+    expect(obstacles().toBegin).toBe('The call is answering a screening.');
+    call.media().onPlan?.({ kind: 'held', by: undefined });
+    expect(obstacles().toBegin).toBeUndefined();
+    call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer });
+    expect(obstacles().toBegin).toBe('The call is being transferred.');
+    begin(call, 'two');
+    await call.settle();
+
+    expect(streamLog(call)).toEqual(['answerStream']);
+  });
+
+  test('begins so often, and no more', async () => {
+    const call = await answeredCall({ limits: { maxStreams: 2 } });
+    for (const id of ['one', 'two', 'three']) begin(call, id);
+    await call.settle();
+
+    expect(streamLog(call).filter((line) => line.startsWith('answer'))).toEqual([
+      ...['answerStream', 'answerStream 2'],
+    ]);
+    expect(streamObstacles(call.actor.getSnapshot().context).toBegin).toBe(
+      'The call has had its 2 streams by command.',
+    );
+  });
+});
