@@ -1,18 +1,15 @@
 // What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
 // scripted one; third-party types never cross it.
 
-import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
-import type { AudioEnvelope } from './capture/capture.ts';
+import type { AcceptedCall, DialTarget } from './call-types.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
-import type { AmdEvent } from './detection/amd-event.ts';
-import type { Keys, KeysSent } from './keys/keys.ts';
 import type { CallStep } from './life/call-step.ts';
-import type { CallPlans, PlanReport } from './plans/plans.ts';
-import type { Playback, PlaybackReport, Sound } from './playback/playback.ts';
-import type { NumberedStream, StreamReport, StreamSettings } from './stream/stream.ts';
-import type { BridgePhase, Transfer, TransferFailure } from './transfer/transfer.ts';
+import type { VoiceCodec } from './media.ts';
+import type { Sound } from './playback/playback.ts';
+import type { NumberedStream, StreamSettings } from './stream/stream.ts';
+import type { Transfer } from './transfer/transfer.ts';
 
 export type Clock = { now(): Date };
 
@@ -183,92 +180,10 @@ export type SecondLegPort = {
   giveBack(legId: string): void;
 };
 
-// ── Media ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** G.711 in its two laws; what every carrier speaks. */
-export type VoiceCodec = 'PCMU' | 'PCMA';
+// ── What a call's media needs ────────────────────────────────────────────────────────────────────────────────────────
 
 /** rtp: telephone events (RFC 4733). info: SIP INFO, `application/dtmf-relay`, one a key. */
 export type KeyTransport = 'rtp' | 'info';
-
-export type MediaPort = {
-  /** Takes a port pair and a socket, and offers these codecs in this order; both, µ-law first, where none are given. Undefined when the pool is exhausted or the sockets cannot be opened (logged). */
-  open(
-    callId: CallId,
-    observer: MediaObserver,
-    codecs?: readonly VoiceCodec[],
-  ): Promise<MediaSession | undefined>;
-};
-
-export type MediaObserver = {
-  onAmd(event: AmdEvent): void;
-  onDtmf(digit: string, durationMs: number): void;
-  /** No packet for the inactivity time-out while the call is not on hold. */
-  onInactive(): void;
-  /** What becomes of a stream to a bot, where one was asked for: of which of them. */
-  onStream?(report: StreamReport, ordinal: number): void;
-  /** What becomes of the sounds that were asked for. */
-  onPlayback?(report: PlaybackReport): void;
-  /** What became of the keys that were asked for. */
-  onKeysSent?(report: KeysSent): void;
-  onPlan?(report: PlanReport): void;
-  /** Of a second leg: audio has gone both ways. */
-  onConnected?(): void;
-  /** How loud it was, when it was asked for and at the session's end. Undefined: it was not answered. */
-  onEnvelope?(envelope: AudioEnvelope | undefined): void;
-  /** The media worker died. */
-  onFailed(reason: string): void;
-};
-
-export type MediaSession = {
-  readonly offerSdp: string;
-  /** Reads the far end's SDP: early (18x) or of the answer. False when no codec or address in it is usable. */
-  applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
-  /** Starts the sample clock of detection: called at the 200 OK. Events arrive at the observer, `amd_stopped` last. */
-  startDetection(settings: AmdSettings, plans?: CallPlans): void;
-  /** Ends detection early (the call ended): `amd_stopped` with this reason is still told, if detection ran. */
-  stopDetection(reason: string): void;
-  /** The phone rings: name, connection and TLS to the bot are seen to. The media worker may do nothing about it. */
-  prepareStream(settings: StreamSettings): void;
-  /** Called at the 200 OK: the bot is told of the call, and hears and speaks from then on. */
-  answerStream(settings: StreamSettings): void;
-  /** The bot is told that it is over. `stopped` is reported where it was not over before. */
-  stopStream(reason: string): void;
-  /** Queues a sound behind what is queued; a loop gives way to it. */
-  play(playback: Playback): void;
-  /** The far end does, by its last SDP. */
-  takesKeys(): boolean;
-  /** Queues keys behind those that are being pressed. */
-  press(keys: Keys): void;
-  /** Nothing of what is queued is played, of sounds and of the bot, and no more keys are pressed; told of each. */
-  stopPlayback(): void;
-  /** The observer is told how loud it was until now. */
-  askEnvelope?(): void;
-  /** A key that did not come as RTP. */
-  tellDigit(digit: string): void;
-  /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */
-  answerReoffer(sdp: string): string | undefined;
-  /** Closed: the bot is sent silence, and no keys. */
-  gateStream(isClosed: boolean): void;
-  /** The bot is told that the call goes on with it. */
-  tellTransferFailed(failure: TransferFailure): void;
-  /** Another one beside it, for the second leg of this call. Undefined when none can be opened. */
-  openPartner(
-    observer: MediaObserver,
-    codecs: readonly VoiceCodec[],
-  ): Promise<PartnerSession | undefined>;
-  /** Closes the socket and gives the port back (drained). Idempotent. */
-  close(): void;
-};
-
-/** Of a second leg. Closing it ends the bridge. */
-export type PartnerSession = Pick<
-  MediaSession,
-  'offerSdp' | 'applyAnswer' | 'answerReoffer' | 'takesKeys' | 'press' | 'close'
-> & {
-  /** How much of each other the two ends hear. */
-  bridge(phase: BridgePhase): void;
-};
 
 export type StreamPort = {
   /** Rejects when what the stream needs cannot be read. */

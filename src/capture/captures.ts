@@ -10,7 +10,7 @@ import type {
   SipMessage,
 } from '../calls/capture/capture.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { MediaObserver, MediaPort } from '../calls/ports.ts';
+import type { MediaObserver, MediaPort } from '../calls/media.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -103,8 +103,8 @@ export class Captures implements SipCapture {
         if (live.isHeard) return await port.open(callId, observer, codecs);
         live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
-        if (session?.askEnvelope === undefined) return session;
-        live.askAudio = () => session.askEnvelope?.();
+        if (session === undefined) return undefined;
+        live.askAudio = () => session.send({ kind: 'askEnvelope' });
         return {
           ...session,
           close: () => {
@@ -186,9 +186,12 @@ export class Captures implements SipCapture {
 
   #observer(live: Live, observer: MediaObserver): MediaObserver {
     return {
-      ...observer,
-      onEnvelope: (envelope) => {
-        if (envelope !== undefined) live.audio = envelope;
+      observe: (event) => {
+        if (event.kind !== 'envelope') {
+          observer.observe(event);
+          return;
+        }
+        if (event.envelope !== undefined) live.audio = event.envelope;
         for (const settle of live.waiting) settle();
       },
     };

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/capture/call-notes.ts';
+import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
 import { ThreadRest } from '../lib/threads/thread-rest.ts';
 import { Bridges } from './bridges.ts';
@@ -58,7 +59,7 @@ export class MediaEngine {
   );
   readonly #bridges = new Bridges(
     (id) => this.#live.get(id)?.session,
-    (id) => this.#post({ kind: 'connected', id }),
+    (id) => this.#tell(id, { kind: 'connected' }),
   );
   readonly #silenceFrames: number;
   readonly #counts = createRtpCounts();
@@ -108,41 +109,11 @@ export class MediaEngine {
       case 'remote':
         this.#live.get(message.id)?.session.applyRemote(message.remote, message.phase);
         return;
-      case 'detect':
-        this.#live.get(message.id)?.session.startDetection(message.settings, message.plans);
-        return;
-      case 'stop':
-        this.#live.get(message.id)?.session.stopDetection(message.reason);
-        return;
-      case 'stream':
-        this.#stream(message);
-        return;
-      case 'stopStream':
-        this.#live.get(message.id)?.session.stopStream(message.reason);
-        return;
-      case 'play':
-        this.#live.get(message.id)?.session.play(message.playback);
-        return;
-      case 'press':
-        this.#live.get(message.id)?.session.press(message.keys);
-        return;
-      case 'stopPlayback':
-        this.#live.get(message.id)?.session.stopPlayback();
-        return;
-      case 'envelope':
-        this.#tellEnvelope(message.id);
-        return;
-      case 'digit':
-        this.#live.get(message.id)?.session.streaming.tellDigit(message.digit);
+      case 'session':
+        this.#obey(message.id, message.command);
         return;
       case 'bridge':
         this.#bridges.enter(message.id, message.partner, message.phase);
-        return;
-      case 'gate':
-        this.#live.get(message.id)?.session.streaming.gate(message.isClosed);
-        return;
-      case 'transferFailed':
-        this.#live.get(message.id)?.session.streaming.tellTransferFailed(message.failure);
         return;
       case 'close':
         this.#close(message.id);
@@ -154,6 +125,18 @@ export class MediaEngine {
           statistics: this.#statistics(),
         });
     }
+  }
+
+  #obey(id: number, command: MediaCommand): void {
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    if (command.kind === 'stream') this.#stream(live, id, command);
+    else if (command.kind === 'askEnvelope') this.#tellEnvelope(id);
+    else live.session.obey(command);
+  }
+
+  #tell(id: number, event: MediaEvent): void {
+    this.#post({ kind: 'session', id, event });
   }
 
   /** Never rejects: a failure is told as `refused`. */
@@ -208,21 +191,18 @@ export class MediaEngine {
         send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),
         connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
         disconnect: () => this.#live.get(id)?.sockets.disconnect(),
-        onAmd: (events) => this.#post({ kind: 'amd', id, events }),
+        tell: (event) => this.#tell(id, event),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
-        onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),
-        onPlayback: (report) => this.#post({ kind: 'playback', id, report }),
-        onKeysSent: (report) => this.#post({ kind: 'keysSent', id, report }),
-        onPlan: (report) => this.#post({ kind: 'plan', id, report }),
-        onInactive: () => this.#post({ kind: 'inactive', id }),
       },
       this.#counts,
     );
   }
 
-  #stream({ id, settings, phase }: Extract<ToMediaWorker, { kind: 'stream' }>): void {
-    const live = this.#live.get(id);
-    if (live === undefined) return;
+  #stream(
+    live: Live,
+    id: number,
+    { settings, phase }: Extract<MediaCommand, { kind: 'stream' }>,
+  ): void {
     const { session } = live;
     if (!session.streaming.isOn) this.#startStream(live, id, settings);
     if (phase === 'ringing') session.streaming.stream?.prepare();
@@ -242,7 +222,7 @@ export class MediaEngine {
       statistics: this.#streamStatistics,
       report: (report) => {
         const told = session.isPlanned ? withoutHangUp(report) : report;
-        this.#post({ kind: 'stream', id, ordinal: settings.ordinal, report: told });
+        this.#tell(id, { kind: 'stream', ordinal: settings.ordinal, report: told });
       },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
       note: {
@@ -271,7 +251,7 @@ export class MediaEngine {
   #fail(id: number, reason: string): void {
     if (!this.#live.has(id)) return;
     this.#release(id);
-    this.#post({ kind: 'failed', id, reason });
+    this.#tell(id, { kind: 'failed', reason });
   }
 
   #close(id: number): void {
@@ -289,7 +269,7 @@ export class MediaEngine {
     if (live === undefined) return;
     const loudness = live.session.envelope();
     const envelope = loudness && { ...loudness, notes: live.notes.view() };
-    this.#post({ kind: 'envelope', id, envelope });
+    this.#tell(id, { kind: 'envelope', envelope });
   }
 
   #release(id: number): void {

@@ -1,13 +1,7 @@
 // What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
 
-import type { AmdSettings } from '../calls/call-types.ts';
-import type { AudioEnvelope } from '../calls/capture/capture.ts';
-import type { AmdEvent } from '../calls/detection/amd-event.ts';
-import type { Keys, KeysSent } from '../calls/keys/keys.ts';
-import type { CallPlans, PlanReport } from '../calls/plans/plans.ts';
-import type { Playback, PlaybackReport } from '../calls/playback/playback.ts';
-import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
-import type { BridgePhase, TransferFailure } from '../calls/transfer/transfer.ts';
+import type { MediaCommand, MediaEvent } from '../calls/media.ts';
+import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RestMemory } from '../lib/threads/thread-rest.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';
@@ -48,27 +42,7 @@ export type ToMediaWorker =
       readonly remote: RemoteMedia;
       readonly phase: 'early' | 'answer';
     }
-  | {
-      readonly kind: 'detect';
-      readonly id: number;
-      readonly settings: AmdSettings;
-      readonly plans?: CallPlans;
-    }
-  | { readonly kind: 'stop'; readonly id: number; readonly reason: string }
-  /** The phone rings, or is answered. The first of the two has the settings, and makes the stream. */
-  | {
-      readonly kind: 'stream';
-      readonly id: number;
-      readonly settings: StreamSettings;
-      readonly phase: 'ringing' | 'answered';
-    }
-  | { readonly kind: 'stopStream'; readonly id: number; readonly reason: string }
-  | { readonly kind: 'play'; readonly id: number; readonly playback: Playback }
-  | { readonly kind: 'press'; readonly id: number; readonly keys: Keys }
-  | { readonly kind: 'stopPlayback'; readonly id: number }
-  | { readonly kind: 'envelope'; readonly id: number }
-  /** Of a SIP INFO. */
-  | { readonly kind: 'digit'; readonly id: number; readonly digit: string }
+  | { readonly kind: 'session'; readonly id: number; readonly command: MediaCommand }
   /** `partner` is the session of a second leg: `id` hears it ring, hears it, or talks with it. */
   | {
       readonly kind: 'bridge';
@@ -76,69 +50,43 @@ export type ToMediaWorker =
       readonly partner: number;
       readonly phase: BridgePhase;
     }
-  /** Whether the bot of `id` hears only silence. */
-  | { readonly kind: 'gate'; readonly id: number; readonly isClosed: boolean }
-  /** The second leg came to nothing: the bot is told. */
-  | { readonly kind: 'transferFailed'; readonly id: number; readonly failure: TransferFailure }
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
 
-/** Those that end a thread's rest for nothing: a call that is over can wait for the others' next step. */
-export const canWait: ReadonlySet<ToMediaWorker['kind']> = new Set(['stop', 'close']);
+/** Whether a message may wait for the worker's next step: nobody hears that a call which is over is closed some ms later. */
+export function canWait(message: ToMediaWorker): boolean {
+  if (message.kind === 'session') return message.command.kind === 'stopDetection';
+  return message.kind === 'close';
+}
 
 export type FromMediaWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'opened'; readonly id: number; readonly port: number }
   | { readonly kind: 'refused'; readonly id: number; readonly reason: string }
-  | { readonly kind: 'amd'; readonly id: number; readonly events: readonly AmdEvent[] }
-  /** For the log, when the worker stood still. */
+  | { readonly kind: 'session'; readonly id: number; readonly event: MediaEvent }
+  | { readonly kind: 'closed'; readonly id: number }
+  | WorkerWarning
+  | {
+      readonly kind: 'statistics';
+      readonly request: number;
+      readonly statistics: MediaStatistics;
+    };
+
+/** What a worker has the main thread log. */
+export type WorkerWarning =
+  /** The worker stood still. */
   | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
-  /** For the log; the observer is told `amd_error`. At most once per session. */
+  /** The call gets `amd_error`. At most once per session. */
   | { readonly kind: 'detectorError'; readonly reason: string }
-  /**
-   * For the log; the events say that words were counted by ear. Not for each failure: `failures` says for how many. For each
-   * call whose provider is `unconfigured`.
-   */
+  /** The events say that words were counted by ear. `failures`: how many there were since the last message. */
   | {
       readonly kind: 'transcriptionFailed';
       readonly provider: string;
       readonly reason: string;
       readonly failures: number;
     }
-  | {
-      readonly kind: 'dtmf';
-      readonly id: number;
-      readonly digit: string;
-      readonly durationMs: number;
-    }
-  | {
-      readonly kind: 'stream';
-      readonly id: number;
-      /** Of the call's streams. */
-      readonly ordinal: number;
-      readonly report: StreamReport;
-    }
-  | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
-  | { readonly kind: 'keysSent'; readonly id: number; readonly report: KeysSent }
-  | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
-  /** When it was asked for, and before `closed`. Undefined: it was not answered. */
-  | {
-      readonly kind: 'envelope';
-      readonly id: number;
-      readonly envelope: AudioEnvelope | undefined;
-    }
-  /** For the log, once for each kind of thing and call. */
-  | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
-  | { readonly kind: 'inactive'; readonly id: number }
-  /** Of the second leg: each of the two has been sent audio of the other. */
-  | { readonly kind: 'connected'; readonly id: number }
-  | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
-  | { readonly kind: 'closed'; readonly id: number }
-  | {
-      readonly kind: 'statistics';
-      readonly request: number;
-      readonly statistics: MediaStatistics;
-    };
+  /** A bot does not keep to the wire format: once for each kind of fault and call. */
+  | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string };
 
 /** Of one worker, or the sum over all. Counters start with the worker. */
 export type MediaStatistics = {

@@ -2,7 +2,7 @@
 // the jitter buffers and the detectors.
 
 import { isIP, isIPv6 } from 'node:net';
-import type { MediaPort, VoiceCodec } from '../calls/ports.ts';
+import type { MediaPort, VoiceCodec } from '../calls/media.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/threads/worker-threads.ts';
 import { createLateFramesLog } from './late-frames-log.ts';

@@ -1,9 +1,8 @@
 // A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
 
 import { randomBytes } from 'node:crypto';
-import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/ports.ts';
+import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
-import { sharedPlans, sharedPlayback } from './playout/shared-sound.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
 
 export type MediaSessionOptions = {
@@ -49,40 +48,19 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       if (remote === undefined) return false;
       current = remote;
       takesKeys = remote.keyPayloadType !== undefined;
-      worker.setRemote({ kind: 'remote', id, remote, phase });
+      worker.setRemote(id, remote, phase);
       return true;
     },
-    startDetection(settings, plans) {
-      worker.startDetection(id, settings, plans && sharedPlans(plans));
-    },
-    stopDetection: (reason) => worker.stopDetection(id, reason),
-    prepareStream(settings) {
-      worker.tell({ kind: 'stream', id, settings, phase: 'ringing' });
-    },
-    answerStream(settings) {
-      worker.tell({ kind: 'stream', id, settings, phase: 'answered' });
-    },
-    stopStream: (reason) => worker.tell({ kind: 'stopStream', id, reason }),
-    play(playback) {
-      worker.tell({ kind: 'play', id, playback: sharedPlayback(playback) });
-    },
     takesKeys: () => takesKeys,
-    press: (keys) => worker.tell({ kind: 'press', id, keys }),
-    stopPlayback: () => worker.tell({ kind: 'stopPlayback', id }),
-    askEnvelope: () => worker.tell({ kind: 'envelope', id }),
-    tellDigit: (digit) => worker.tell({ kind: 'digit', id, digit }),
+    send: (command) => worker.send(id, command),
     answerReoffer(sdp) {
       // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).
       if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
       const answer = answerOffer(sdp, local, ipVersion);
       if (answer === undefined) return undefined;
       takesKeys = answer.remote.keyPayloadType !== undefined;
-      worker.setRemote({ kind: 'remote', id, remote: answer.remote, phase: 'answer' });
+      worker.setRemote(id, answer.remote, 'answer');
       return keepVersion(answer.build);
-    },
-    gateStream: (isClosed) => worker.tell({ kind: 'gate', id, isClosed }),
-    tellTransferFailed(failure) {
-      worker.tell({ kind: 'transferFailed', id, failure });
     },
     async openPartner(observer, codecs) {
       const opened = await worker.open(observer);
@@ -94,11 +72,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
 
 /** Beside the session `id`, in the same worker. */
 function partnerOf(id: number, options: MediaSessionOptions): PartnerSession {
-  const session = createMediaSession(options);
   return {
-    ...session,
-    bridge(phase) {
-      options.worker.tell({ kind: 'bridge', id, partner: options.id, phase });
-    },
+    ...createMediaSession(options),
+    bridge: (phase) => options.worker.bridge(id, options.id, phase),
   };
 }

@@ -2,12 +2,10 @@
 // that they failed; detection that was under way is closed with `amd_error` and `amd_stopped`, as the grammar demands.
 
 import type { Worker } from 'node:worker_threads';
-import type { AmdSettings } from '../calls/call-types.ts';
 import { assertNever } from '../calls/call-types.ts';
-import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
-import type { CallPlans } from '../calls/plans/plans.ts';
-import type { MediaObserver } from '../calls/ports.ts';
+import type { MediaCommand, MediaEvent, MediaObserver } from '../calls/media.ts';
+import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import { Changes } from '../lib/changes.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -19,8 +17,10 @@ import {
   type MediaStatistics,
   type MediaWorkerData,
   type ToMediaWorker,
+  type WorkerWarning,
 } from './media-messages.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
+import type { RemoteMedia } from './sdp.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
 /** Loading the detector takes under a second; a loaded machine may need many times that. */
@@ -38,20 +38,6 @@ export type MediaWorkerListener = {
   readonly onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly onFramesLate: (report: LateFramesReport) => void;
 };
-
-type Told =
-  | 'envelope'
-  | 'stream'
-  | 'stopStream'
-  | 'digit'
-  | 'play'
-  | 'press'
-  | 'stopPlayback'
-  | 'bridge'
-  | 'gate'
-  | 'transferFailed';
-
-type Logged = 'detectorError' | 'transcriptionFailed' | 'framesLate' | 'streamWarning';
 
 /** The worker's life. */
 type Life =
@@ -137,24 +123,24 @@ export class MediaWorkerHandle implements AsyncDisposable {
     return port === undefined ? undefined : { id, port };
   }
 
-  setRemote(message: Extract<ToMediaWorker, { kind: 'remote' }>): void {
-    if (this.#isLive(message.id)) this.#post(message);
+  setRemote(id: number, remote: RemoteMedia, phase: 'early' | 'answer'): void {
+    if (this.#isLive(id)) this.#post({ kind: 'remote', id, remote, phase });
   }
 
-  startDetection(id: number, settings: AmdSettings, plans: CallPlans | undefined): void {
+  /** Detection starts once; a plan may have it begin anew. */
+  send(id: number, command: MediaCommand): void {
     const entry = this.#entries.get(id);
-    if (entry?.phase.kind !== 'open' || entry.detection !== 'none') return;
-    entry.detection = { startedMs: performance.now() };
-    this.#post({ kind: 'detect', id, settings, ...(plans === undefined ? {} : { plans }) });
+    if (entry?.phase.kind !== 'open') return;
+    if (command.kind === 'detect') {
+      if (entry.detection !== 'none') return;
+      entry.detection = { startedMs: performance.now() };
+    }
+    this.#post({ kind: 'session', id, command });
   }
 
-  stopDetection(id: number, reason: string): void {
-    if (this.#isLive(id)) this.#post({ kind: 'stop', id, reason });
-  }
-
-  /** What needs no bookkeeping here. */
-  tell(message: Extract<ToMediaWorker, { kind: Told }>): void {
-    if (this.#isLive(message.id)) this.#post(message);
+  /** Sets what the sessions `id` and `partner`, of one call's two legs, hear of each other. */
+  bridge(id: number, partner: number, phase: BridgePhase): void {
+    if (this.#isLive(id)) this.#post({ kind: 'bridge', id, partner, phase });
   }
 
   close(id: number): void {
@@ -206,7 +192,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #post(message: ToMediaWorker): void {
     if (!('worker' in this.#life)) return;
     this.#life.worker?.postMessage(message);
-    if (!canWait.has(message.kind)) wake(this.#rest);
+    if (!canWait(message)) wake(this.#rest);
   }
 
   #started(): Life {
@@ -246,10 +232,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (typeof entry.detection === 'object') {
       const elapsedMs = performance.now() - entry.detection.startedMs;
       for (const event of closingAmdEvents('media-failed', elapsedMs, entry.round)) {
-        this.#safely(() => entry.observer.onAmd(event));
+        this.#tell(entry, { kind: 'amd', amd: event });
       }
     }
-    if (entry.phase.kind === 'open') this.#safely(() => entry.observer.onFailed(reason));
+    if (entry.phase.kind === 'open') this.#tell(entry, { kind: 'failed', reason });
   }
 
   #failSession(id: number, reason: string): void {
@@ -269,46 +255,14 @@ export class MediaWorkerHandle implements AsyncDisposable {
       case 'refused':
         this.#finishOpening(message);
         return;
-      case 'amd':
-        for (const event of message.events) this.#tellAmd(message.id, event);
+      case 'session':
+        this.#observe(message.id, message.event);
         return;
       case 'detectorError':
       case 'transcriptionFailed':
       case 'framesLate':
       case 'streamWarning':
         this.#log(message);
-        return;
-      case 'dtmf':
-        this.#tellLive(message.id, (observer) =>
-          observer.onDtmf(message.digit, message.durationMs),
-        );
-        return;
-      case 'stream':
-        this.#tellLive(message.id, (observer) =>
-          observer.onStream?.(message.report, message.ordinal),
-        );
-        return;
-      case 'playback':
-        this.#tellLive(message.id, (observer) => observer.onPlayback?.(message.report));
-        return;
-      case 'keysSent':
-        this.#tellLive(message.id, (observer) => observer.onKeysSent?.(message.report));
-        return;
-      case 'plan':
-        this.#tellPlan(message);
-        return;
-      case 'envelope':
-        // Also of one that is being closed.
-        this.#tell(message.id, (observer) => observer.onEnvelope?.(message.envelope));
-        return;
-      case 'connected':
-        this.#tellLive(message.id, (observer) => observer.onConnected?.());
-        return;
-      case 'inactive':
-        this.#tellLive(message.id, (observer) => observer.onInactive());
-        return;
-      case 'failed':
-        this.#failSession(message.id, message.reason);
         return;
       case 'closed':
         this.#entries.delete(message.id);
@@ -321,7 +275,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     }
   }
 
-  #log(message: Extract<FromMediaWorker, { kind: Logged }>): void {
+  #log(message: WorkerWarning): void {
     switch (message.kind) {
       case 'detectorError':
         this.#logger.error({ reason: message.reason }, 'detector failed');
@@ -378,35 +332,26 @@ export class MediaWorkerHandle implements AsyncDisposable {
     }, answerTimeoutMs).unref();
   }
 
-  #tellAmd(id: number, event: AmdEvent): void {
+  /** A session that is being closed still tells the last of its detection and of its loudness. */
+  #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
-    if (event.event === 'amd_stopped') entry.detection = 'over';
-    this.#safely(() => entry.observer.onAmd(event));
-  }
-
-  #tellPlan({ id, report }: Extract<FromMediaWorker, { kind: 'plan' }>): void {
-    const entry = this.#entries.get(id);
-    if (report.kind === 'armed' && entry !== undefined) {
-      entry.detection = { startedMs: performance.now() };
-      entry.round = report.round;
+    if (event.kind === 'failed') {
+      this.#failSession(id, event.reason);
+      return;
     }
-    this.#tellLive(id, (observer) => observer.onPlan?.(report));
+    if (event.kind === 'amd' && event.amd.event === 'amd_stopped') entry.detection = 'over';
+    if (event.kind === 'plan' && event.report.kind === 'armed') {
+      entry.detection = { startedMs: performance.now() };
+      entry.round = event.report.round;
+    }
+    const isLast = event.kind === 'amd' || event.kind === 'envelope';
+    if (isLast || entry.phase.kind === 'open') this.#tell(entry, event);
   }
 
-  #tellLive(id: number, tell: (observer: MediaObserver) => void): void {
-    const entry = this.#entries.get(id);
-    if (entry?.phase.kind === 'open') this.#safely(() => tell(entry.observer));
-  }
-
-  #tell(id: number, tell: (observer: MediaObserver) => void): void {
-    const entry = this.#entries.get(id);
-    if (entry !== undefined) this.#safely(() => tell(entry.observer));
-  }
-
-  #safely(tell: () => void): void {
+  #tell({ observer }: Entry, event: MediaEvent): void {
     try {
-      tell();
+      observer.observe(event);
     } catch (error) {
       this.#logger.error({ err: error }, 'media observer threw');
     }

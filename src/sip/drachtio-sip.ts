@@ -3,6 +3,7 @@
 
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { VoiceCodec } from '../calls/media.ts';
 import type {
   CallLeg,
   Clock,
@@ -10,7 +11,6 @@ import type {
   LegObserver,
   PlaceRequest,
   SipPort,
-  VoiceCodec,
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import { Changes } from '../lib/changes.ts';

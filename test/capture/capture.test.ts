@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SipMessage } from '../../src/calls/capture/capture.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
-import type { MediaObserver, MediaPort } from '../../src/calls/ports.ts';
+import type { MediaObserver, MediaPort } from '../../src/calls/media.ts';
 import { readCapture, type StoredCapture, writeCaptures } from '../../src/capture/capture-store.ts';
 import { Captures } from '../../src/capture/captures.ts';
 import { pcapOf } from '../../src/capture/pcap.ts';
@@ -129,12 +129,12 @@ describe('a look at a call', () => {
       open: async (_callId, observer) => {
         call.tell = (heard) => {
           const of = { startedAt: 5, stepMs: 40, said: new Uint8Array(3) };
-          observer.onEnvelope?.(heard && { ...of, heard });
+          observer.observe({ kind: 'envelope', envelope: heard && { ...of, heard } });
         };
         const close = () => {
           call.isClosed = true;
         };
-        const session = { askEnvelope: () => call.ask(), close };
+        const session = { send: () => call.ask(), close };
         return session as unknown as Awaited<ReturnType<MediaPort['open']>>;
       },
     });
@@ -190,7 +190,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     const port = captures.around({
       open: async (_callId, given) => {
         observer = given;
-        return { askEnvelope: () => ask() } as Awaited<ReturnType<MediaPort['open']>>;
+        return { send: () => ask() } as unknown as Awaited<ReturnType<MediaPort['open']>>;
       },
     });
     captures.follow(callId, 'abc@192.0.2.1');
@@ -201,16 +201,19 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     // What is looked at is as it is now, not as it was at the look before.
     ask = () => {
       const envelope = { startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) };
-      setImmediate(() => observer?.onEnvelope?.(envelope));
+      setImmediate(() => observer?.observe({ kind: 'envelope', envelope }));
     };
     expect(await captures.view(callId)).toMatchObject({ audio: { heard: 'AGR/' } });
     // A worker that does not answer is not waited for.
     ask = () => undefined;
     expect(await captures.view(callId)).toMatchObject({ audio: { heard: 'AGR/' } });
     const words = { kind: 'words', at: 3, untilAt: 9, text: 'hi' } as const;
-    observer?.onEnvelope?.({
-      ...{ startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) },
-      notes: { notes: [{ kind: 'mark', at: 1, name: 'm' }, words], left: 2 },
+    observer?.observe({
+      kind: 'envelope',
+      envelope: {
+        ...{ startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) },
+        notes: { notes: [{ kind: 'mark', at: 1, name: 'm' }, words], left: 2 },
+      },
     });
     const command = { kind: 'command', at: 2, what: 'stop', by: 'app-1', tookMs: 7 } as const;
     captures.note(callId, command);

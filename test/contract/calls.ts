@@ -2,7 +2,8 @@
 
 import { CallRegistry } from '../../src/calls/life/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/life/call-setup.ts';
-import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
+import type { MediaPort } from '../../src/calls/media.ts';
+import type { SipPort } from '../../src/calls/ports.ts';
 import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
 import { createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';

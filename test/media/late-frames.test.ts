@@ -31,11 +31,11 @@ test('a worker that is kept busy is counted for the calls that are listened to, 
   const fewest = Math.floor((standstillMs - inTimeMs) / tickMs) - 1;
   // A call that nobody listens to, one that detection hears, and the one that keeps the thread busy.
   await open();
-  (await open())?.startDetection(settingsFor());
-  (await open())?.startDetection(settingsFor(script.blocks));
+  (await open())?.send({ kind: 'detect', settings: settingsFor() });
+  (await open())?.send({ kind: 'detect', settings: settingsFor(script.blocks) });
   await eventually(async () => (await late()) >= 2 * fewest, 'the frames are counted');
   const first = await late();
-  (await open())?.startDetection(settingsFor(script.blocks));
+  (await open())?.send({ kind: 'detect', settings: settingsFor(script.blocks) });
   await eventually(async () => (await late()) >= first + 3 * fewest, 'and those of a second time');
 
   const warnings = lines.filter(({ msg }) => msg === warning);

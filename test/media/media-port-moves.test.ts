@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { MediaSession } from '../../src/calls/ports.ts';
+import type { MediaSession } from '../../src/calls/media.ts';
 import type { MediaGateway } from '../../src/media/media-port.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { FarEnd } from './support/far-end.ts';

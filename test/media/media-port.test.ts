@@ -45,7 +45,7 @@ describe('media port', () => {
 
     expect(port % 2).toBe(0);
     expect(session.applyAnswer(answerFor(farEnd.port), 'answer')).toBe(true);
-    session.startDetection(settingsFor(script.firstSound));
+    session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     await until(() => farEnd.received.length >= 5, 'silence from the gateway');
     const stop = farEnd.stream(port, loud);
     await until(() => observed.amd.length === 2, 'detection');
@@ -74,9 +74,9 @@ describe('media port', () => {
     expect(farEnd.received).toEqual([]);
 
     session.applyAnswer(answerFor(farEnd.port), 'answer');
-    session.startDetection(settingsFor(script.firstSound));
+    session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     await until(() => farEnd.received.length >= 5, 'silence from the gateway');
-    session.stopDetection('call-ended');
+    session.send({ kind: 'stopDetection', reason: 'call-ended' });
     await until(() => observed.amd.length > 0, 'the end of detection');
 
     expect(observed.amd.map((event) => event.reason)).toEqual(['call-ended']);
@@ -87,16 +87,17 @@ describe('media port', () => {
     await using farEnd = await FarEnd.open();
     const told: (AudioEnvelope | undefined)[] = [];
     const session = await media.open(callId, {
-      ...observe(),
-      onEnvelope: (envelope) => told.push(envelope),
+      observe: (event) => {
+        if (event.kind === 'envelope') told.push(event.envelope);
+      },
     });
     session?.applyAnswer(answerFor(farEnd.port), 'early');
-    session?.askEnvelope?.();
+    session?.send({ kind: 'askEnvelope' });
     await until(() => told.length === 1, 'that there was no sound yet');
     expect(told).toEqual([undefined]);
 
     session?.applyAnswer(answerFor(farEnd.port), 'answer');
-    session?.askEnvelope?.();
+    session?.send({ kind: 'askEnvelope' });
     await until(() => told.length === 2, 'how loud it was');
     expect(told[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
     session?.close();
@@ -177,10 +178,10 @@ describe('media port', () => {
     const throwing = await open();
     const absent = await open();
     const healthy = await open();
-    throwing.session.startDetection(settingsFor(script.throws));
-    absent.session.startDetection(settingsFor(script.throwsAtStart));
+    throwing.session.send({ kind: 'detect', settings: settingsFor(script.throws) });
+    absent.session.send({ kind: 'detect', settings: settingsFor(script.throwsAtStart) });
     healthy.session.applyAnswer(answerFor(farEnd.port), 'answer');
-    healthy.session.startDetection(settingsFor(script.firstSound));
+    healthy.session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     const stop = farEnd.stream(healthy.port, loud);
     await until(() => healthy.observed.amd.length === 2, 'detection of the healthy call');
     await until(() => throwing.observed.amd.length === 2, 'the failure');
@@ -194,11 +195,11 @@ describe('media port', () => {
 
   test('what stopping has to say is still told after the session was closed', async () => {
     const { observed, session } = await open();
-    session.startDetection(settingsFor());
-    session.stopDetection('call-ended');
+    session.send({ kind: 'detect', settings: settingsFor() });
+    session.send({ kind: 'stopDetection', reason: 'call-ended' });
     session.close();
     session.close();
-    session.stopDetection('again');
+    session.send({ kind: 'stopDetection', reason: 'again' });
     await until(() => observed.amd.length > 0, 'the end of detection');
 
     expect(observed.amd).toMatchObject([{ event: 'amd_stopped', reason: 'call-ended' }]);
@@ -226,7 +227,7 @@ describe('media port, apart', () => {
     const media = create(portsFrom(90, 99));
     const observed = observe();
     const session = await media.open(callId, observed);
-    session?.startDetection(settingsFor());
+    session?.send({ kind: 'detect', settings: settingsFor() });
     session?.close();
     await media[Symbol.asyncDispose]();
 
@@ -328,7 +329,7 @@ describe('media port, apart', () => {
     await media.open(callId, bystander);
     (await media.open(callId, ended))?.close();
     await media.statistics();
-    first?.startDetection(settingsFor(script.kills));
+    first?.send({ kind: 'detect', settings: settingsFor(script.kills) });
     await until(() => bystander.failures.length > 0, 'the failure to be told');
 
     expect(killer.amd.map((event) => event.event)).toEqual(['amd_error', 'amd_stopped']);
@@ -339,8 +340,8 @@ describe('media port, apart', () => {
 
     // The dead session is harmless, and the new worker goes on after the ports of the old one.
     expect(first?.applyAnswer(answerFor(4_000), 'answer')).toBe(true);
-    first?.startDetection(settingsFor());
-    first?.stopDetection('call-ended');
+    first?.send({ kind: 'detect', settings: settingsFor() });
+    first?.send({ kind: 'stopDetection', reason: 'call-ended' });
     first?.close();
     const next = await media.open(callId, observe());
     expect(portOf(next?.offerSdp ?? '')).toBe(portAt(56));
@@ -366,7 +367,7 @@ describe('media port, apart', () => {
     const sdp = answerFor(farEnd.port).replaceAll('IP4 127.0.0.1', 'IP6 ::1');
     expect(session?.offerSdp).toContain('c=IN IP6 ::1');
     expect(session?.applyAnswer(sdp, 'answer')).toBe(true);
-    session?.startDetection(settingsFor(script.firstSound));
+    session?.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     const stop = farEnd.stream(portOf(session?.offerSdp ?? ''), loud, '::1');
     await until(() => observed.amd.length === 2, 'detection');
     stop();
@@ -392,7 +393,7 @@ describe('media port, apart', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     const timers = { ...defaultAmdTimers, noSpeechTimeoutMs: 200 };
-    session?.startDetection({ timers });
+    session?.send({ kind: 'detect', settings: { timers } });
     await until(() => observed.amd.length === 2, 'detection');
     await media[Symbol.asyncDispose]();
 

@@ -152,7 +152,7 @@ function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number
       const ordinal = Math.floor(random() * 4);
       if (!call.log.includes(ordinal === 0 ? 'answerStream' : `answerStream ${ordinal}`)) return;
       const report = streamReports[Math.floor(random() * streamReports.length)] as StreamReport;
-      call.media().onStream?.(report, ordinal);
+      call.media().observe({ kind: 'stream', ordinal, report });
     },
   ];
 }
@@ -251,15 +251,15 @@ export function randomCall(
         playedMs: 20,
       } as const;
       const report = random() < 0.5 ? { kind: 'started' as const } : finished;
-      call.media().onPlayback?.({ ...told, ...report });
+      call.media().observe({ kind: 'playback', report: { ...told, ...report } });
     },
     () => {
       if (random() < 0.85 || !call.log.includes('startDetection')) return;
       const outcome = pick(['voicemail-left', 'machine'] as const);
-      call.media().onPlan?.({ kind: 'over', outcome });
+      call.media().observe({ kind: 'plan', report: { kind: 'over', outcome } });
     },
-    () => random() < 0.1 && call.media().onInactive(),
-    () => random() < 0.1 && call.media().onFailed('media worker died'),
+    () => random() < 0.1 && call.media().observe({ kind: 'inactive' }),
+    () => random() < 0.1 && call.media().observe({ kind: 'failed', reason: 'media worker died' }),
     () =>
       random() < 0.2 && call.actor.send({ type: 'command.end', command: { by: 'application' } }),
     () => stored(),

@@ -31,7 +31,7 @@ const ways: readonly ((call: Call) => Promise<void> | void)[] = [
     call.leg().observe({ kind: 'dtmf', digit: '5', durationMs: 120 });
     call.amd('amd_error', { reason: 'media-failed' });
     call.amd('amd_stopped', { reason: 'media-failed' });
-    call.media().onFailed('media worker died');
+    call.media().observe({ kind: 'failed', reason: 'media worker died' });
   },
 ];
 

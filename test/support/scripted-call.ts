@@ -17,14 +17,13 @@ import {
 } from '../../src/calls/life/call-actors.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import type { CallEnding, CallStep } from '../../src/calls/life/call-step.ts';
+import type { MediaCommand, MediaObserver } from '../../src/calls/media.ts';
 import type { CallPlans } from '../../src/calls/plans/plans.ts';
 import type {
   CallLeg,
   CallOutbox,
   LegFailure,
   LegObserver,
-  MediaObserver,
-  MediaSession,
   PlaceRequest,
   ReferEvent,
   SoundPort,
@@ -71,16 +70,6 @@ export const streamSettings: StreamSettings = {
   ...{ accountSid: 'AC1', callSid: 'CA1', streamSid: 'MZ1', customParameters: {} },
 };
 
-/** Of a media session whose call is not transferred. */
-export const withoutTransfers: Pick<
-  MediaSession,
-  'gateStream' | 'tellTransferFailed' | 'openPartner'
-> = {
-  gateStream: () => undefined,
-  tellTransferFailed: () => undefined,
-  openPartner: async () => undefined,
-};
-
 export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
@@ -123,7 +112,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     applyAnswer: () => true,
     answerReoffer: () => 'second answer',
     takesKeys: () => true,
-    press: () => undefined,
+    send: () => undefined,
     bridge: (phase: string) => void log.push(`bridge ${phase}`),
     close: () => void log.push('second media closed'),
   };
@@ -162,22 +151,13 @@ export function scriptCall(options: ScriptOptions = {}) {
             log.push(`media ${phase}`);
             return options.unusableAnswer !== true;
           },
-          startDetection: (_settings, planned) => {
-            plans = planned;
-            log.push('startDetection');
-          },
-          stopDetection: (reason) => log.push(`stopDetection ${reason}`),
-          prepareStream: () => log.push('prepareStream'),
-          answerStream: ({ ordinal }) =>
-            log.push(ordinal === 0 ? 'answerStream' : `answerStream ${ordinal}`),
-          stopStream: (reason) => log.push(`stopStream ${reason}`),
-          play: ({ playbackId }) => log.push(`play ${playbackId}`),
           takesKeys: () => true,
-          press: ({ commandId }) => log.push(`press ${commandId}`),
-          stopPlayback: () => log.push('stopPlayback'),
-          tellDigit: () => undefined,
+          send: (command) => {
+            if (command.kind === 'detect') plans = command.plans;
+            const line = lineOf(command);
+            if (line !== undefined) log.push(line);
+          },
           answerReoffer: () => 'answer',
-          ...withoutTransfers,
           openPartner: async () => partner,
           close: () => log.push('media closed'),
         });
@@ -263,7 +243,10 @@ export function scriptCall(options: ScriptOptions = {}) {
       await this.settle();
     },
     amd(event: AmdEventName, more: Partial<AmdEvent> = {}) {
-      this.media().onAmd({ event, reason: 'scripted', elapsedMs: 100, ...more });
+      this.media().observe({
+        kind: 'amd',
+        amd: { event, reason: 'scripted', elapsedMs: 100, ...more },
+      });
     },
     fail(failure: Partial<LegFailure>) {
       const busy: LegFailure = { at: now(), reason: 'Busy Here', kind: 'response' };
@@ -275,6 +258,30 @@ export function scriptCall(options: ScriptOptions = {}) {
     endings: () => sql.endings(),
     end: () => present(sql.endings()[0], 'the end').event,
   };
+}
+
+/** @returns undefined if no test looks at such a command */
+function lineOf(command: MediaCommand): string | undefined {
+  switch (command.kind) {
+    case 'detect':
+      return 'startDetection';
+    case 'stopDetection':
+    case 'stopStream':
+      return `${command.kind} ${command.reason}`;
+    case 'stream': {
+      const { ordinal } = command.settings;
+      if (command.phase === 'ringing') return 'prepareStream';
+      return ordinal === 0 ? 'answerStream' : `answerStream ${ordinal}`;
+    }
+    case 'play':
+      return `play ${command.playback.playbackId}`;
+    case 'press':
+      return `press ${command.keys.commandId}`;
+    case 'stopPlayback':
+      return 'stopPlayback';
+    default:
+      return undefined;
+  }
 }
 
 /** Of one transfer after the other; what is told to it, is logged. */

@@ -4,7 +4,7 @@ import { assertEvent } from 'xstate';
 import type { EventOf } from '../contract/call-event.ts';
 import { earlier } from '../life/call-effects.ts';
 import { header, stated } from '../life/call-events.ts';
-import { callSetup } from '../life/call-setup.ts';
+import { callSetup, commandMedia } from '../life/call-setup.ts';
 
 export const noteTakesKeys = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.takesKeys');
@@ -14,11 +14,11 @@ export const noteTakesKeys = callSetup.assign(({ event }) => {
 export const pressKeys = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.press');
   enqueue.assign({ pressing: context.pressing + 1 });
-  enqueue({ type: 'commandLine', params: { type: 'press', keys: event.keys } });
+  enqueue(commandMedia({ kind: 'press', keys: event.keys }));
 });
 
 export const stateKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.keysSent');
+  assertEvent(event, 'media.keysSent');
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const type = 'dtmf-sent';

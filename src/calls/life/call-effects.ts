@@ -4,6 +4,7 @@ import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
 import type { AmdEvent } from '../detection/amd-event.ts';
 import { closingAmdEvents } from '../detection/closing-amd-events.ts';
+import type { KeyTransport } from '../ports.ts';
 import {
   amdEvent,
   answeredEvent,
@@ -25,12 +26,12 @@ import {
   endOfRingTimeout,
   endOfVoicemail,
 } from './call-outcome.ts';
-import { type CallMachineContext, callSetup } from './call-setup.ts';
+import { type CallMachineContext, type CallMachineEvent, callSetup } from './call-setup.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.sent');
+  assertEvent(event, 'leg.sent');
   const { event: stated, ...sequences } = dialingEvent(context, event.at, event.gateway);
   // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
@@ -38,20 +39,22 @@ export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue 
 });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
-  assertEvent(event, 'line.attemptFailed');
+  assertEvent(event, 'leg.attemptFailed');
   return { failedAttempts: [...context.failedAttempts, event.attempt] };
 });
 
 export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.ringing');
-  const { event: stated, ...sequences } = ringingEvent(context, event.at, event);
+  assertEvent(event, 'leg.provisional');
+  const { status, reason, sdp } = event;
+  const response = { sipStatus: status, sipReason: reason, earlyMedia: sdp !== undefined };
+  const { event: stated, ...sequences } = ringingEvent(context, event.at, response);
   enqueue.assign({ ringingAt: event.at, ...sequences });
   const leg = event.leg === undefined ? {} : { leg: event.leg };
   enqueue({ type: 'append', params: { events: [stated], ringingAt: event.at, ...leg } });
 });
 
 export const noteAnswer = callSetup.assign(({ context, event }) => {
-  assertEvent(event, 'line.answered');
+  assertEvent(event, 'leg.answered');
   const { event: stated, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
   const { eventSequence, notificationSequence } = context;
   const detects = context.call.request.machineDetection !== 'disabled';
@@ -92,7 +95,7 @@ export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
 });
 
 export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.amd');
+  assertEvent(event, 'media.amd');
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   if (isOverruled(context, event.amd)) return;
@@ -113,7 +116,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
 });
 
 export const notePlan = callSetup.assign(({ event }) => {
-  assertEvent(event, 'line.plan');
+  assertEvent(event, 'media.plan');
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
@@ -132,12 +135,18 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
 });
 
 export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.dtmf');
+  assertEvent(event, ['leg.dtmf', 'media.dtmf']);
   if (context.digits >= context.limits.maxDigits) return;
-  const { event: stated, ...sequences } = dtmfEvent(context, event.at, event);
+  const { event: stated, ...sequences } = dtmfEvent(context, event.at, pressOf(event));
   enqueue.assign({ digits: context.digits + 1, ...sequences });
   enqueue({ type: 'append', params: { events: [stated] } });
 });
+
+function pressOf(event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>) {
+  const { digit, durationMs } = event;
+  const source: KeyTransport = event.type === 'leg.dtmf' ? 'info' : 'rtp';
+  return { digit, source, ...(durationMs === undefined ? {} : { durationMs }) };
+}
 
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
@@ -171,14 +180,14 @@ function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at
 }
 
 export const endByFailure = callSetup.assign(({ event }) => {
-  assertEvent(event, 'line.failed');
+  assertEvent(event, 'leg.failed');
   const { failure } = event;
   const isRefused = failure.kind === 'response';
   return { end: endOfFailure(failure), ...(isRefused ? { legIsOver: true as const } : {}) };
 });
 
 export const endByLeg = callSetup.assign(({ context, event }) => {
-  assertEvent(event, 'line.ended');
+  assertEvent(event, 'leg.ended');
   const { at, by, reason } = event.end;
   return {
     end:
@@ -214,7 +223,7 @@ export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enque
 
 /** The message was left, or there was no machine to leave one with. */
 export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.plan');
+  assertEvent(event, 'media.plan');
   const at = context.clock.now();
   const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
   enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
@@ -228,7 +237,7 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
 
 export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const reason =
-    event.type === 'line.mediaLost' ? event.reason : 'Answering machine detection failed';
+    event.type === 'media.failed' ? event.reason : 'Answering machine detection failed';
   const command: EndCommand = { by: 'gateway', reason };
   const at = context.clock.now();
   const answered = context.answeredAt !== undefined;

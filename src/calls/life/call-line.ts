@@ -6,27 +6,22 @@ import type { Logger } from '../../lib/logger.ts';
 import { type AcceptedCall, assertNever } from '../call-types.ts';
 import type { CallId } from '../contract/identity.ts';
 import { LineDetection } from '../detection/line-detection.ts';
-import type { Keys, KeysSent } from '../keys/keys.ts';
+import type { Keys } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
+import type { MediaCommand, MediaEvent, MediaPort, MediaSession } from '../media.ts';
 import { loadPlans } from '../plans/plan-sounds.ts';
-import type { CallPlans, PlanReport } from '../plans/plans.ts';
-import type {
-  CallLeg,
-  Clock,
-  KeyTransport,
-  LegEvent,
-  MediaObserver,
-  MediaPort,
-  MediaSession,
-  SipPort,
-  SoundPort,
-  StreamPort,
-} from '../ports.ts';
+import type { CallPlans } from '../plans/plans.ts';
+import type { CallLeg, Clock, LegEvent, SipPort, SoundPort, StreamPort } from '../ports.ts';
 import { LineStream } from '../stream/line-stream.ts';
-import type { StreamReport } from '../stream/stream.ts';
 import { LineTransfer } from '../transfer/line-transfer.ts';
 import type { TransferPorts } from '../transfer/transfer-ports.ts';
-import type { LineCommand, LineEvent } from './call-setup.ts';
+import {
+  fromLeg,
+  fromMedia,
+  fromTransfer,
+  type LineCommand,
+  type LineEvent,
+} from './call-setup.ts';
 
 export type LinePorts = {
   readonly sip: SipPort;
@@ -86,11 +81,14 @@ class Line {
     const keyTransport = ports.sip.keysFor(call.request.trunk);
     if (keyTransport === 'info') this.#keys = this.#keysByInfo();
     this.#stream = new LineStream(call, ports.streams, (report, ordinal) =>
-      this.#sendStream(report, ordinal),
+      this.#pass({ kind: 'stream', ordinal, report }),
     );
-    const keys = { transport: keyTransport, press: (pressed: Keys) => this.#press(pressed) };
+    const keys = {
+      transport: keyTransport,
+      press: (pressed: Keys) => this.#command({ kind: 'press', keys: pressed }),
+    };
     this.#transfer = new LineTransfer(call, ports.transfers, keys, (report) =>
-      send({ type: 'line.transfer', at: ports.clock.now(), report }),
+      send(fromTransfer(report, ports.clock.now())),
     );
   }
 
@@ -105,7 +103,7 @@ class Line {
       session?.close();
       if (this.#state === 'over') return;
       const reason = loaded.ok ? 'No media port is free' : loaded.reason;
-      this.#send({ type: 'line.mediaLost', reason });
+      this.#pass({ kind: 'failed', reason });
       return;
     }
     this.#session = session;
@@ -139,8 +137,8 @@ class Line {
         this.#leg?.acknowledge();
         this.#releaseHeld();
         break;
-      case 'stopDetection':
-        this.#session?.stopDetection(command.reason);
+      case 'media':
+        this.#command(command.command);
         break;
       case 'startStream':
         // Of one that failed something may be left.
@@ -151,17 +149,6 @@ class Line {
       case 'stopStream':
         this.#stream.stop(this.#session, command.reason);
         break;
-      case 'play':
-        this.#mayPlay = true;
-        this.#session?.play(command.playback);
-        break;
-      case 'press':
-        this.#press(command.keys);
-        break;
-      case 'stopPlayback':
-        this.#keys?.stop();
-        if (this.#mayPlay) this.#session?.stopPlayback();
-        break;
       case 'transfer':
         if (this.#leg !== undefined && this.#session !== undefined && this.#state === 'answered') {
           const [leg, session] = [this.#leg, this.#session];
@@ -171,9 +158,6 @@ class Line {
       case 'withdrawTransfer':
         this.#transfer.withdraw();
         break;
-      case 'tellTransferFailed':
-        this.#session?.tellTransferFailed(command.failure);
-        break;
       case 'close':
         this.close();
         break;
@@ -182,12 +166,27 @@ class Line {
     }
   }
 
+  /** Keys go by SIP INFO if the carrier wants them so. The worker is not woken to stop what never began. */
+  #command(command: MediaCommand): void {
+    if (command.kind === 'press' && this.#keys !== undefined) {
+      this.#keys.press(command.keys);
+      return;
+    }
+    if (command.kind === 'stopPlayback') {
+      this.#keys?.stop();
+      if (!this.#mayPlay) return;
+    }
+    if (command.kind === 'play' || command.kind === 'press') this.#mayPlay = true;
+    this.#session?.send(command);
+  }
+
   /** A defect: no port of ours throws for a reason of the network. The call must end all the same. */
   fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
-    this.#send({
-      type: 'line.failed',
-      failure: { at: this.#ports.clock.now(), kind: 'transport', reason: `Not placed: ${cause}` },
+    const at = this.#ports.clock.now();
+    this.#passLeg({
+      kind: 'failed',
+      failure: { at, kind: 'transport', reason: `Not placed: ${cause}` },
     });
   }
 
@@ -197,19 +196,10 @@ class Line {
     this.#session?.close();
   }
 
-  #press(keys: Keys): void {
-    if (this.#keys !== undefined) {
-      this.#keys.press(keys);
-      return;
-    }
-    this.#mayPlay = true;
-    this.#session?.press(keys);
-  }
-
   #keysByInfo(): LineKeys {
     return new LineKeys(
       async (digit, durationMs) => (await this.#leg?.press(digit, durationMs)) === true,
-      (report) => this.#sendKeysSent(report),
+      (report) => this.#pass({ kind: 'keysSent', report }),
       this.#ports.logger,
     );
   }
@@ -217,7 +207,11 @@ class Line {
   async #openMedia(): Promise<MediaSession | undefined> {
     try {
       const codecs = this.#ports.sip.codecsFor(this.#call.request.trunk);
-      return await this.#ports.media.open(this.#call.callId, this.#mediaObserver(), codecs);
+      return await this.#ports.media.open(
+        this.#call.callId,
+        { observe: (event) => this.#observeMedia(event) },
+        codecs,
+      );
     } catch {
       // The media port logs why; for the call it is the same as an exhausted pool.
       return undefined;
@@ -236,13 +230,9 @@ class Line {
   #observeLeg(event: LegEvent): void {
     switch (event.kind) {
       case 'sent':
-        this.#send({ type: 'line.sent', at: event.at, gateway: event.gateway, leg: event.leg });
-        break;
       case 'resent':
-        this.#send({ type: 'line.resent', leg: event.leg });
-        break;
       case 'attemptFailed':
-        this.#send({ type: 'line.attemptFailed', attempt: event.attempt });
+        this.#passLeg(event);
         break;
       case 'provisional':
         this.#observeProvisional(event);
@@ -254,41 +244,36 @@ class Line {
         break;
       case 'failed':
         this.#state = 'over';
-        this.#send({ type: 'line.failed', failure: event.failure });
+        this.#passLeg(event);
         break;
       case 'ended':
         this.#state = 'over';
         if (event.end.by === 'remote') this.#transfer.endsBySuccess();
         this.#transfer.giveUp('the other end is gone');
-        this.#send({ type: 'line.ended', end: event.end });
+        this.#passLeg(event);
         break;
       case 'reoffer':
         this.#answerReoffer(event);
         break;
       case 'dtmf':
-        this.#session?.tellDigit(event.digit);
-        this.#sendDtmf(event.digit, event.durationMs, 'info');
+        this.#session?.send({ kind: 'tellDigit', digit: event.digit });
+        this.#transfer.passKey({ ...event, source: 'info' });
+        this.#sendOrHold(fromLeg(event, this.#ports.clock.now()));
         break;
       default:
         assertNever(event);
     }
   }
 
-  #observeProvisional({ status, reason, sdp, at, leg }: LegEventOf<'provisional'>): void {
+  #observeProvisional(event: LegEventOf<'provisional'>): void {
+    const { status, sdp } = event;
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
     // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
     if (status < 180) return;
     if (this.#session !== undefined) {
       this.#stream.prepare(this.#session, () => this.#state === 'placed');
     }
-    this.#send({
-      type: 'line.ringing',
-      at,
-      sipStatus: status,
-      sipReason: reason,
-      earlyMedia: sdp !== undefined,
-      ...(leg !== undefined && { leg }),
-    });
+    this.#passLeg(event);
   }
 
   #answerReoffer({ sdp, accept }: LegEventOf<'reoffer'>): void {
@@ -297,12 +282,12 @@ class Line {
     this.#tellTakesKeys();
   }
 
-  #acceptAnswer({ at, leg }: LegEventOf<'answered'>): void {
+  #acceptAnswer(event: LegEventOf<'answered'>): void {
     this.#held = [];
-    this.#startDetection(at);
+    this.#startDetection(event.at);
     this.#answerStream();
     this.#tellTakesKeys();
-    this.#send({ type: 'line.answered', at, leg });
+    this.#passLeg(event);
   }
 
   #tellTakesKeys(): void {
@@ -313,8 +298,8 @@ class Line {
   /** A 200 without a codec in common: RFC 3261 section 13.2.2.4 has us ACK and BYE it. For the caller the call failed. */
   #refuseAnswer(at: Date): void {
     this.#giveUp('no usable SDP in the answer');
-    this.#send({
-      type: 'line.failed',
+    this.#passLeg({
+      kind: 'failed',
       failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
     });
   }
@@ -324,7 +309,8 @@ class Line {
     if (machineDetection === 'disabled') return;
     this.#detection.start(at);
     if (this.#plans !== undefined) this.#mayPlay = true;
-    this.#session?.startDetection(amd, this.#plans);
+    const plans = this.#plans === undefined ? {} : { plans: this.#plans };
+    this.#session?.send({ kind: 'detect', settings: amd, ...plans });
   }
 
   #answerStream(): void {
@@ -333,52 +319,43 @@ class Line {
     }
   }
 
-  #sendStream(report: StreamReport, ordinal: number): void {
-    this.#sendOrHold({ type: 'line.stream', at: this.#ports.clock.now(), ordinal, report });
-  }
-
-  #mediaObserver(): MediaObserver {
-    return {
-      onAmd: (amd) => {
-        if (amd.event === 'amd_stopped') this.#detection.stopped();
-        this.#sendOrHold({ type: 'line.amd', at: this.#ports.clock.now(), amd });
-      },
-      onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
-      onStream: (report, ordinal) => this.#sendStream(report, ordinal),
-      onPlan: (report) => this.#sendPlan(report),
-      onPlayback: (report) =>
-        this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),
-      onKeysSent: (report) => this.#sendKeysSent(report),
-      onInactive: () => this.#loseMedia('No RTP from the far end'),
-      onFailed: (reason) => this.#loseMedia(reason),
-    };
-  }
-
-  #sendKeysSent(report: KeysSent): void {
-    this.#sendOrHold({ type: 'line.keysSent', at: this.#ports.clock.now(), report });
-  }
-
-  #sendPlan(report: PlanReport): void {
-    const at = this.#ports.clock.now();
-    if (report.kind === 'armed') this.#detection.start(at, report.round);
-    this.#sendOrHold({ type: 'line.plan', at, report });
+  #observeMedia(event: MediaEvent): void {
+    switch (event.kind) {
+      case 'amd':
+        if (event.amd.event === 'amd_stopped') this.#detection.stopped();
+        break;
+      case 'plan':
+        if (event.report.kind === 'armed') {
+          this.#detection.start(this.#ports.clock.now(), event.report.round);
+        }
+        break;
+      case 'dtmf':
+        this.#transfer.passKey({ ...event, source: 'rtp' });
+        break;
+      case 'inactive':
+        this.#loseMedia('No RTP from the far end');
+        return;
+      case 'failed':
+        this.#loseMedia(event.reason);
+        return;
+      default:
+        break;
+    }
+    this.#pass(event);
   }
 
   #loseMedia(reason: string): void {
     const at = this.#ports.clock.now();
-    for (const amd of this.#detection.lose(at)) this.#sendOrHold({ type: 'line.amd', at, amd });
-    this.#sendOrHold({ type: 'line.mediaLost', reason });
+    for (const amd of this.#detection.lose(at)) this.#pass({ kind: 'amd', amd });
+    this.#pass({ kind: 'failed', reason });
   }
 
-  #sendDtmf(digit: string, durationMs: number | undefined, source: KeyTransport): void {
-    this.#transfer.passKey({ digit, durationMs, source });
-    this.#sendOrHold({
-      type: 'line.dtmf',
-      at: this.#ports.clock.now(),
-      digit,
-      source,
-      ...(durationMs === undefined ? {} : { durationMs }),
-    });
+  #passLeg(event: LegEvent): void {
+    this.#send(fromLeg(event, this.#ports.clock.now()));
+  }
+
+  #pass(event: MediaEvent): void {
+    this.#sendOrHold(fromMedia(event, this.#ports.clock.now()));
   }
 
   /** What happens between the 200 and its ACK is stated after `answered`, in order. Bounded by the store's time-out. */

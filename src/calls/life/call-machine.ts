@@ -34,14 +34,18 @@ import {
 } from '../stream/stream-effects.ts';
 import {
   closeTransfer,
-  endsTransfer,
   hangUpLeftAlone,
   hangUpOnTransfer,
   isLeftAlone,
-  noteTransferEnd,
+  leavesAlone,
+  noteTransferConnected,
   startCommandedTransfer,
   startPlannedTransfer,
-  stateTransfer,
+  stateReferred,
+  stateTransferAnswered,
+  stateTransferEnded,
+  stateTransferFailed,
+  stateTransferRinging,
   withdrawPlannedTransfer,
 } from '../transfer/transfer-effects.ts';
 import {
@@ -70,7 +74,7 @@ import {
   stateRinging,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
-import { type CallMachineContext, callSetup } from './call-setup.ts';
+import { type CallMachineContext, callSetup, commandMedia } from './call-setup.ts';
 import type { CallStep } from './call-step.ts';
 
 export const callMachine = callSetup.createMachine({
@@ -99,29 +103,29 @@ export const callMachine = callSetup.createMachine({
     preparing: {
       after: { queueTimeout: { target: 'recording', actions: cancelByQueueTimeout } },
       on: {
-        'line.sent': { target: 'calling', actions: stateDialing },
-        'line.attemptFailed': { actions: noteFailedAttempt },
-        'line.failed': { target: 'recording', actions: endByFailure },
-        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'leg.sent': { target: 'calling', actions: stateDialing },
+        'leg.attemptFailed': { actions: noteFailedAttempt },
+        'leg.failed': { target: 'recording', actions: endByFailure },
+        'media.failed': { target: 'recording', actions: hangUpOnFailure },
         'command.end': { target: 'recording', actions: cancelByCommand },
       },
     },
     calling: {
       initial: 'dialing',
       states: {
-        dialing: { on: { 'line.ringing': { target: 'ringing', actions: stateRinging } } },
+        dialing: { on: { 'leg.provisional': { target: 'ringing', actions: stateRinging } } },
         ringing: {},
       },
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
-        'line.sent': { actions: stateDialing },
-        'line.resent': {
+        'leg.sent': { actions: stateDialing },
+        'leg.resent': {
           actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
         },
-        'line.attemptFailed': { actions: noteFailedAttempt },
-        'line.answered': { target: 'answering', actions: noteAnswer },
-        'line.failed': { target: 'recording', actions: endByFailure },
-        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'leg.attemptFailed': { actions: noteFailedAttempt },
+        'leg.answered': { target: 'answering', actions: noteAnswer },
+        'leg.failed': { target: 'recording', actions: endByFailure },
+        'media.failed': { target: 'recording', actions: hangUpOnFailure },
         'command.end': { target: 'recording', actions: cancelByCommand },
       },
     },
@@ -135,7 +139,7 @@ export const callMachine = callSetup.createMachine({
         ],
         // Remembered while the store is under way; `answered` sees it and goes on to `closing`. Lost media is told only then: the line
         // holds what it hears until the answer is acknowledged.
-        'line.ended': { actions: endByLeg },
+        'leg.ended': { actions: endByLeg },
         'command.end': { actions: hangUpByCommand },
       },
     },
@@ -152,7 +156,7 @@ export const callMachine = callSetup.createMachine({
       ],
       after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
       on: {
-        'line.amd': [
+        'media.amd': [
           {
             guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
             target: 'closing',
@@ -165,8 +169,9 @@ export const callMachine = callSetup.createMachine({
           },
           { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
         ],
-        'line.dtmf': { actions: stateDtmf },
-        'line.stream': [
+        'leg.dtmf': { actions: stateDtmf },
+        'media.dtmf': { actions: stateDtmf },
+        'media.stream': [
           // A bot that transfers a call may leave it.
           { guard: 'isTransferring', actions: stateStream },
           {
@@ -181,8 +186,8 @@ export const callMachine = callSetup.createMachine({
           },
           { actions: stateStream },
         ],
-        'line.playback': { actions: statePlayback },
-        'line.plan': [
+        'media.playback': { actions: statePlayback },
+        'media.plan': [
           {
             guard: ({ event }) => event.report.kind === 'over',
             target: 'closing',
@@ -193,35 +198,51 @@ export const callMachine = callSetup.createMachine({
         'command.play': {
           actions: {
             type: 'commandLine',
-            params: ({ event }) => ({ type: 'play', playback: event.playback }),
+            params: ({ event }) => ({
+              type: 'media',
+              command: { kind: 'play', playback: event.playback },
+            }),
           },
         },
         'command.stopPlayback': {
-          actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
+          actions: commandMedia({ kind: 'stopPlayback' }),
         },
         'command.press': { actions: pressKeys },
         'command.stream': { actions: commandStream },
-        'line.keysSent': { actions: stateKeysSent },
-        'line.transfer': [
+        'media.keysSent': { actions: stateKeysSent },
+        'transfer.ringing': { actions: stateTransferRinging },
+        'transfer.answered': { actions: stateTransferAnswered },
+        'transfer.connected': { actions: noteTransferConnected },
+        'transfer.failed': [
           {
-            guard: ({ context, event }) => endsTransfer(context, event.report),
+            guard: ({ context, event }) => leavesAlone(context, event.failure),
             target: 'closing',
-            actions: [noteTransferEnd, hangUpOnTransfer],
+            actions: [stateTransferFailed, hangUpOnTransfer],
           },
-          { actions: stateTransfer },
+          { actions: stateTransferFailed },
         ],
+        'transfer.ended': {
+          guard: 'isTransferring',
+          target: 'closing',
+          actions: [stateTransferEnded, hangUpOnTransfer],
+        },
+        'transfer.referred': {
+          guard: 'isTransferring',
+          target: 'closing',
+          actions: [stateReferred, hangUpOnTransfer],
+        },
         'command.transfer': { actions: startCommandedTransfer },
-        'line.ended': { target: 'closing', actions: endByLeg },
-        'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
+        'leg.ended': { target: 'closing', actions: endByLeg },
+        'media.failed': { target: 'closing', actions: hangUpOnFailure },
         'command.end': { target: 'closing', actions: hangUpByCommand },
       },
     },
     closing: {
       entry: [
         closeTransfer,
-        { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
+        commandMedia({ kind: 'stopDetection', reason: 'call-ended' }),
         endStream('call-ended'),
-        { type: 'commandLine', params: { type: 'stopPlayback' } },
+        commandMedia({ kind: 'stopPlayback' }),
       ],
       always: { guard: 'mediaIsOver', target: 'recording' },
       after: {
@@ -231,10 +252,10 @@ export const callMachine = callSetup.createMachine({
         },
       },
       on: {
-        'line.amd': { actions: stateAmd },
-        'line.stream': { actions: stateStream },
-        'line.playback': { actions: statePlayback },
-        'line.keysSent': { actions: stateKeysSent },
+        'media.amd': { actions: stateAmd },
+        'media.stream': { actions: stateStream },
+        'media.playback': { actions: statePlayback },
+        'media.keysSent': { actions: stateKeysSent },
       },
     },
     recording: {

@@ -3,88 +3,64 @@
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
-import type { CallEvent, FailedAttempt, TerminalEvent } from '../contract/call-event.ts';
+import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
-import type { AmdEvent } from '../detection/amd-event.ts';
-import type { Keys, KeysSent } from '../keys/keys.ts';
-import type { PlanName, PlanReport } from '../plans/plans.ts';
-import type { Playback, PlaybackReport } from '../playback/playback.ts';
-import type { Clock, LegEnd, LegFailure, StepResult } from '../ports.ts';
-import type { NumberedStream, RequestedStream, StreamReport } from '../stream/stream.ts';
-import type {
-  Transfer,
-  TransferFailure,
-  TransferFallback,
-  TransferRequest,
-} from '../transfer/transfer.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { MediaCommand, MediaEvent } from '../media.ts';
+import type { PlanName } from '../plans/plans.ts';
+import type { Playback } from '../playback/playback.ts';
+import type { Clock, LegEvent, StepResult } from '../ports.ts';
+import type { NumberedStream, RequestedStream } from '../stream/stream.ts';
+import type { Transfer, TransferFallback, TransferRequest } from '../transfer/transfer.ts';
 import type { TransferReport } from '../transfer/transfer-report.ts';
 import type { CallProgress, Sequences } from './call-events.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
 
+/** An event of a port as the machine takes it: unchanged, named for XState, with the instant at which it happened. */
+type FromPort<Port extends string, Event extends { readonly kind: string }> = Event extends unknown
+  ? Event & { readonly type: `${Port}.${Event['kind']}`; readonly at: Date }
+  : never;
+
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =
-  | {
-      readonly type: 'line.sent';
-      readonly at: Date;
-      readonly gateway: string;
-      readonly leg: StoredLeg;
-    }
-  /** Sent again with credentials: only this transaction can be CANCELled from here on. */
-  | { readonly type: 'line.resent'; readonly leg: StoredLeg }
-  /** Another gateway is being tried. */
-  | { readonly type: 'line.attemptFailed'; readonly attempt: FailedAttempt }
-  | {
-      readonly type: 'line.ringing';
-      readonly at: Date;
-      readonly sipStatus: number;
-      readonly sipReason: string;
-      readonly earlyMedia: boolean;
-      readonly leg?: StoredLeg;
-    }
-  | { readonly type: 'line.answered'; readonly at: Date; readonly leg: StoredLeg }
-  | { readonly type: 'line.failed'; readonly failure: LegFailure }
-  | { readonly type: 'line.ended'; readonly end: LegEnd }
-  | { readonly type: 'line.amd'; readonly at: Date; readonly amd: AmdEvent }
-  | {
-      readonly type: 'line.dtmf';
-      readonly at: Date;
-      readonly digit: string;
-      readonly durationMs?: number;
-      readonly source: 'rtp' | 'info';
-    }
-  | {
-      readonly type: 'line.stream';
-      readonly at: Date;
-      readonly ordinal: number;
-      readonly report: StreamReport;
-    }
-  | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
-  /** The far end does, or does no more. */
-  | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean }
-  | { readonly type: 'line.keysSent'; readonly at: Date; readonly report: KeysSent }
-  | { readonly type: 'line.plan'; readonly at: Date; readonly report: PlanReport }
-  | { readonly type: 'line.transfer'; readonly at: Date; readonly report: TransferReport }
-  | { readonly type: 'line.mediaLost'; readonly reason: string };
+  | FromPort<'leg', LegEvent>
+  | FromPort<'media', MediaEvent>
+  | FromPort<'transfer', TransferReport>
+  /** Whether the far end takes keys, by RTP events or by SIP INFO. Told at the answer and after each re-offer. */
+  | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean };
+
+export function fromLeg(event: LegEvent, now: Date): LineEvent {
+  return { at: now, ...event, type: `leg.${event.kind}` } as LineEvent;
+}
+
+export function fromMedia(event: MediaEvent, now: Date): LineEvent {
+  return { at: now, ...event, type: `media.${event.kind}` } as LineEvent;
+}
+
+export function fromTransfer(report: TransferReport, now: Date): LineEvent {
+  return { at: now, ...report, type: `transfer.${report.kind}` } as LineEvent;
+}
 
 /** What the machine asks of the line. */
 export type LineCommand =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'acknowledge' }
   | { readonly type: 'hangUp'; readonly reason: string }
-  | { readonly type: 'stopDetection'; readonly reason: string }
+  | { readonly type: 'media'; readonly command: MediaCommand }
   | { readonly type: 'startStream'; readonly stream: NumberedStream }
   | { readonly type: 'stopStream'; readonly reason: string }
-  | { readonly type: 'play'; readonly playback: Playback }
-  | { readonly type: 'press'; readonly keys: Keys }
-  /** What is queued is not played any more, of sounds and of the bot, and no more keys are pressed. */
-  | { readonly type: 'stopPlayback' }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
   /** The person is a machine after all. */
   | { readonly type: 'withdrawTransfer' }
-  | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
-  /** Leaves nothing open, whatever state it is in. */
+  /** Leaves nothing open, whatever state the line is in. */
   | { readonly type: 'close' };
+
+/** An action that has the media do something. */
+export function commandMedia(command: MediaCommand) {
+  const params: LineCommand = { type: 'media', command };
+  return { type: 'commandLine' as const, params };
+}
 
 export type CallMachineEvent =
   | LineEvent

@@ -76,7 +76,8 @@ export class CallPlaying {
   ): void {
     const told = { playbackId, source: 'command', sound: publicNameOf(sound) } as const;
     live.send({
-      type: 'line.playback',
+      type: 'media.playback',
+      kind: 'playback',
       at: this.#ports.clock.now(),
       report: { kind: 'finished', ...told, reason, playedMs: 0 },
     });

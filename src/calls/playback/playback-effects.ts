@@ -8,7 +8,7 @@ import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
 import { afterPlayback, type PlaybackReport } from './playback.ts';
 
 export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.playback');
+  assertEvent(event, 'media.playback');
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const { event: stated, ...sequences } = playbackEvent(context, at, event.report);

@@ -1,7 +1,8 @@
 // The streams of one line, one at a time: what each is opened with is asked for when it is wanted, and waited for.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { MediaSession, StreamPort } from '../ports.ts';
+import type { MediaSession } from '../media.ts';
+import type { StreamPort } from '../ports.ts';
 import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
 
 type Wanted = { readonly ordinal: number; readonly settings: Promise<StreamSettings> };
@@ -32,21 +33,23 @@ export class LineStream {
   }
 
   /** The phone rings. `isRinging`: still. */
-  prepare(session: MediaSession, isRinging: () => boolean): void {
+  prepare(session: Pick<MediaSession, 'send'>, isRinging: () => boolean): void {
     const wanted = this.#wanted;
     wanted?.settings.then(
       (settings) => {
-        if (this.#wanted === wanted && isRinging()) session.prepareStream(settings);
+        if (this.#wanted === wanted && isRinging())
+          session.send({ kind: 'stream', settings, phase: 'ringing' });
       },
       () => undefined,
     );
   }
 
-  answer(session: MediaSession, isAnswered: () => boolean): void {
+  answer(session: Pick<MediaSession, 'send'>, isAnswered: () => boolean): void {
     const wanted = this.#wanted;
     wanted?.settings.then(
       (settings) => {
-        if (this.#wanted === wanted && isAnswered()) session.answerStream(settings);
+        if (this.#wanted === wanted && isAnswered())
+          session.send({ kind: 'stream', settings, phase: 'answered' });
       },
       () => {
         if (this.#wanted !== wanted) return;
@@ -55,9 +58,9 @@ export class LineStream {
     );
   }
 
-  stop(session: MediaSession | undefined, reason: string): void {
+  stop(session: Pick<MediaSession, 'send'> | undefined, reason: string): void {
     if (this.#wanted === undefined) return;
     this.#wanted = undefined;
-    session?.stopStream(reason);
+    session?.send({ kind: 'stopStream', reason });
   }
 }

@@ -108,7 +108,7 @@ function stateEnd(stream: StreamProgress, reason: string) {
 }
 
 export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.stream');
+  assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
   // It was said to be over already.
@@ -138,7 +138,7 @@ export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }
 /** How a stream ends its call: the bot has hung up, or the one that the request wanted is not there. */
 export function endsByStream(
   context: CallMachineContext,
-  event: Extract<CallMachineEvent, { readonly type: 'line.stream' }>,
+  event: Extract<CallMachineEvent, { readonly type: 'media.stream' }>,
 ): 'bot-left' | 'bot-lost' | undefined {
   const { report, ordinal } = event;
   if (currentStream(context)?.ordinal !== ordinal) return undefined;

@@ -4,11 +4,12 @@
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
-import type { AcceptedCall } from '../call-types.ts';
+import { type AcceptedCall, assertNever } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import { LineKeys } from '../keys/line-keys.ts';
 import { type KeyTaker, type PressedKey, passKey } from '../keys/passed-keys.ts';
-import type { CallLeg, LegEvent, MediaSession, PartnerSession } from '../ports.ts';
+import type { MediaEvent, MediaSession, PartnerSession } from '../media.ts';
+import type { CallLeg, LegEvent } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
 import type { TransferEnd, TransferReport } from './transfer-report.ts';
@@ -61,7 +62,7 @@ export class CallBridge implements OngoingTransfer {
 
   start(): void {
     // From here on nothing that the person says is for the bot.
-    if (!this.#transfer.keepStream) this.#session.gateStream(true);
+    if (!this.#transfer.keepStream) this.#session.send({ kind: 'gateStream', isGated: true });
     this.#place().catch((error: unknown) => {
       const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
       this.#fail({ kind: 'gateway', at: this.#now(), reason });
@@ -90,7 +91,10 @@ export class CallBridge implements OngoingTransfer {
       return;
     }
     const partner = isWanted()
-      ? await this.#session.openPartner(this.#mediaObserver(), sip.codecsFor(trunk))
+      ? await this.#session.openPartner(
+          { observe: (event) => this.#observeMedia(event) },
+          sip.codecsFor(trunk),
+        )
       : undefined;
     if (partner === undefined || !isWanted()) {
       partner?.close();
@@ -245,19 +249,34 @@ export class CallBridge implements OngoingTransfer {
     else leg?.hangUp(reason);
   }
 
-  #mediaObserver() {
-    return {
-      onAmd: () => undefined,
-      onDtmf: (digit: string, durationMs: number) =>
-        this.#passToPerson({ digit, durationMs, source: 'rtp' }),
-      onInactive: () => this.#lose('No RTP from the second leg'),
-      onFailed: (reason: string) => this.#lose(reason),
-      onConnected: () => {
+  #observeMedia(event: MediaEvent): void {
+    switch (event.kind) {
+      case 'dtmf':
+        this.#passToPerson({ ...event, source: 'rtp' });
+        break;
+      case 'inactive':
+        this.#lose('No RTP from the second leg');
+        break;
+      case 'failed':
+        this.#lose(event.reason);
+        break;
+      case 'connected': {
         const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
         if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
         else this.#twoWayMs = elapsedMs;
-      },
-    };
+        break;
+      }
+      // Nothing detects, streams or plays on a second leg.
+      case 'amd':
+      case 'envelope':
+      case 'keysSent':
+      case 'plan':
+      case 'playback':
+      case 'stream':
+        break;
+      default:
+        assertNever(event);
+    }
   }
 
   #tellConnected(msToTwoWayAudio: number): void {
@@ -282,7 +301,7 @@ export class CallBridge implements OngoingTransfer {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const takesKeys = (): boolean => partner.takesKeys();
     if (transport === 'rtp') {
-      return { transport, takesKeys, press: (keys) => partner.press(keys) };
+      return { transport, takesKeys, press: (keys) => partner.send({ kind: 'press', keys }) };
     }
     const byInfo = new LineKeys(
       (digit, durationMs) => leg.press(digit, durationMs),
@@ -303,7 +322,7 @@ export class CallBridge implements OngoingTransfer {
   #fail(end: TransferEnd): void {
     if (this.#state === 'over') return;
     this.#finish();
-    this.#session.gateStream(false);
+    this.#session.send({ kind: 'gateStream', isGated: false });
     this.#tell({ kind: 'failed', failure: end });
   }
 

@@ -4,7 +4,8 @@
 // to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { CallLeg, MediaSession, ReferEvent, SecondLegPort } from '../ports.ts';
+import type { MediaSession } from '../media.ts';
+import type { CallLeg, ReferEvent, SecondLegPort } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
 import type { TransferEnd, TransferReport } from './transfer-report.ts';
@@ -15,14 +16,14 @@ type ReferralPorts = Pick<TransferPorts, 'clock'> & {
 
 type ReferredLine = {
   readonly leg: CallLeg;
-  readonly session: Pick<MediaSession, 'gateStream'>;
+  readonly session: Pick<MediaSession, 'send'>;
 };
 
 export class CallReferral implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #leg: CallLeg;
-  readonly #session: Pick<MediaSession, 'gateStream'>;
+  readonly #session: Pick<MediaSession, 'send'>;
   readonly #ports: ReferralPorts;
   readonly #tell: (report: TransferReport) => void;
   /**
@@ -51,7 +52,7 @@ export class CallReferral implements OngoingTransfer {
   }
 
   start(): void {
-    if (!this.#transfer.keepStream) this.#session.gateStream(true);
+    if (!this.#transfer.keepStream) this.#session.send({ kind: 'gateStream', isGated: true });
     this.#ask().catch((error: unknown) => {
       this.#failHere(`Not asked: ${error instanceof Error ? error.message : 'unknown error'}`);
     });
@@ -135,7 +136,7 @@ export class CallReferral implements OngoingTransfer {
   #fail(failure: TransferEnd): void {
     if (this.#state === 'over') return;
     this.#finish();
-    this.#session.gateStream(false);
+    this.#session.send({ kind: 'gateStream', isGated: false });
     this.#tell({ kind: 'failed', failure });
   }
 

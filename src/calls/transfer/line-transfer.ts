@@ -2,7 +2,8 @@
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { KeyTaker, PressedKey } from '../keys/passed-keys.ts';
-import type { CallLeg, MediaSession } from '../ports.ts';
+import type { MediaSession } from '../media.ts';
+import type { CallLeg } from '../ports.ts';
 import { type BridgedPerson, CallBridge } from './call-bridge.ts';
 import { CallReferral } from './call-referral.ts';
 import type { Transfer } from './transfer.ts';

@@ -2,7 +2,12 @@
 
 import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';
-import { type CallMachineContext, callSetup, type Ongoing } from '../life/call-setup.ts';
+import {
+  type CallMachineContext,
+  callSetup,
+  commandMedia,
+  type Ongoing,
+} from '../life/call-setup.ts';
 import { currentStream, endStream, mayHaveBot } from '../stream/stream-effects.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
@@ -38,7 +43,7 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { bridge } = context.call.request;
   if (bridge === undefined || context.transfers > 0) return;
-  const isPerson = event.type === 'line.amd' && event.amd.event === 'amd_human_detected';
+  const isPerson = event.type === 'media.amd' && event.amd.event === 'amd_human_detected';
   if (bridge.on === 'person' && !isPerson) return;
   const { on: _on, ...request } = bridge;
   const transfer = nextTransfer(context, request);
@@ -50,7 +55,7 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 /** A beep took the person back. Two who talk already are left to themselves; and what a command began, its application ends. */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
-  const isTakenBack = event.type === 'line.amd' && event.amd.corrects === 'amd_human_detected';
+  const isTakenBack = event.type === 'media.amd' && event.amd.corrects === 'amd_human_detected';
   if (!isTakenBack || ongoing?.restsOnVerdict !== true || ongoing.isAnswered) return;
   enqueue({ type: 'commandLine', params: { type: 'withdrawTransfer' } });
 });
@@ -73,13 +78,11 @@ function begun(
   return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 
-/** Whether the call is over with it: a second leg that was up has ended, or no bot is left to talk to the person. */
-export function endsTransfer(context: CallMachineContext, report: TransferReport): boolean {
+/** Whether the call is over with this failure: no bot and no plan is left to talk to the person. */
+export function leavesAlone(context: CallMachineContext, failure: TransferEnd): boolean {
   const { ongoing } = context;
   if (ongoing === undefined) return false;
-  if (report.kind === 'ended' || report.kind === 'referred') return true;
-  if (report.kind !== 'failed') return false;
-  const fallback = fallbackAfter(context, ongoing, report.failure);
+  const fallback = fallbackAfter(context, ongoing, failure);
   return isLeftAlone({ ...context, ongoing: undefined, fallback });
 }
 
@@ -102,43 +105,45 @@ export function isLeftAlone(context: CallMachineContext): boolean {
   return !mayHaveBot(context);
 }
 
-/** What changes nothing about the call's own course. */
-export const stateTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.transfer');
+export const stateTransferRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'transfer.ringing');
   const { ongoing } = context;
-  const { at, report } = event;
+  if (ongoing === undefined || ongoing.hasRung) return;
+  const { event: stated, ...sequences } = transferRingingEvent(context, event.at, ongoing, event);
+  enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
+
+export const stateTransferAnswered = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'transfer.answered');
+  const { ongoing } = context;
   if (ongoing === undefined) return;
-  switch (report.kind) {
-    case 'ringing': {
-      if (ongoing.hasRung) return;
-      const { event: stated, ...sequences } = transferRingingEvent(context, at, ongoing, report);
-      enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
-      enqueue({ type: 'append', params: { events: [stated] } });
-      return;
-    }
-    case 'answered': {
-      const { event: stated, ...progress } = transferAnsweredEvent(context, report.at, ongoing);
-      enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
-      enqueue({ type: 'append', params: { events: [stated] } });
-      // What was still to be heard would be heard between two who talk.
-      enqueue({ type: 'commandLine', params: { type: 'stopPlayback' } });
-      if (ongoing.transfer.keepStream) return;
-      enqueue(endStream('transferred'));
-      return;
-    }
-    case 'connected':
-      if (context.transfer === undefined) return;
-      enqueue.assign({
-        transfer: { ...context.transfer, msToTwoWayAudio: report.msToTwoWayAudio },
-      });
-      return;
-    case 'failed':
-      enqueue(fail(report.failure));
-      return;
-    case 'ended':
-    case 'referred':
-      return;
-  }
+  enqueue(answer(event.at));
+  // What was still to be heard would be heard between two who talk.
+  enqueue(commandMedia({ kind: 'stopPlayback' }));
+  if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
+});
+
+function answer(at: Date) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { ongoing } = context;
+    if (ongoing === undefined) return;
+    const { event: stated, ...progress } = transferAnsweredEvent(context, at, ongoing);
+    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+    enqueue({ type: 'append', params: { events: [stated] } });
+  });
+}
+
+export const noteTransferConnected = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'transfer.connected');
+  const { ongoing, transfer } = context;
+  if (ongoing === undefined || transfer === undefined) return {};
+  return { transfer: { ...transfer, msToTwoWayAudio: event.msToTwoWayAudio } };
+});
+
+export const stateTransferFailed = callSetup.enqueueActions(({ event, enqueue }) => {
+  assertEvent(event, 'transfer.failed');
+  enqueue(fail(event.failure));
 });
 
 function fail(failure: TransferEnd) {
@@ -158,28 +163,20 @@ function fail(failure: TransferEnd) {
     enqueue({ type: 'append', params: { events: [stated] } });
     const { mode, to } = ongoing.transfer;
     const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
-    enqueue({ type: 'commandLine', params: { type: 'tellTransferFailed', failure: told } });
+    enqueue(commandMedia({ kind: 'tellTransferFailed', failure: told }));
   });
 }
 
-/** The last word about it, before the call's own. */
-export const noteTransferEnd = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.transfer');
-  const { ongoing } = context;
-  const { report } = event;
-  if (ongoing === undefined) return;
-  if (report.kind === 'failed') {
-    enqueue(fail(report.failure));
-    return;
-  }
-  if (report.kind === 'referred') {
-    const answered = transferAnsweredEvent(context, report.at, ongoing);
-    const { event: stated, ...progress } = answered;
-    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
-    enqueue({ type: 'append', params: { events: [stated] } });
-    enqueue(complete('transferred', report.at));
-  }
-  if (report.kind === 'ended') enqueue(complete('completed', report.end.at));
+export const stateTransferEnded = callSetup.enqueueActions(({ event, enqueue }) => {
+  assertEvent(event, 'transfer.ended');
+  enqueue(complete('completed', event.end.at));
+});
+
+/** A referral is answered and completed at once: the carrier has the person from here on. */
+export const stateReferred = callSetup.enqueueActions(({ event, enqueue }) => {
+  assertEvent(event, 'transfer.referred');
+  enqueue(answer(event.at));
+  enqueue(complete('transferred', event.at));
 });
 
 function complete(outcome: 'completed' | 'transferred', at: Date) {
@@ -193,10 +190,9 @@ function complete(outcome: 'completed' | 'transferred', at: Date) {
 }
 
 export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.transfer');
-  const { report } = event;
-  enqueue.assign({ end: endOf(report, context.clock.now()) });
-  if (report.kind === 'referred' && report.hasHungUp) enqueue.assign({ legIsOver: true });
+  assertEvent(event, ['transfer.failed', 'transfer.ended', 'transfer.referred']);
+  enqueue.assign({ end: endOf(event, context.clock.now()) });
+  if (event.kind === 'referred' && event.hasHungUp) enqueue.assign({ legIsOver: true });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
 });
 

@@ -1,12 +1,11 @@
 // One call's audio, driven from outside: `receive` with every packet, `tick` every 20 ms. Knows neither sockets nor
 // timers, so that tests run it on a clock of their own.
 
-import type { AmdSettings } from '../../calls/call-types.ts';
+import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
-import type { Keys } from '../../calls/keys/keys.ts';
+import type { MediaCommand } from '../../calls/media.ts';
 import type { CallPlans } from '../../calls/plans/plans.ts';
-import type { Playback } from '../../calls/playback/playback.ts';
 import { Detection } from '../detection.ts';
 import { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable, encodeMulawFrame, powerOf } from '../g711.ts';
@@ -73,14 +72,14 @@ export class RtpSession {
     this.#counts = counts;
     this.#sender = new RtpSender(options);
     this.#silence = new SilencePacing(options.silenceFrames);
-    this.#keys = new KeySender(this.#sender, (report) => sink.onKeysSent(report));
+    this.#keys = new KeySender(this.#sender, (report) => sink.tell({ kind: 'keysSent', report }));
     this.#player = new SoundPlayer((report) => {
-      sink.onPlayback(report);
+      sink.tell({ kind: 'playback', report });
       this.#plans?.played(report);
     });
     this.streaming = new SessionStream(this.#player);
     this.#dtmf = new DtmfReceiver((digit, durationMs) => {
-      sink.onDtmf(digit, durationMs);
+      sink.tell({ kind: 'dtmf', digit, durationMs });
       this.streaming.tellDigit(digit);
     });
   }
@@ -110,6 +109,40 @@ export class RtpSession {
     }
   }
 
+  obey(command: Exclude<MediaCommand, { kind: 'stream' | 'askEnvelope' }>): void {
+    switch (command.kind) {
+      case 'detect':
+        this.startDetection(command.settings, command.plans);
+        break;
+      case 'stopDetection':
+        this.stopDetection(command.reason);
+        break;
+      case 'stopStream':
+        this.stopStream(command.reason);
+        break;
+      case 'gateStream':
+        this.streaming.gate(command.isGated);
+        break;
+      case 'play':
+        this.#player.play(command.playback);
+        break;
+      case 'press':
+        this.#keys.press(command.keys);
+        break;
+      case 'stopPlayback':
+        this.stopPlayback();
+        break;
+      case 'tellDigit':
+        this.streaming.tellDigit(command.digit);
+        break;
+      case 'tellTransferFailed':
+        this.streaming.tellTransferFailed(command.failure);
+        break;
+      default:
+        assertNever(command);
+    }
+  }
+
   /** What was heard until now was ringback. */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
@@ -129,7 +162,7 @@ export class RtpSession {
       stopStream: (reason) => this.stopStream(reason),
       stopDetection: (reason) => this.stopDetection(reason),
       detectAnew: () => this.#detectAnew(),
-      report: (report) => this.#sink.onPlan(report),
+      report: (report) => this.#sink.tell({ kind: 'plan', report }),
     });
   }
 
@@ -196,14 +229,6 @@ export class RtpSession {
   stopStream(reason: string): void {
     this.streaming.stop(reason);
     this.#releaseWhenDone();
-  }
-
-  play(playback: Playback): void {
-    this.#player.play(playback);
-  }
-
-  press(keys: Keys): void {
-    this.#keys.press(keys);
   }
 
   stopPlayback(): void {
@@ -292,7 +317,7 @@ export class RtpSession {
 
   #tellAmd(ofRound: readonly AmdEvent[]): void {
     const events = this.#round === 1 ? ofRound : ofRound.map((event) => this.#inRound(event));
-    this.#sink.onAmd(events);
+    for (const amd of events) this.#sink.tell({ kind: 'amd', amd });
     for (const event of events) {
       // What was stated stands: a detection that fails after it only stops, as the call states it too.
       if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
@@ -379,7 +404,7 @@ export class RtpSession {
     // On hold either side may rightly be silent for as long as it likes.
     if (!remote.weSend || !remote.theySend) return;
     this.#quietFrames += 1;
-    if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.onInactive();
+    if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.tell({ kind: 'inactive' });
   }
 
   #releaseWhenDone(): void {

@@ -17,7 +17,9 @@ test('keys are pressed by command, and stated when they were', async () => {
   const call = await answeredCall();
   call.actor.send({ type: 'command.press', keys });
   expect(call.log).toContain('press menu');
-  call.media().onKeysSent?.({ commandId: 'menu', digits: '12', complete: true });
+  call
+    .media()
+    .observe({ kind: 'keysSent', report: { commandId: 'menu', digits: '12', complete: true } });
   call.remoteBye();
   await call.settle();
 
@@ -32,7 +34,9 @@ test('a call that ends meanwhile waits for what became of them', async () => {
   await call.settle();
   expect(call.log).toContain('stopPlayback');
   expect(call.endings()).toEqual([]);
-  call.media().onKeysSent?.({ commandId: 'menu', digits: '1', complete: false });
+  call
+    .media()
+    .observe({ kind: 'keysSent', report: { commandId: 'menu', digits: '1', complete: false } });
   await call.settle();
 
   expect(call.types().slice(-2)).toEqual(['dtmf-sent', 'completed']);

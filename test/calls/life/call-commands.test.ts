@@ -108,7 +108,7 @@ const played = () =>
   sent.flatMap((event) => (event.type === 'command.play' ? [event.playback.sound.name] : []));
 const told = () =>
   sent.flatMap((event) =>
-    event.type === 'line.playback' && event.report.kind === 'finished'
+    event.type === 'media.playback' && event.report.kind === 'finished'
       ? [[event.report.sound, event.report.reason]]
       : [],
   );

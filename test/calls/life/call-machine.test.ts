@@ -258,7 +258,7 @@ describe('a call that is not answered', () => {
   test('the media worker dies while it rings: cancelled, and said so', async () => {
     const call = scriptCall();
     await call.sent();
-    call.media().onFailed('media worker exited');
+    call.media().observe({ kind: 'failed', reason: 'media worker exited' });
     await call.settle();
 
     expect(call.log).toContain('cancel');
@@ -615,7 +615,7 @@ describe('a call that is answered', () => {
 
   test('without RTP it ends, with amd_error and amd_stopped before the end', async () => {
     const call = await answered();
-    call.media().onInactive();
+    call.media().observe({ kind: 'inactive' });
     await call.settle();
 
     expect(
@@ -633,7 +633,7 @@ describe('a call that is answered', () => {
   test('without RTP after a verdict the verdict stands: no amd_error follows it', async () => {
     const call = await answered();
     call.amd('amd_machine_detected');
-    call.media().onInactive();
+    call.media().observe({ kind: 'inactive' });
     await call.settle();
 
     expect(
@@ -647,7 +647,7 @@ describe('a call that is answered', () => {
 
   test('states digits with where they came from', async () => {
     const call = await answered();
-    call.media().onDtmf('5', 120);
+    call.media().observe({ kind: 'dtmf', digit: '5', durationMs: 120 });
     call.leg().observe({ kind: 'dtmf', digit: '#', durationMs: undefined });
 
     expect(call.stored.slice(-2).map((event) => event.data)).toEqual([
@@ -1014,7 +1014,7 @@ describe('the end', () => {
   test('event sequences are whole from the start to the end', async () => {
     const call = await answered();
     call.amd('amd_human_detected');
-    call.media().onDtmf('1', 80);
+    call.media().observe({ kind: 'dtmf', digit: '1', durationMs: 80 });
     call.amd('amd_stopped');
     call.remoteBye();
     await call.settle();

@@ -7,7 +7,6 @@ import type { LegObserver } from '../../../src/calls/ports.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { acceptedCall, storedLeg } from '../../support/call-records.ts';
 import { DialoutWorld, settled } from '../../support/dialout-world.ts';
-import { withoutTransfers } from '../../support/scripted-call.ts';
 
 const ownerId = 'node-1/a';
 
@@ -26,18 +25,10 @@ function rig(maxConcurrent = 10) {
         open: async () => ({
           offerSdp: 'offer',
           applyAnswer: () => true,
-          startDetection: () => undefined,
-          stopDetection: () => undefined,
-          prepareStream: () => undefined,
-          answerStream: () => undefined,
-          stopStream: () => undefined,
-          play: () => undefined,
           takesKeys: () => true,
-          press: () => undefined,
-          stopPlayback: () => undefined,
-          tellDigit: () => undefined,
+          send: () => undefined,
           answerReoffer: () => undefined,
-          ...withoutTransfers,
+          openPartner: async () => undefined,
           close: () => log.push('media closed'),
         }),
       },

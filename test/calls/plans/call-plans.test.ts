@@ -65,12 +65,12 @@ describe('a message of a call', () => {
   test('ends it, and is told at its end', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
-    call.media().onPlayback?.(started);
+    call.media().observe({ kind: 'playback', report: started });
     call.amd('amd_tone_detected');
     call.amd('amd_stopped');
     const startedAt = call.now().toISOString();
-    call.media().onPlayback?.(done);
-    call.media().onPlan?.({ kind: 'over', outcome: 'voicemail-left' });
+    call.media().observe({ kind: 'playback', report: done });
+    call.media().observe({ kind: 'plan', report: { kind: 'over', outcome: 'voicemail-left' } });
     await call.settle();
 
     expect(call.log).toContain('bye');
@@ -85,9 +85,11 @@ describe('a message of a call', () => {
   test('that was cut short is told as well', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
-    call.media().onPlayback?.(started);
+    call.media().observe({ kind: 'playback', report: started });
     call.remoteBye();
-    call.media().onPlayback?.({ ...done, reason: 'stopped', playedMs: 700 });
+    call
+      .media()
+      .observe({ kind: 'playback', report: { ...done, reason: 'stopped', playedMs: 700 } });
     call.amd('amd_stopped');
     await call.settle();
 
@@ -101,7 +103,7 @@ describe('a message of a call', () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
     call.amd('amd_stopped');
-    call.media().onPlan?.({ kind: 'over', outcome: 'machine' });
+    call.media().observe({ kind: 'plan', report: { kind: 'over', outcome: 'machine' } });
     await call.settle();
 
     expect(endOf(call)).toMatchObject({ outcome: 'machine', machineDetected: true });
@@ -115,7 +117,7 @@ describe('a screened call', () => {
     call.amd('amd_machine_detected', { reason: 'call-screening' });
     call.amd('amd_machine_stopped_speaking');
     call.amd('amd_stopped', { reason: 'screened' });
-    call.media().onPlan?.({ kind: 'armed', round: 2 });
+    call.media().observe({ kind: 'plan', report: { kind: 'armed', round: 2 } });
     call.amd('amd_human_detected', { round: 2 });
     call.amd('amd_stopped', { round: 2 });
     call.remoteBye();
@@ -136,7 +138,7 @@ describe('a screened call', () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected', { reason: 'call-screening' });
     call.amd('amd_stopped', { reason: 'screened' });
-    call.media().onPlan?.({ kind: 'armed', round: 2 });
+    call.media().observe({ kind: 'plan', report: { kind: 'armed', round: 2 } });
     call.remoteBye();
     await call.settle();
     expect(call.endings()).toEqual([]);

@@ -26,8 +26,8 @@ describe('a sound of a call', () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.play', playback });
     expect(call.log).toContain('play p1');
-    call.media().onPlayback?.(started);
-    call.media().onPlayback?.(done);
+    call.media().observe({ kind: 'playback', report: started });
+    call.media().observe({ kind: 'playback', report: done });
     call.remoteBye();
     await call.settle();
 
@@ -55,12 +55,14 @@ describe('a sound of a call', () => {
   test('is over before its call is, which waits for it', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.play', playback });
-    call.media().onPlayback?.(started);
+    call.media().observe({ kind: 'playback', report: started });
     call.remoteBye();
     await call.settle();
     expect(call.endings()).toEqual([]);
     expect(call.log).toContain('stopPlayback');
-    call.media().onPlayback?.({ ...done, reason: 'stopped', playedMs: 300 });
+    call
+      .media()
+      .observe({ kind: 'playback', report: { ...done, reason: 'stopped', playedMs: 300 } });
     await call.settle();
 
     expect(call.types().slice(-2)).toEqual(['playback-finished', 'completed']);
@@ -70,7 +72,7 @@ describe('a sound of a call', () => {
   test('is said to have failed where no worker says in time what became of it', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.play', playback });
-    call.media().onPlayback?.(started);
+    call.media().observe({ kind: 'playback', report: started });
     call.remoteBye();
     call.advance(1_000);
     await call.settle();
@@ -91,9 +93,11 @@ describe('a sound of a call', () => {
 
   test('is counted by the process that states the end of a lost one', async () => {
     const call = await answeredCall();
-    call.media().onPlayback?.(started);
-    call.media().onPlayback?.(done);
-    call.media().onPlayback?.({ ...started, source: 'voicemail', afterBeep: true });
+    call.media().observe({ kind: 'playback', report: started });
+    call.media().observe({ kind: 'playback', report: done });
+    call
+      .media()
+      .observe({ kind: 'playback', report: { ...started, source: 'voicemail', afterBeep: true } });
     const { progress } = rebuild(
       {
         ...{ call: acceptedCall({ machineDetection: 'disabled' }), ownerId: 'gone' },

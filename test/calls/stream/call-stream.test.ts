@@ -64,7 +64,7 @@ describe('the stream of a call', () => {
           store = () => resolve('stored');
         }),
     });
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     expect(call.types()).not.toContain('stream-started');
     store();
     await call.settle();
@@ -75,13 +75,17 @@ describe('the stream of a call', () => {
 
   test('is over before its call is, which waits for it', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
     await call.settle();
     expect(call.log).toContain('stopStream call-ended');
     expect(call.endings()).toEqual([]);
 
-    call.media().onStream?.({ kind: 'stopped', reason: 'call-ended', counts }, 0);
+    call.media().observe({
+      kind: 'stream',
+      ordinal: 0,
+      report: { kind: 'stopped', reason: 'call-ended', counts },
+    });
     await call.settle();
     expect(call.types().at(-1)).toBe('completed');
     expect(call.types().at(-2)).toBe('stream-stopped');
@@ -89,7 +93,7 @@ describe('the stream of a call', () => {
 
   test('is said to be over where no worker says so in time', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
     call.advance(1_000);
     await call.settle();
@@ -103,8 +107,8 @@ describe('the stream of a call', () => {
 describe('a bot', () => {
   test('that leaves hangs up', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
-    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
+    call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
     await call.settle();
 
     expect(call.log).toContain('bye');
@@ -119,8 +123,12 @@ describe('a bot', () => {
 
   test('that cannot be reached fails the call, and what was tried is stated', async () => {
     const call = await answeredCall();
-    call.media().onStream?.({ kind: 'broken', reason: 'ECONNREFUSED' }, 0);
-    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 0);
+    call
+      .media()
+      .observe({ kind: 'stream', ordinal: 0, report: { kind: 'broken', reason: 'ECONNREFUSED' } });
+    call
+      .media()
+      .observe({ kind: 'stream', ordinal: 0, report: { kind: 'lost', reason: 'ECONNREFUSED' } });
     await call.settle();
 
     const failed = call.stored.filter(({ type }) => type === 'stream-failed');
@@ -145,10 +153,12 @@ describe('a bot', () => {
   test('that comes and goes for ever is stated so often, and its end all the same', async () => {
     const call = await answeredCall({ limits: { maxStreamEvents: 4 } });
     for (let connection = 1; connection <= 10; connection += 1) {
-      call.media().onStream?.({ ...opened, connection }, 0);
-      call.media().onStream?.({ kind: 'broken', reason: 'closed-1012' }, 0);
+      call.media().observe({ kind: 'stream', ordinal: 0, report: { ...opened, connection } });
+      call
+        .media()
+        .observe({ kind: 'stream', ordinal: 0, report: { kind: 'broken', reason: 'closed-1012' } });
     }
-    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
     await call.settle();
 
     const stated = call.types().filter((type) => type.startsWith('stream'));
@@ -171,9 +181,13 @@ describe('a stream by command', () => {
     const call = await answeredCall({ request: { stream: undefined as never } });
     begin(call, 'one');
     await call.settle();
-    call.media().onStream?.(opened, 1);
+    call.media().observe({ kind: 'stream', ordinal: 1, report: opened });
     call.remoteBye();
-    call.media().onStream?.({ kind: 'stopped', reason: 'call-ended', counts }, 1);
+    call.media().observe({
+      kind: 'stream',
+      ordinal: 1,
+      report: { kind: 'stopped', reason: 'call-ended', counts },
+    });
     await call.settle();
 
     expect(streamLog(call)).toEqual(['answerStream 1', 'stopStream call-ended']);
@@ -187,14 +201,16 @@ describe('a stream by command', () => {
     const call = await answeredCall({ request: { stream: undefined as never } });
     begin(call, 'one');
     await call.settle();
-    call.media().onStream?.(opened, 1);
+    call.media().observe({ kind: 'stream', ordinal: 1, report: opened });
     const asked: TransferRequest = { ...transfer, onFailure: 'hangup' };
     call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer: asked });
     await call.settle();
     const busy = { at: call.now(), sipStatus: 486, reason: 'Busy Here', kind: 'response' } as const;
     call.secondLeg().observe({ kind: 'failed', failure: busy });
     await call.settle();
-    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 1);
+    call
+      .media()
+      .observe({ kind: 'stream', ordinal: 1, report: { kind: 'lost', reason: 'ECONNREFUSED' } });
     await call.settle();
 
     expect(call.types()).toContain('transfer-failed');
@@ -203,15 +219,15 @@ describe('a stream by command', () => {
 
   test('replaces the one before, whose bot does not hang up any more', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     begin(call, 'one');
     begin(call, 'two');
     await call.settle();
     // Under way when it was told to stop.
-    call.media().onStream?.({ kind: 'botLeft', counts }, 0);
-    call.media().onStream?.(opened, 1);
-    call.media().onStream?.(opened, 2);
-    call.media().onStream?.({ ...stoppedCounts, reason: 'x' }, 1);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
+    call.media().observe({ kind: 'stream', ordinal: 1, report: opened });
+    call.media().observe({ kind: 'stream', ordinal: 2, report: opened });
+    call.media().observe({ kind: 'stream', ordinal: 1, report: { ...stoppedCounts, reason: 'x' } });
     await call.settle();
 
     expect(streamLog(call)).toEqual([
@@ -225,16 +241,20 @@ describe('a stream by command', () => {
       { type: 'stream-started', commandId: 'two' },
     ]);
     expect(call.endings()).toEqual([]);
-    call.media().onStream?.({ kind: 'botLeft', counts }, 2);
+    call.media().observe({ kind: 'stream', ordinal: 2, report: { kind: 'botLeft', counts } });
     await call.settle();
     expect(endOf(call)).toMatchObject({ reasonCode: 'Bot-disconnected', outcome: 'completed' });
   });
 
   test('ends by a command, which is no hang-up', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.actor.send({ type: 'command.stream', commandId: 'none' });
-    call.media().onStream?.({ kind: 'stopped', reason: 'command', counts }, 0);
+    call.media().observe({
+      kind: 'stream',
+      ordinal: 0,
+      report: { kind: 'stopped', reason: 'command', counts },
+    });
     await call.settle();
 
     expect(streamLog(call).at(-1)).toBe('stopStream command');
@@ -244,10 +264,12 @@ describe('a stream by command', () => {
 
   test('that comes to nothing leaves the call up, and another one may begin', async () => {
     const call = await answeredCall();
-    call.media().onStream?.(opened, 0);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     begin(call, 'one');
-    call.media().onStream?.(stoppedCounts, 0);
-    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 1);
+    call.media().observe({ kind: 'stream', ordinal: 0, report: stoppedCounts });
+    call
+      .media()
+      .observe({ kind: 'stream', ordinal: 1, report: { kind: 'lost', reason: 'ECONNREFUSED' } });
     await call.settle();
     expect(told(call).at(-1)).toMatchObject({
       type: 'stream-failed',
@@ -279,12 +301,12 @@ describe('a stream by command', () => {
     const obstacles = () => streamObstacles(call.actor.getSnapshot().context);
     expect(obstacles()).toEqual({ toBegin: undefined, toEnd: undefined });
 
-    call.media().onPlan?.({ kind: 'held', by: 'voicemail' });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: 'voicemail' } });
     expect(obstacles().toBegin).toBe('The call is leaving a message.');
     begin(call, 'one');
-    call.media().onPlan?.({ kind: 'held', by: 'screening' });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: 'screening' } });
     expect(obstacles().toBegin).toBe('The call is answering a screening.');
-    call.media().onPlan?.({ kind: 'held', by: undefined });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: undefined } });
     expect(obstacles().toBegin).toBeUndefined();
     call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer });
     expect(obstacles().toBegin).toBe('The call is being transferred.');

@@ -44,7 +44,14 @@ function refer(timeoutMs: number, { keepStream = false } = {}) {
   const referral = new CallReferral(
     call,
     transfer,
-    { leg, session: { gateStream: (isClosed) => gates.push(isClosed) } },
+    {
+      leg,
+      session: {
+        send: (command) => {
+          if (command.kind === 'gateStream') gates.push(command.isGated);
+        },
+      },
+    },
     {
       clock: { now: () => new Date() },
       admission: {

@@ -80,13 +80,13 @@ describe('a call whose bot waits for a person', () => {
   const screening = { play: 'sound:who-is-calling' };
   const screened = (call: ReturnType<typeof scriptCall>): void => {
     call.amd('amd_machine_detected', { reason: 'call-screening' });
-    call.media().onPlan?.({ kind: 'held', by: 'screening' });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: 'screening' } });
   };
   const listenAnew = (call: ReturnType<typeof scriptCall>): void => {
     call.amd('amd_machine_stopped_speaking');
     call.amd('amd_stopped', { reason: 'screened' });
-    call.media().onPlan?.({ kind: 'armed', round: 2 });
-    call.media().onPlan?.({ kind: 'held', by: undefined });
+    call.media().observe({ kind: 'plan', report: { kind: 'armed', round: 2 } });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: undefined } });
   };
 
   test('is over when detection ends without one, as if no person had been there when the agent was busy', async () => {
@@ -141,7 +141,7 @@ describe('a call whose bot waits for a person', () => {
     await call.settle();
     // Whether the plans take the call after that is not known yet.
     expect(call.endings()).toEqual([]);
-    call.media().onPlan?.({ kind: 'done' });
+    call.media().observe({ kind: 'plan', report: { kind: 'done' } });
     await call.settle();
 
     expect(call.end().type).toBe('completed');
@@ -152,11 +152,11 @@ describe('a call whose bot waits for a person', () => {
     call.amd('amd_machine_detected', { reason: 'machine-after-screening' });
     call.amd('amd_stopped', { reason: 'machine-after-screening' });
     await call.settle();
-    call.media().onPlan?.({ kind: 'held', by: 'voicemail' });
+    call.media().observe({ kind: 'plan', report: { kind: 'held', by: 'voicemail' } });
     await call.settle();
     expect(call.endings()).toEqual([]);
-    call.media().onPlan?.({ kind: 'over', outcome: 'voicemail-left' });
-    call.media().onPlan?.({ kind: 'done' });
+    call.media().observe({ kind: 'plan', report: { kind: 'over', outcome: 'voicemail-left' } });
+    call.media().observe({ kind: 'plan', report: { kind: 'done' } });
     await call.settle();
 
     expect(call.end().data).toMatchObject({ outcome: 'voicemail-left' });
@@ -168,7 +168,7 @@ test('a message that is being left is not cut short by an agent who is busy', as
     'none',
     (heard) => {
       heard.amd('amd_machine_detected');
-      heard.media().onPlan?.({ kind: 'held', by: 'voicemail' });
+      heard.media().observe({ kind: 'plan', report: { kind: 'held', by: 'voicemail' } });
     },
     { plans: { voicemail } },
   );

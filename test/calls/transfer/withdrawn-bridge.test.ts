@@ -57,7 +57,7 @@ describe('a bridge for a person who is a machine after all', () => {
     await beeps();
     expect(call.log).toContain('second cancel');
     expect(call.endings()).toEqual([]);
-    call.media().onPlan?.({ kind: 'over', outcome: 'voicemail-left' });
+    call.media().observe({ kind: 'plan', report: { kind: 'over', outcome: 'voicemail-left' } });
     await call.settle();
 
     expect(call.end().data).toMatchObject({

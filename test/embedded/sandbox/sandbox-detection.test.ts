@@ -50,15 +50,15 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
   const events: AmdEvent[] = [];
   const isStopped = () => events.at(-1)?.event === 'amd_stopped';
   const session = await media.open(`call-${name}` as CallId, {
-    onAmd: (event) => events.push(event),
-    onDtmf: () => undefined,
-    onInactive: () => undefined,
-    onFailed: (reason) => expect.unreachable(reason),
+    observe: (event) => {
+      if (event.kind === 'amd') events.push(event.amd);
+      if (event.kind === 'failed') expect.unreachable(event.reason);
+    },
   });
   if (session === undefined) throw new Error('no media session');
   try {
     const call = await caller.place(name, { offer: session.offerSdp });
-    void call.hungUp.then(() => session.stopDetection('call-ended'));
+    void call.hungUp.then(() => session.send({ kind: 'stopDetection', reason: 'call-ended' }));
     const early = () => call.provisionals.find(({ status }) => status === 183);
     void eventually(() => early() !== undefined, '183', 3_000).then(
       () => session.applyAnswer(early()?.body ?? '', 'early'),
@@ -67,7 +67,7 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
     const { dialog } = await call.final;
     try {
       expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe(true);
-      session.startDetection({ timers: defaultAmdTimers });
+      session.send({ kind: 'detect', settings: { timers: defaultAmdTimers } });
       await eventually(isStopped, `${name}: detection stops`, 40_000);
     } finally {
       // Some have hung up themselves by now: then there is no dialog left to end, and no matter.

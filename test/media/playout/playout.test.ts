@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { MediaCommand } from '../../../src/calls/media.ts';
 import { canWait } from '../../../src/media/media-messages.ts';
 import { type Pace, PlayoutClock, paceOf, phases } from '../../../src/media/playout/playout.ts';
 import { PortPool } from '../../../src/media/rtp/port-pool.ts';
@@ -18,7 +19,12 @@ describe('the pace of a worker', () => {
   });
 
   test('waits for no message but those that end something', () => {
-    expect([...canWait]).toEqual(['stop', 'close']);
+    const waits = (command: MediaCommand) => canWait({ kind: 'session', id: 1, command });
+
+    expect(canWait({ kind: 'close', id: 1 })).toBe(true);
+    expect(waits({ kind: 'stopDetection', reason: 'call-ended' })).toBe(true);
+    expect(waits({ kind: 'stopPlayback' })).toBe(false);
+    expect(canWait({ kind: 'open', id: 1 })).toBe(false);
   });
 });
 

@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import type { Playback } from '../../../src/calls/playback/playback.ts';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
-import { sharedSound } from '../../../src/media/playout/shared-sound.ts';
 import { SoundPlayer } from '../../../src/media/playout/sound-player.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
@@ -38,7 +37,7 @@ describe('a sound', () => {
   test('goes out from its first sample to its last, and says so', () => {
     const bench = answered();
     const hello = sound('hello', 400);
-    bench.session.play(hello);
+    bench.session.obey({ kind: 'play', playback: hello });
     bench.tick(1);
     expect(told(bench)).toEqual(['hello started']);
     bench.tick(3);
@@ -51,7 +50,7 @@ describe('a sound', () => {
   test('waits for the answer', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'early');
-    bench.session.play(sound('hello', 160));
+    bench.session.obey({ kind: 'play', playback: sound('hello', 160) });
     bench.tick(5);
     expect(bench.playbacks).toEqual([]);
     bench.session.applyRemote(remote, 'answer');
@@ -63,7 +62,7 @@ describe('a sound', () => {
   test('waits on hold, and for a late clock', () => {
     const bench = answered();
     const hello = sound('hello', 640);
-    bench.session.play(hello);
+    bench.session.obey({ kind: 'play', playback: hello });
     bench.tick(1);
     bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
     bench.tick(20);
@@ -76,10 +75,10 @@ describe('a sound', () => {
 
   test('is played again and again where it loops, until something else is played', () => {
     const bench = answered();
-    bench.session.play({ ...sound('music', 200), loop: true });
+    bench.session.obey({ kind: 'play', playback: { ...sound('music', 200), loop: true } });
     bench.tick(5);
     expect(said(bench).slice(200, 400)).toEqual(said(bench).slice(0, 200));
-    bench.session.play(sound('hello', 160, 7));
+    bench.session.obey({ kind: 'play', playback: sound('hello', 160, 7) });
     bench.tick(1);
 
     expect(said(bench).slice(800)).toEqual([...sound('hello', 160, 7).sound.mulaw]);
@@ -93,8 +92,8 @@ describe('a sound', () => {
 
   test('is stopped with those that wait behind it', () => {
     const bench = answered();
-    bench.session.play(sound('one', 8_000));
-    bench.session.play(sound('two', 8_000));
+    bench.session.obey({ kind: 'play', playback: sound('one', 8_000) });
+    bench.session.obey({ kind: 'play', playback: sound('two', 8_000) });
     bench.tick(2);
     bench.session.stopPlayback();
     bench.tick(1);
@@ -105,20 +104,11 @@ describe('a sound', () => {
 
   test('without samples, or the hundred and first in a row, fails', () => {
     const bench = answered();
-    bench.session.play(sound('nothing', 0));
-    for (let count = 0; count < 101; count += 1) bench.session.play(sound('a', 80));
+    bench.session.obey({ kind: 'play', playback: sound('nothing', 0) });
+    for (let count = 0; count < 101; count += 1)
+      bench.session.obey({ kind: 'play', playback: sound('a', 80) });
 
     expect(told(bench)).toEqual(['nothing failed 0', 'a failed 0']);
-  });
-
-  test('is in memory once, however often and in however many threads it is played', () => {
-    const { sound: loaded } = sound('hello', 400);
-    const first = sharedSound(loaded);
-
-    expect(first.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
-    expect(sharedSound({ ...loaded }).mulaw).toBe(first.mulaw);
-    expect(sharedSound(first)).toBe(first);
-    expect(first.mulaw).toEqual(loaded.mulaw);
   });
 });
 

@@ -17,7 +17,10 @@ describe('a session is hurried', () => {
     expect(bench.session.isHurried).toBe(false);
 
     const mulaw = new Uint8Array(320);
-    bench.session.play({ playbackId: 'say', source: 'command', sound: { ...message, mulaw } });
+    bench.session.obey({
+      kind: 'play',
+      playback: { playbackId: 'say', source: 'command', sound: { ...message, mulaw } },
+    });
     expect(bench.session.isHurried).toBe(true);
     bench.tick(1);
     expect(bench.session.isHurried).toBe(true);
@@ -28,7 +31,10 @@ describe('a session is hurried', () => {
   test('by keys until the pause after the last one', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
-    bench.session.press({ commandId: 'menu', digits: '5', durationMs: 100 });
+    bench.session.obey({
+      kind: 'press',
+      keys: { commandId: 'menu', digits: '5', durationMs: 100 },
+    });
     expect(bench.session.isHurried).toBe(true);
     bench.tick(5);
     expect(bench.session.isHurried).toBe(true);

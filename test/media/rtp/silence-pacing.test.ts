@@ -59,7 +59,7 @@ test('a sound begins in the tick after it was asked for, and a second of silence
   const bench = answered();
   bench.tick(secondTicks + 3);
   const before = bench.sent.length;
-  bench.session.play(hello);
+  bench.session.obey({ kind: 'play', playback: hello });
 
   bench.tick(3);
   expect(bench.sent.slice(before).map(({ payload }) => payload[0])).toEqual([7, 7, 7]);

@@ -3,7 +3,7 @@
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
-import type { MediaObserver } from '../../../src/calls/ports.ts';
+import type { MediaObserver } from '../../../src/calls/media.ts';
 
 export type Observed = MediaObserver & {
   readonly amd: AmdEvent[];
@@ -18,12 +18,14 @@ export function observe(): Observed {
     dtmf: [],
     failures: [],
     inactive: 0,
-    onAmd: (event) => observed.amd.push(event),
-    onDtmf: (digit, durationMs) => observed.dtmf.push({ digit, durationMs }),
-    onInactive: () => {
-      observed.inactive += 1;
+    observe: (event) => {
+      if (event.kind === 'amd') observed.amd.push(event.amd);
+      if (event.kind === 'dtmf') {
+        observed.dtmf.push({ digit: event.digit, durationMs: event.durationMs });
+      }
+      if (event.kind === 'inactive') observed.inactive += 1;
+      if (event.kind === 'failed') observed.failures.push(event.reason);
     },
-    onFailed: (reason) => observed.failures.push(reason),
   };
   return observed;
 }

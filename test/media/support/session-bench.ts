@@ -3,6 +3,7 @@
 import { openLineListener } from '../../../src/amd/line-listener.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { KeysSent } from '../../../src/calls/keys/keys.ts';
+import type { MediaEvent } from '../../../src/calls/media.ts';
 import type { PlanReport } from '../../../src/calls/plans/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
@@ -85,18 +86,36 @@ export class SessionBench {
         },
         connect: (port, address) => this.connections.push(`connect ${address}:${port}`),
         disconnect: () => this.connections.push('disconnect'),
-        onAmd: (events) => this.amd.push(...events),
+        tell: (event) => this.#note(event),
         onDetectorError: (error) => this.detectorErrors.push(error),
-        onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
-        onPlayback: (report) => this.playbacks.push(report),
-        onKeysSent: (report) => this.keysSent.push(report),
-        onPlan: (report) => this.plans.push(report),
-        onInactive: () => {
-          this.inactive += 1;
-        },
       },
       this.counts,
     );
+  }
+
+  #note(event: MediaEvent): void {
+    switch (event.kind) {
+      case 'amd':
+        this.amd.push(event.amd);
+        break;
+      case 'dtmf':
+        this.dtmf.push(`${event.digit}:${event.durationMs}`);
+        break;
+      case 'playback':
+        this.playbacks.push(event.report);
+        break;
+      case 'keysSent':
+        this.keysSent.push(event.report);
+        break;
+      case 'plan':
+        this.plans.push(event.report);
+        break;
+      case 'inactive':
+        this.inactive += 1;
+        break;
+      default:
+        throw new Error(`a session does not tell ${event.kind}`);
+    }
   }
 
   #recordingDetector(): ReturnType<CreateDetector> {

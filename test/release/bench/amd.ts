@@ -13,7 +13,7 @@ import { createToneDetector } from '../../../src/amd/tones/tone-detector.ts';
 import { createVoiceActivity } from '../../../src/amd/voice/voice-activity.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { MediaObserver, MediaSession } from '../../../src/calls/ports.ts';
+import type { MediaObserver, MediaSession } from '../../../src/calls/media.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { readRecordings } from './amd-audio.ts';
@@ -223,7 +223,7 @@ async function openBench(): Promise<Bench> {
       while (sessions.length < calls) {
         const session = await place(media, sessions.length, port);
         const [, ownPort = ''] = /^m=audio (\d+)/m.exec(session.offerSdp) ?? [];
-        if (detecting) session.startDetection(settings);
+        if (detecting) session.send({ kind: 'detect', settings });
         sessions.push(session);
         ports.push(Number(ownPort));
       }
@@ -231,7 +231,7 @@ async function openBench(): Promise<Bench> {
     },
     detect() {
       detecting = true;
-      for (const session of sessions) session.startDetection(settings);
+      for (const session of sessions) session.send({ kind: 'detect', settings });
     },
     async sent() {
       return (await media.statistics()).packetsSent;
@@ -253,11 +253,8 @@ async function openBench(): Promise<Bench> {
 }
 
 const deaf: MediaObserver = {
-  onAmd() {},
-  onDtmf() {},
-  onInactive() {},
-  onFailed(reason) {
-    console.error(reason);
+  observe: (event) => {
+    if (event.kind === 'failed') console.error(event.reason);
   },
 };
 

@@ -7,17 +7,16 @@ import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { MediaObserver, PartnerSession } from '../../../src/calls/ports.ts';
+import type { MediaObserver, PartnerSession } from '../../../src/calls/media.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort } from '../../../src/media/media-port.ts';
 import { twoWayAudio } from './bridge-connect.ts';
 import type { FromBridgePeer, ToBridgePeer } from './bridge-peer.ts';
 
 const nothing: MediaObserver = {
-  onAmd: () => undefined,
-  onDtmf: () => undefined,
-  onInactive: () => undefined,
-  onFailed: (reason) => console.error(reason),
+  observe: (event) => {
+    if (event.kind === 'failed') console.error(event.reason);
+  },
 };
 
 export async function benchBridge(args: readonly string[]): Promise<void> {

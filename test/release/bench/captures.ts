@@ -120,7 +120,7 @@ async function hearing(captures: Captures, callId: CallId, seconds: number): Pro
   let tell: (() => void) | undefined;
   const port = captures.around({
     open: async (_callId, observer) => {
-      tell = () => observer.onEnvelope?.(envelope);
+      tell = () => observer.observe({ kind: 'envelope', envelope });
       return undefined;
     },
   } as Parameters<Captures['around']>[0]);

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { MediaObserver, MediaSession } from '../../../src/calls/ports.ts';
+import type { MediaObserver, MediaSession } from '../../../src/calls/media.ts';
 import type { StreamSettings } from '../../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
@@ -90,11 +90,12 @@ async function openStream(
     opened = resolve;
   });
   const observer: MediaObserver = {
-    onAmd: () => undefined,
-    onDtmf: () => undefined,
-    onInactive: () => undefined,
-    onFailed: (reason) => console.error(`a session failed: ${reason}`),
-    onStream: ({ kind }) => (kind === 'opened' ? opened() : console.error(`a stream: ${kind}`)),
+    observe: (event) => {
+      if (event.kind === 'failed') console.error(`a session failed: ${event.reason}`);
+      if (event.kind !== 'stream') return;
+      if (event.report.kind === 'opened') opened();
+      else console.error(`a stream: ${event.report.kind}`);
+    },
   };
   const callId = `call-${index}` as CallId;
   const session = await port.open(callId, observer, ['PCMU']);
@@ -104,12 +105,12 @@ async function openStream(
     ...{ url: `ws://127.0.0.1:${webSocketPort}/${index}`, secret: 'bench', customParameters: {} },
     ...{ connect: 'answered', ordinal: 0 },
   };
-  session.prepareStream(settings);
+  session.send({ kind: 'stream', settings, phase: 'ringing' });
   // The phone rings.
   await new Promise((resolve) => setTimeout(resolve, 20));
   const answeredAtMs = performance.timeOrigin + performance.now();
   session.applyAnswer(sdpOf(rtpPort), 'answer');
-  session.answerStream(settings);
+  session.send({ kind: 'stream', settings, phase: 'answered' });
   await isOpen;
   return { session, answeredAtMs };
 }

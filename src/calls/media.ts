@@ -1,0 +1,114 @@
+// The seam between a call and its media. A command and an event are each declared once, here: they go to the media worker
+// and come from it unchanged. Whoever adds one is led by the compiler to the session that obeys it and to the line or the
+// machine that takes it.
+
+import type { AmdSettings } from './call-types.ts';
+import type { AudioEnvelope } from './capture/capture.ts';
+import type { CallId } from './contract/identity.ts';
+import type { AmdEvent } from './detection/amd-event.ts';
+import type { Keys, KeysSent } from './keys/keys.ts';
+import type { CallPlans, PlanReport } from './plans/plans.ts';
+import type { Playback, PlaybackReport } from './playback/playback.ts';
+import type { StreamReport, StreamSettings } from './stream/stream.ts';
+import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
+
+/** What a call has its media do. */
+export type MediaCommand =
+  /** Starts the sample clock of detection, at the 200 OK. Its events follow, `amd_stopped` last. */
+  | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
+  /** Ends detection early. A detection that ran still tells `amd_stopped` with this reason. */
+  | { readonly kind: 'stopDetection'; readonly reason: string }
+  /**
+   * ringing: the media resolves the bot's name and connects, so that the bot is there at the answer. answered: the bot
+   * learns of the call, hears and speaks.
+   */
+  | {
+      readonly kind: 'stream';
+      readonly settings: StreamSettings;
+      readonly phase: 'ringing' | 'answered';
+    }
+  /** Tells the bot that its stream is over. A stream that is open reports `stopped`. */
+  | { readonly kind: 'stopStream'; readonly reason: string }
+  /** While the stream is gated, the bot hears silence, and no keys. */
+  | { readonly kind: 'gateStream'; readonly isGated: boolean }
+  /** Queues a sound behind those that wait; a loop gives way to it. */
+  | { readonly kind: 'play'; readonly playback: Playback }
+  /** Queues keys behind those that are being pressed. */
+  | { readonly kind: 'press'; readonly keys: Keys }
+  /** Drops what is queued: sounds, the bot's audio, keys. Each sound and each command of keys reports its end. */
+  | { readonly kind: 'stopPlayback' }
+  /** Tells the bot of a key that came by SIP INFO. */
+  | { readonly kind: 'tellDigit'; readonly digit: string }
+  /** Tells the bot that the transfer failed and the call goes on with it. */
+  | { readonly kind: 'tellTransferFailed'; readonly failure: TransferFailure }
+  /** Asks for one `envelope`. */
+  | { readonly kind: 'askEnvelope' };
+
+/** What the media tells its call. */
+export type MediaEvent =
+  | { readonly kind: 'amd'; readonly amd: AmdEvent }
+  /** A key that came as RTP events (RFC 4733). */
+  | { readonly kind: 'dtmf'; readonly digit: string; readonly durationMs: number }
+  /** `ordinal`: which of the call's streams. */
+  | { readonly kind: 'stream'; readonly ordinal: number; readonly report: StreamReport }
+  | { readonly kind: 'playback'; readonly report: PlaybackReport }
+  | { readonly kind: 'keysSent'; readonly report: KeysSent }
+  | { readonly kind: 'plan'; readonly report: PlanReport }
+  /** How loud both sides were so far: when it was asked for, and at the session's end. Undefined before the answer. */
+  | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
+  /** Audio has gone both ways over a bridge. A second leg's session tells it. */
+  | { readonly kind: 'connected' }
+  /** No packet came for the inactivity time-out while the call was not on hold. */
+  | { readonly kind: 'inactive' }
+  /** The session is gone: its sockets or its worker failed. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export type MediaObserver = { observe(event: MediaEvent): void };
+
+/** G.711 in its two laws; what every carrier speaks. */
+export type VoiceCodec = 'PCMU' | 'PCMA';
+
+export type MediaPort = {
+  /**
+   * Takes a port pair and its sockets, and offers these codecs in this order; both, µ-law first, if none are given.
+   *
+   * @returns undefined if the pool is exhausted or the sockets cannot be opened (logged)
+   */
+  open(
+    callId: CallId,
+    observer: MediaObserver,
+    codecs?: readonly VoiceCodec[],
+  ): Promise<MediaSession | undefined>;
+};
+
+export type MediaSession = {
+  readonly offerSdp: string;
+  /** Reads the far end's SDP: early (18x) or of the answer. False if no codec or address in it is usable. */
+  applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
+  /**
+   * Answers a re-offer of the far end (hold, resume, new address).
+   *
+   * @returns undefined if nothing in it is usable
+   */
+  answerReoffer(sdp: string): string | undefined;
+  /** Whether the far end takes keys as RTP events, by its last SDP. */
+  takesKeys(): boolean;
+  send(command: MediaCommand): void;
+  /**
+   * Opens the session of a second leg beside this one.
+   *
+   * @returns undefined if none can be opened
+   */
+  openPartner(
+    observer: MediaObserver,
+    codecs: readonly VoiceCodec[],
+  ): Promise<PartnerSession | undefined>;
+  /** Closes the sockets and gives the port back (drained). Idempotent. */
+  close(): void;
+};
+
+/** The session of a second leg. Closing it ends the bridge. */
+export type PartnerSession = Omit<MediaSession, 'openPartner'> & {
+  /** Sets how much of each other the two ends hear. */
+  bridge(phase: BridgePhase): void;
+};
