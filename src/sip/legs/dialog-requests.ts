@@ -8,10 +8,9 @@ export type DialogPeer = {
   onReoffer(sdp: string): string | undefined;
   onDtmf(digit: string, durationMs: number | undefined): void;
   /** What we last offered or answered, for a peer that asks us to offer. */
-  currentSdp(): string;
-  setCurrentSdp(sdp: string): void;
+  currentSdp: string;
   /** Our Contact, as it stood in the INVITE: required in a 2xx to re-INVITE and UPDATE (RFC 3261, 12.2.2). */
-  contact(): string | undefined;
+  contact: string | undefined;
 };
 
 export function answerDialogRequest(
@@ -21,7 +20,7 @@ export function answerDialogRequest(
 ): void {
   switch (request.method) {
     case 'INVITE':
-      answerReoffer(request, response, peer, peer.currentSdp());
+      answerReoffer(request, response, peer, peer.currentSdp);
       break;
     case 'UPDATE':
       answerReoffer(request, response, peer, undefined);
@@ -65,8 +64,8 @@ function answerReoffer(
     response.send(488);
     return;
   }
-  if (body !== undefined) peer.setCurrentSdp(body);
-  const contact = peer.contact();
+  if (body !== undefined) peer.currentSdp = body;
+  const { contact } = peer;
   const headers: Record<string, string> = {
     ...(contact !== undefined && { Contact: contact }),
     ...(body !== undefined && { 'Content-Type': 'application/sdp' }),

@@ -31,7 +31,7 @@ import type {
   SentRequest,
 } from '../engine/srf-types.ts';
 import { reasonText, sdpOf } from '../sip-headers.ts';
-import type { Credentials, Route } from '../trunks/routing.ts';
+import type { Route } from '../trunks/routing.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
@@ -72,44 +72,43 @@ type Wire =
   | { readonly kind: 'released' };
 
 export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
-  readonly released: Promise<void>;
   readonly #request: PlaceRequest;
   readonly #observer: AttemptObserver;
   readonly #dependencies: LegDependencies;
   readonly #peer: DialogPeer;
-  #release: () => void = () => undefined;
+  readonly #release: { readonly promise: Promise<void>; readonly settle: () => void };
   #ended = Promise.resolve();
   #reported: 'nothing' | 'answered' | 'end' = 'nothing';
   #wire: Wire = { kind: 'idle' };
   #link: EngineLink | undefined;
+  #route: Route | undefined;
   #stored: StoredLeg | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #currentSdp: string;
-  #contact: string | undefined;
   #dialogId: string | undefined;
   #challengeTooLarge = false;
-  #credentials: Credentials | undefined;
   readonly #referrals = new Referrals();
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
     this.#request = request;
     this.#observer = observer;
     this.#dependencies = dependencies;
-    this.#currentSdp = request.offerSdp;
-    this.released = new Promise((resolve) => {
-      this.#release = resolve;
+    let settle = (): void => undefined;
+    const promise = new Promise<void>((resolve) => {
+      settle = resolve;
     });
+    this.#release = { promise, settle };
     this.#peer = {
       onReoffer: (sdp) => this.#offer(sdp),
       onDtmf: (digit, durationMs) => {
         if (this.#reported !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
       },
-      currentSdp: () => this.#currentSdp,
-      setCurrentSdp: (sdp) => {
-        this.#currentSdp = sdp;
-      },
-      contact: () => this.#contact,
+      currentSdp: request.offerSdp,
+      contact: undefined,
     };
+  }
+
+  get released(): Promise<void> {
+    return this.#release.promise;
   }
 
   /** Sends the INVITE. Called once. */
@@ -131,7 +130,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       return;
     }
     this.#link = link;
-    this.#credentials = route.credentials;
+    this.#route = route;
     this.#wire = { kind: 'inviting' };
     link.attach(this);
     this.#arm(this.#dependencies.limits.confirmTimeoutMs, () => this.#onUnconfirmed());
@@ -182,7 +181,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
         referTo: this.#dependencies.referTo(target, trunk),
         referredBy: localUri === undefined ? undefined : `<${localUri}>`,
         headers: headers ?? {},
-        credentials: this.#credentials,
+        credentials: this.#route?.credentials,
       },
       tell,
     );
@@ -193,7 +192,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (dialogId === undefined || this.#link === undefined) return false;
     const isWanted = () => this.#reported === 'answered';
     const requestUri = this.#stored?.remoteTarget;
-    const dialog = { dialogId, requestUri, credentials: this.#credentials, isWanted };
+    const dialog = { dialogId, requestUri, credentials: this.#route?.credentials, isWanted };
     return await pressByInfo(this.#link, dialog, { digit, durationMs });
   }
 
@@ -243,7 +242,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (link === undefined || this.#wire.kind === 'released') return;
     const { clock, logger } = this.#dependencies;
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#onSilence(invite));
-    this.#contact = invite.get('Contact');
+    this.#peer.contact = invite.get('Contact');
     invite.on(
       'response',
       guarded(logger, (response, ack) => this.#onResponse(response, ack)),
@@ -393,7 +392,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
     const { limits, logger } = this.#dependencies;
-    const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
+    const dialog = { dialogId, stored: this.#stored, credentials: this.#route?.credentials };
     try {
       const result = await endDialog(link, dialog, limits.byeTimeoutMs);
       // Also what was not sent because the connection went: the other leg of a bridge may have been told of it first.
@@ -438,7 +437,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     clearTimeout(this.#timer);
     if (this.#dialogId !== undefined) this.#link?.dialogs.delete(this.#dialogId);
     this.#link?.detach(this);
-    this.#ended.then(this.#release, this.#release);
+    this.#ended.then(this.#release.settle, this.#release.settle);
   }
 }
 
