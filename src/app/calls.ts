@@ -335,10 +335,10 @@ type Workers = {
 };
 
 type Work = {
-  start(): Promise<void>;
+  readonly start: () => Promise<void>;
   /** A call that waits was stored. */
-  wake(): void;
-  stop(): Promise<void>;
+  readonly wake: () => void;
+  readonly stop: () => Promise<void>;
 };
 
 /** Calls that wait, and commands of bots. */

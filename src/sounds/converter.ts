@@ -64,9 +64,10 @@ async function answerOf(worker: Worker, file: Buffer): Promise<Conversion> {
     worker.postMessage(file);
     // `once` rejects with the worker's own error when there is one.
     const answer = once(worker, 'message', { signal: exited.signal });
-    const [converted] = (await within(answer, conversionTimeoutMs)) ?? [];
-    if (converted === undefined) throw new Error('its thread does not answer');
-    return converted as Conversion;
+    const message = await within(answer, conversionTimeoutMs);
+    if (message === undefined) throw new Error('its thread does not answer');
+    const [converted] = message as [Conversion];
+    return converted;
   } finally {
     worker.off('exit', onExit);
   }
