@@ -303,7 +303,7 @@ function openIntake(
   };
   const intake = createIntake(
     {
-      ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger, ownerId: config.ownerId },
+      ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger },
       // Its queue has no lease; `lookForDue` makes the poll find it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },

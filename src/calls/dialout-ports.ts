@@ -151,8 +151,6 @@ export type CallTakes = {
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
   release(callIds: readonly CallId[]): Promise<void>;
-  /** Those that were stored as taken by this process, and not taken since, wait again. Which ones there were. */
-  giveBack(callIds: readonly CallId[]): Promise<readonly CallId[]>;
   /** Also frees the slots of calls that ended while no process could release them. `here`: calls that this process has. */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };

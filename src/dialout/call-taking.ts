@@ -17,7 +17,6 @@ import type { Clock } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
-import { type Reservation, Reservations } from './reservations.ts';
 import { SourceTaker } from './source-taker.ts';
 
 export type CallTakingPorts = {
@@ -60,7 +59,6 @@ export class CallTaking {
   readonly #unreleased = new Set<CallId>();
   /** One statement at a time, for as many as there are. */
   readonly #releasing: Batcher<CallId, void>;
-  readonly #reservations: Reservations;
   /** Places of calls that are not started yet. */
   readonly #places = {
     free: () => this.#ports.room() - this.#reserved,
@@ -89,23 +87,6 @@ export class CallTaking {
       },
       { maxBatch: 500, maxWaiting: 20_000, concurrency: 1 },
     );
-    const { takes, mayTake, logger } = ports;
-    this.#reservations = new Reservations({
-      ...{ takes, places: this.#places, mayStart: mayTake, logger },
-      start: (call) => this.#begin(call.request.trunk, { call, queued: 'stored' }, undefined),
-      nowMs: () => performance.now(),
-    });
-  }
-
-  /**
-   * A place for a call that is about to be accepted, and stored as taken by this process. Undefined: it is to be taken when it is
-   * stored, for it has to wait for its trunk's turn, for room, or for its lease, or others wait before it.
-   */
-  reserve(callId: CallId, source: CallSource): Reservation | undefined {
-    const isLimited = source !== undefined && this.#ports.limitsOf(source) !== undefined;
-    const isBehind = (this.#waiting.get(source) ?? 0) > (this.#taken.get(source) ?? 0);
-    if (isLimited || isBehind || !this.#mayTakeMore()) return undefined;
-    return this.#reservations.open(callId);
   }
 
   /** A call was accepted here: taken at once where there is room, else left to a process that has some. */
@@ -132,12 +113,10 @@ export class CallTaking {
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
-    // Also while this process drains, or without the lease: others can take them before this process is given up, and they are its last.
-    await this.#reservations.giveBack();
     if (this.#isStopped || !mayTake()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const held = [...this.#held.values()].map(({ callId }) => callId);
-    const known = [...new Set([...here(), ...held, ...this.#reservations.callIds])];
+    const known = [...new Set([...here(), ...held])];
     const found = await takes.sweep(known);
     this.#waiting = new Map(found.waiting);
     this.#taken.clear();
@@ -147,7 +126,6 @@ export class CallTaking {
     return (
       known.length + found.waiting.size + found.expired.length + found.notHere.length > 0 ||
       this.#unreleased.size > 0 ||
-      this.#reservations.hasDoubtful ||
       [...this.#takers.values()].some((taker) => taker.isUnanswered)
     );
   }
@@ -185,8 +163,7 @@ export class CallTaking {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const takers = [...this.#takers.values()];
-    await Promise.all([this.#reservations.stop(), ...takers.map((taker) => taker.stop())]);
+    await Promise.all([...this.#takers.values()].map((taker) => taker.stop()));
   }
 
   #mayTakeMore(): boolean {
@@ -217,14 +194,9 @@ export class CallTaking {
     for (const callId of callIds) this.#unreleased.delete(callId);
   }
 
-  #begin(
-    source: CallSource,
-    { call, queued }: Pick<Grant, 'call' | 'queued'>,
-    turn: Turn | undefined,
-  ): void {
+  #begin(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
-    this.#reservations.begun(callId);
     this.#held.set(callId, { callId, source, hasSlot, isPlaced: false });
     this.#ports.start(call, queued, turn);
   }

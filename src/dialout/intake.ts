@@ -1,5 +1,4 @@
-// Takes a dial-out request in. It is accepted when SQL has it: as taken by this process where it can start at once, else to be taken here or by
-// another process.
+// Takes a dial-out request in. It is accepted when SQL has it. This process then takes it at once, or wakes another one.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -38,7 +37,6 @@ export type IntakeLedger = {
       readonly idempotency?: { readonly key: string; readonly requestHash: string };
       readonly limits?: AppLimits;
       readonly remarks?: DialoutRemarks;
-      readonly takenBy?: string;
       readonly queuedNotification?: QueuedNotification;
     },
   ): Promise<
@@ -61,9 +59,7 @@ export type IntakeLedger = {
 
 export type IntakePorts = {
   readonly ledger: IntakeLedger;
-  readonly taking: Pick<CallTaking, 'accepted' | 'waiting' | 'reserve'>;
-  /** This process, as the ledger knows it. */
-  readonly ownerId: string;
+  readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** @returns undefined if the request does not select the call's first event */
   readonly queuedNotification: (
@@ -164,26 +160,16 @@ async function accept(
 ): Promise<SubmitResult> {
   const queued = queuedEvent(call);
   const queuedNotification = ports.queuedNotification(call, queued);
-  const reservation = ports.taking.reserve(call.callId, call.request.trunk);
-  const result = await ports.ledger
-    .accept(call, {
-      ...keptBeside(submission),
-      ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
-      ...(queuedNotification === undefined ? {} : { queuedNotification }),
-    })
-    .catch((error: unknown) => {
-      reservation?.doubt();
-      throw error;
-    });
-  if (result.kind !== 'accepted') {
-    reservation?.cancel();
-    if (result.kind === 'not-stored') return notStored(ports, submission, result);
-    return result.kind === 'refused' ? refusalOf(result.limit, call.acceptedAt) : result;
-  }
+  const result = await ports.ledger.accept(call, {
+    ...keptBeside(submission),
+    ...(queuedNotification === undefined ? {} : { queuedNotification }),
+  });
+  if (result.kind === 'not-stored') return notStored(ports, submission, result);
+  if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
+  if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
   ports.onStored(queued, submission);
-  if (reservation === undefined) ports.taking.accepted(call);
-  else reservation.start(call);
+  ports.taking.accepted(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
 }
 

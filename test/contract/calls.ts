@@ -50,8 +50,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     intake: createIntake(
       {
         ...{ ledger, clock, logger, onStored: () => undefined },
-        taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
-        ownerId: 'node/1',
+        taking: { accepted: () => undefined, waiting: () => new Map() },
         limitsOf: () => undefined,
         queuedNotification: () => undefined,
         isStopping: () => false,

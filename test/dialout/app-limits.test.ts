@@ -33,8 +33,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     return createIntake(
       {
         ledger,
-        taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
-        ownerId: 'node/1',
+        taking: { accepted: () => undefined, waiting: () => new Map() },
         limitsOf: () => undefined,
         queuedNotification: () => undefined,
         onStored: () => undefined,

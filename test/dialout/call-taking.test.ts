@@ -24,14 +24,10 @@ class Sql {
   readonly waiting: AcceptedCall[] = [];
   readonly expired: AcceptedCall[] = [];
   readonly notHere: CallId[] = [];
-  /** As taken, and no process knows. */
-  readonly stored = new Set<AcceptedCall>();
   readonly slots = new Set<CallId>();
   /** How far the first event of each call has come. */
   queued: QueuedEvent = 'stored';
-  readonly faults = { take: 0, answer: 0, release: 0, givenBack: 0 };
-  /** Calls that were to be given back, ask by ask. */
-  readonly doubted: (readonly CallId[])[] = [];
+  readonly faults = { take: 0, answer: 0, release: 0 };
   mostUp = 0;
 
   /** As `take_calls` does it for one process and source. */
@@ -52,14 +48,6 @@ class Sql {
         return { grants, tookMs: 0, ...(calls.length > 0 ? { retryInMs: 1 } : {}) };
       },
       nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
-      giveBack: async (callIds) => {
-        const found = [...this.stored].filter(({ callId }) => callIds.includes(callId));
-        for (const call of found) this.stored.delete(call);
-        this.waiting.push(...found);
-        this.doubted.push(callIds);
-        if (this.faults.givenBack-- > 0) throw new Error('SQL went away with the answer');
-        return found.map(({ callId }) => callId);
-      },
       release: async (callIds) => {
         if (this.faults.release-- > 0) throw new Error('SQL is unreachable');
         for (const callId of callIds) this.slots.delete(callId);
@@ -83,7 +71,7 @@ class Sql {
 
 function world({ limits, room = 1_000 }: Options = {}) {
   const sql = new Sql();
-  const { waiting, slots, expired, notHere, stored, faults, doubted } = sql;
+  const { waiting, slots, expired, notHere, faults } = sql;
   const started: CallId[] = [];
   const queued: QueuedEvent[] = [];
   const turns: (Turn | undefined)[] = [];
@@ -145,9 +133,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       ended,
       hints,
       notHere,
-      stored,
       faults,
-      doubted,
       lease,
       node,
       accept,
@@ -313,125 +299,7 @@ describe('a call that is accepted', () => {
   });
 });
 
-describe('a place for a call that is about to be accepted', () => {
-  const [call, other] = world().accept(2) as [AcceptedCall, AcceptedCall];
-
-  test('is there where there is room, and nothing waits', async () => {
-    const w = world({ room: 2 });
-    const node = w.node(() => undefined);
-    const reservation = node.reserve(call.callId, 'carrier');
-    expect(node.reserve(other.callId, 'carrier')).toBeDefined();
-    // Both are to be held for their calls.
-    expect(node.reserve(call.callId, 'carrier')).toBeUndefined();
-    expect(node.wake('carrier')).toBe(false);
-
-    reservation?.start(call);
-    expect([w.started, w.queued]).toEqual([[call.callId], ['stored']]);
-    expect([w.turns, node.waiting().size]).toEqual([[undefined], 0]);
-  });
-
-  test('is not there for a trunk with limits: SQL shares its turns and slots out', async () => {
-    const w = world({ limits: { maxConcurrentCalls: 5 } });
-    const node = w.node(ends);
-    expect([
-      node.reserve(call.callId, 'carrier'),
-      node.reserve(call.callId, undefined) === undefined,
-    ]).toEqual([undefined, false]);
-  });
-
-  test('is not there while others wait for longer, nor without the lease, nor after a stop', async () => {
-    const w = world();
-    const node = w.node(ends);
-    const [waiting] = w.accept(1);
-    w.lease.isHeld = false;
-    if (waiting !== undefined) node.accepted(waiting);
-    expect(node.reserve(call.callId, undefined)).toBeUndefined();
-    w.lease.isHeld = true;
-    expect([
-      node.reserve(call.callId, 'carrier'),
-      node.reserve(call.callId, undefined) === undefined,
-    ]).toEqual([undefined, false]);
-    node.reserve(call.callId, undefined)?.cancel();
-    await eventually(async () => {
-      await node.sweep();
-      return w.started.length === 1;
-    }, 'what waited is started');
-    await eventually(async () => {
-      await node.sweep();
-      const reservation = node.reserve(call.callId, 'carrier');
-      reservation?.cancel();
-      return reservation !== undefined;
-    }, 'nothing waits');
-    await node.stop();
-    expect(node.reserve(call.callId, undefined)).toBeUndefined();
-  });
-
-  test('whose answer was lost is given back by the sweep, before it looks for what waits', async () => {
-    const w = world();
-    const node = w.node(ends);
-    node.reserve(call.callId, 'carrier')?.doubt();
-    w.stored.add(call);
-    expect(await node.sweep()).toBe(true);
-    await eventually(() => w.started.length === 1, 'it is taken');
-    expect(w.started).toEqual([call.callId]);
-    await node.stop();
-  });
-
-  test('is not given back a second time once it is taken here, though the first answer was lost, too', async () => {
-    const w = world();
-    const node = w.node(() => undefined);
-    node.reserve(call.callId, 'carrier')?.doubt();
-    w.stored.add(call);
-    w.faults.givenBack = 1;
-    await expect(node.sweep()).rejects.toThrow('went away');
-    node.wake('carrier');
-    await eventually(() => w.started.length === 1, 'it is taken');
-    await node.sweep();
-    expect(w.doubted).toEqual([[call.callId]]);
-    await node.stop();
-  });
-});
-
 describe('the sweep', () => {
-  test('gives back what is in doubt also while the process drains: its statement may commit late', async () => {
-    const w = world();
-    const node = w.node(ends);
-    const [call] = world().accept(1) as [AcceptedCall];
-    const reservation = node.reserve(call.callId, 'carrier');
-    const stopped = node.stop();
-    reservation?.doubt();
-    await stopped;
-    w.stored.add(call);
-    await node.sweep();
-    expect([w.started, w.stored.size, w.waiting]).toEqual([[], 0, [call]]);
-  });
-
-  test('gives back what is in doubt also without the lease: it may be this process’s last moment', async () => {
-    const w = world();
-    const node = w.node(ends);
-    const [call] = world().accept(1) as [AcceptedCall];
-    const reservation = node.reserve(call.callId, 'carrier');
-    w.stored.add(call);
-    w.lease.isHeld = false;
-    reservation?.start(call);
-    await node.sweep();
-    expect([w.started, w.stored.size, w.waiting]).toEqual([[], 0, [call]]);
-  });
-
-  test('ends no call that is being stored as taken here, however long that takes', async () => {
-    const w = world();
-    const node = w.node(() => undefined);
-    const [call] = world().accept(1) as [AcceptedCall];
-    const reservation = node.reserve(call.callId, 'carrier');
-    w.notHere.push(call.callId);
-    for (let look = 0; look < 3; look += 1) await node.sweep();
-    expect(w.ended).toEqual([]);
-
-    reservation?.start(call);
-    await node.sweep();
-    expect([w.started, w.ended]).toEqual([[call.callId], []]);
-  });
-
   test('finds what no hint came for', async () => {
     const w = world();
     const node = w.node(ends);

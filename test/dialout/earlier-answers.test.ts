@@ -44,9 +44,7 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
         taking: {
           accepted: () => undefined,
           waiting: () => new Map([[undefined, state.waiting]]),
-          reserve: () => undefined,
         },
-        ownerId: 'node/1',
         limitsOf: () => undefined,
         queuedNotification: () => undefined,
         onStored: () => undefined,

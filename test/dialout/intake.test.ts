@@ -39,9 +39,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
       taking: {
         accepted: ({ callId }) => void woken.push(callId),
         waiting: () => new Map([[submission.request.trunk, waiting]]),
-        reserve: () => undefined,
       },
-      ownerId: 'node/1',
       limitsOf: () => undefined,
       queuedNotification: () => undefined,
       onStored: (event) => void stored.push(event),
@@ -93,73 +91,11 @@ describe('the intake', () => {
       taking: {
         accepted: () => void told.push('taken'),
         waiting: () => new Map(),
-        reserve: () => undefined,
       },
     });
     await intake.submit(submission);
 
     expect(told).toEqual(['SQL', 'queued', 'taken']);
-  });
-
-  describe('with a place for it here', () => {
-    const withPlace = (changes: Parameters<typeof rig>[0] = {}) => {
-      const told: string[] = [];
-      const placeFor = (id: CallId) => ({
-        start: ({ callId }: AcceptedCall) => void told.push(`start ${callId}`),
-        cancel: () => void told.push('cancel'),
-        doubt: () => void told.push(`doubt ${id}`),
-      });
-      const taking: IntakePorts['taking'] = {
-        accepted: () => void told.push('accepted'),
-        waiting: () => new Map(),
-        reserve: placeFor,
-      };
-      return { ...rig({ taking, onStored: ({ type }) => void told.push(type), ...changes }), told };
-    };
-
-    test('has it stored as taken, and starts it', async () => {
-      const { intake, accepted, extras, told } = withPlace();
-      await intake.submit(submission);
-      expect(extras).toEqual([{ takenBy: 'node/1' }]);
-      expect(told).toEqual(['queued', `start ${accepted[0]?.callId}`]);
-    });
-
-    test.each(['conflict', 'refused'] as const)(
-      'leaves it where nothing is stored: %s',
-      async (kind) => {
-        const { intake, told } = withPlace({
-          ledger: {
-            earlier: noneEarlier,
-            accept: async () => (kind === 'refused' ? { kind, limit: 'callsAtOnce' } : { kind }),
-          },
-        });
-        await intake.submit(submission);
-        expect(told).toEqual(['cancel']);
-      },
-    );
-
-    test('doubts where SQL gives no answer', async () => {
-      const tried: CallId[] = [];
-      const { intake, told } = withPlace({
-        ledger: {
-          earlier: noneEarlier,
-          accept: async ({ callId }) => {
-            tried.push(callId);
-            throw new Error('SQL is unreachable');
-          },
-        },
-      });
-      expect(await intake.submit(submission)).toMatchObject({ kind: 'unknown' });
-      expect(told).toEqual([`doubt ${tried[0]}`]);
-    });
-
-    test('leaves it where SQL certainly does not have it', async () => {
-      const { intake, told } = withPlace({
-        ledger: { earlier: noneEarlier, accept: async () => notStored },
-      });
-      expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable' });
-      expect(told).toEqual(['cancel']);
-    });
   });
 
   test('tells of nothing where an app is over its limit', async () => {

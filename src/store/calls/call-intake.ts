@@ -22,8 +22,6 @@ export type AcceptExtra = {
   readonly limits?: AppLimits;
   /** What the answer says beside the ids; kept with the idempotency key. */
   readonly remarks?: DialoutRemarks;
-  /** The process whose call it is from the first; left out: it waits to be taken. */
-  readonly takenBy?: string;
   /** The notification of the first event; left out: the request does not select it. */
   readonly queuedNotification?: { readonly origin: string; readonly body: string };
 };
@@ -86,7 +84,7 @@ with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
     notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
-    queued_id text, queued_data jsonb, queued_origin text, queued_body text, taken_by text, remarks jsonb)
+    queued_id text, queued_data jsonb, queued_origin text, queued_body text, remarks jsonb)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -101,10 +99,9 @@ with input as (
   returning call_id
 ), accepted as (
   insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, last_notification_sequence, owner_id, dial_started_at)
+    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, last_notification_sequence)
   select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    case when taken_by is null then 'queued' else 'dialing' end, case when taken_by is null then 'queued' else 'dialing' end,
-    accepted_at, trunk, dial_before, key, 1, case when queued_body is not null then 1 end, taken_by, case when taken_by is not null then accepted_at end
+    'queued', 'queued', accepted_at, trunk, dial_before, key, 1, case when queued_body is not null then 1 end
   from input where key is null or call_id in (select call_id from taken)
   returning call_id
 ), stated as (
@@ -215,7 +212,6 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     queued_data: queued.data,
     queued_origin: extra.queuedNotification?.origin,
     queued_body: extra.queuedNotification?.body,
-    taken_by: extra.takenBy,
     remarks: extra.remarks,
   });
 }

@@ -28,20 +28,9 @@ where trunk = $1
 returning extract(epoch from next_start_at - clock_timestamp())::double precision * 1000 - $2 as start_in_ms,
   extract(epoch from clock_timestamp() - statement_timestamp())::double precision * 1000 as took_ms`;
 
-// A call that is stored as taken has started when it was accepted, to the millisecond; one that was taken since has not, but where two
-// clocks differ by just what it waited: `CallTaking` does not ask about a call that it has begun.
-const giveBackStatement = `
-update calls set dial_started_at = null, owner_id = null, state = 'queued', status = 'queued'
-where call_id = any($1::text[]) and owner_id = $2 and dial_started_at = accepted_at and state = 'dialing' and ended_at is null
-returning call_id`;
-
 /** The far end of a call that its node lost may take so long to be hung up. */
 const lostSlotAge = '10 seconds';
-/**
- * Between a take and its machine lie milliseconds, or a take that is asked for again. Of a call that was stored as taken it is counted by
- * the clock of the process that accepted it, which names such calls among its own until it knows of them; where that clock runs ahead
- * of the database's, a call without a machine is found so much later.
- */
+/** Between a take and its machine lie milliseconds, or a take that is asked for again. */
 const notHereAge = '10 seconds';
 /** They cost two statements each, which they share; the next look finds the rest. */
 const expiredAtOnce = 1_000;
@@ -104,14 +93,6 @@ export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
         text: 'delete from trunk_slots where leg_id = any($1::text[])',
         values: [callIds],
       });
-    },
-    async giveBack(callIds) {
-      const { rows } = await pool.query<{ call_id: CallId }>({
-        name: 'give calls back',
-        text: giveBackStatement,
-        values: [callIds, ownerId],
-      });
-      return rows.map((row) => row.call_id);
     },
     async sweep(here) {
       const { rows } = await pool.query<SweepRow>({

@@ -186,52 +186,6 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(next.startInMs).toBeLessThanOrEqual(10_000);
   });
 
-  test('a call that is stored as taken is not to be taken', async () => {
-    const call = acceptedCall({ acceptedAt: new Date() });
-    await rig.ledger.accept(call, { takenBy: 'a/1' });
-
-    expect(await rig.rowOf(call.callId)).toMatchObject({
-      owner_id: 'a/1',
-      state: 'dialing',
-      status: 'dialing',
-      last_event_sequence: 1,
-    });
-    const source: CallSource = call.request.trunk;
-    expect((await nodes[1].take({ ...ask(undefined), source })).grants).toEqual([]);
-    expect((await nodes[1].sweep([])).waiting).toEqual(new Map());
-    await rig.database.pool.query(
-      `update calls set dial_started_at = dial_started_at - interval '1 minute'`,
-    );
-    expect((await nodes[0].sweep([])).notHere).toEqual([call.callId]);
-  });
-
-  test('gives a call back that was stored as taken, once, and to the process that takes it then', async () => {
-    const call = acceptedCall({ acceptedAt: new Date() });
-    await rig.ledger.accept(call, { takenBy: 'a/1' });
-    const source: CallSource = call.request.trunk;
-
-    expect(await nodes[1].giveBack([call.callId])).toEqual([]);
-    expect(await nodes[0].giveBack([call.callId])).toEqual([call.callId]);
-    expect(await rig.rowOf(call.callId)).toMatchObject({
-      ...{ owner_id: null, state: 'queued', status: 'queued', dial_started_at: null },
-    });
-    // By the same process: a repetition of what was asked before must not take it from its machine.
-    expect(idsOf((await nodes[0].take({ ...ask(undefined), source })).grants)).toEqual([
-      call.callId,
-    ]);
-    expect(await nodes[0].giveBack([call.callId])).toEqual([]);
-    expect(await rig.rowOf(call.callId)).toMatchObject({ owner_id: 'a/1', state: 'dialing' });
-  });
-
-  test('gives no call back that has ended', async () => {
-    const call = acceptedCall({ acceptedAt: new Date() });
-    await rig.ledger.accept(call, { takenBy: 'a/1' });
-    await rig.append('a/1', call, { ending: { event: endEventOf(call) } });
-
-    expect(await nodes[0].giveBack([call.callId])).toEqual([]);
-    expect(await rig.queuedCount()).toBe(0);
-  });
-
   test('gives no more than there are slots, until one is released', async () => {
     for (let index = 0; index < 5; index += 1) await accept();
     const limits = { maxConcurrentCalls: 2 };
