@@ -10,6 +10,8 @@ export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
   readonly queueTimeoutMs?: number;
 };
 
+export type Idempotency = { readonly key: string; readonly requestHash: string };
+
 export type Submission = {
   readonly appId: string;
   readonly accountId: string;
@@ -17,7 +19,7 @@ export type Submission = {
   readonly request: SubmittedRequest;
   /** The caller's headers for notifications; encrypted before they are stored. */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
-  readonly idempotency?: { readonly key: string; readonly requestHash: string };
+  readonly idempotency?: Idempotency;
   /** Of the app; left out: none. */
   readonly limits?: AppLimits;
   readonly remarks?: DialoutRemarks;
@@ -89,6 +91,43 @@ export type CommandRouting = {
    * `askedBy`: as it is shown to who looks into the call.
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
+};
+
+// ── Storing calls ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The notification of the first event, as it is signed and sent. */
+export type QueuedNotification = { readonly origin: string; readonly body: string };
+
+/** What SQL stores or judges beside the call. */
+export type AcceptExtra = Pick<
+  Submission,
+  'notifyHeaders' | 'idempotency' | 'limits' | 'remarks'
+> & {
+  /** Left out: the request does not select the first event. */
+  readonly queuedNotification?: QueuedNotification;
+};
+
+export type EarlierResult = Extract<SubmitResult, { kind: 'replayed' | 'conflict' }>;
+
+export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
+
+export type AcceptResult =
+  | { readonly kind: 'accepted' }
+  | EarlierResult
+  /** Over a limit of the app; nothing was stored. */
+  | { readonly kind: 'refused'; readonly limit: LimitName }
+  /** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
+  | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
+
+export type CallIntake = {
+  /** Durable when it resolves so, exactly once for each idempotency key (kept for 24 h). @throws Error where it is not known. */
+  accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
+  /**
+   * What the key was answered before.
+   * @returns undefined if the key did not come, or has expired
+   * @throws Error where that is not known
+   */
+  earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
 };
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,60 +5,23 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
-  DialoutAnswer,
-  DialoutRemarks,
+  AcceptResult,
+  CallIntake,
   Intake,
+  LimitName,
+  QueuedNotification,
   Submission,
   SubmitResult,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
 import { queuedEvent } from '../calls/life/call-events.ts';
 import type { Clock } from '../calls/ports.ts';
-import { type AppLimits, mayDial, targetsOf } from '../calls/target/app-limits.ts';
+import { mayDial, targetsOf } from '../calls/target/app-limits.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 
-/** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
-type NotStored = {
-  readonly kind: 'not-stored';
-  readonly cause: unknown;
-  readonly isKeyNew?: true;
-};
-
-/** The notification of the first event, as it is signed and sent. */
-export type QueuedNotification = { readonly origin: string; readonly body: string };
-
-export type IntakeLedger = {
-  /** @throws Error where it is not known whether it was stored. */
-  accept(
-    call: AcceptedCall,
-    extra: {
-      readonly notifyHeaders?: Readonly<Record<string, string>>;
-      readonly idempotency?: { readonly key: string; readonly requestHash: string };
-      readonly limits?: AppLimits;
-      readonly remarks?: DialoutRemarks;
-      readonly queuedNotification?: QueuedNotification;
-    },
-  ): Promise<
-    | { readonly kind: 'accepted' }
-    | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-    | { readonly kind: 'conflict' }
-    | { readonly kind: 'refused'; readonly limit: 'target' | 'callsAtOnce' | 'callsPerDay' }
-    | NotStored
-  >;
-  /** What the key was answered before. @throws Error where that is not known. */
-  earlier(
-    call: AcceptedCall,
-    idempotency: { readonly key: string; readonly requestHash: string },
-  ): Promise<
-    | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-    | { readonly kind: 'conflict' }
-    | undefined
-  >;
-};
-
 export type IntakePorts = {
-  readonly ledger: IntakeLedger;
+  readonly ledger: CallIntake;
   readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** @returns undefined if the request does not select the call's first event */
@@ -161,7 +124,7 @@ async function accept(
   const queued = queuedEvent(call);
   const queuedNotification = ports.queuedNotification(call, queued);
   const result = await ports.ledger.accept(call, {
-    ...keptBeside(submission),
+    ...submission,
     ...(queuedNotification === undefined ? {} : { queuedNotification }),
   });
   if (result.kind === 'not-stored') return notStored(ports, submission, result);
@@ -173,21 +136,11 @@ async function accept(
   return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
 }
 
-/** What the ledger judges or stores beside the call. */
-function keptBeside({ notifyHeaders, idempotency, limits, remarks }: Submission) {
-  return {
-    ...(limits === undefined ? {} : { limits }),
-    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
-    ...(idempotency === undefined ? {} : { idempotency }),
-    ...(remarks === undefined ? {} : { remarks }),
-  };
-}
-
 /** A request with a key may have been accepted before: only a database that answers can tell. */
 function notStored(
   { logger }: IntakePorts,
   { idempotency }: Submission,
-  { cause, isKeyNew }: NotStored,
+  { cause, isKeyNew }: Extract<AcceptResult, { kind: 'not-stored' }>,
 ): SubmitResult {
   logger.error({ err: cause }, 'dial-out request could not be stored');
   const kind = idempotency === undefined || isKeyNew === true ? 'unavailable' : 'unknown';
@@ -195,7 +148,7 @@ function notStored(
 }
 
 /** A day is over at midnight in UTC; one of many calls ends any moment. */
-function refusalOf(limit: 'target' | 'callsAtOnce' | 'callsPerDay', at: Date): SubmitResult {
+function refusalOf(limit: LimitName, at: Date): SubmitResult {
   if (limit === 'target') return targetForbidden;
   const untilMidnightS = Math.ceil((dayMs - (at.getTime() % dayMs)) / 1_000);
   const isDaily = limit === 'callsPerDay';

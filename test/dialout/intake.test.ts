@@ -21,7 +21,6 @@ const notStored = { kind: 'not-stored', cause: new Error('SQL is unreachable') }
 function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
   const accepted: AcceptedCall[] = [];
   const stored: CallEvent[] = [];
-  const extras: unknown[] = [];
   const woken: CallId[] = [];
   const now = new Date('2026-03-01T12:00:00.000Z');
   let waiting = 0;
@@ -29,10 +28,9 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
     {
       ledger: {
         earlier: noneEarlier,
-        accept: async (call, extra) => {
+        accept: async (call) => {
           await changes.accept?.();
           accepted.push(call);
-          extras.push(extra);
           return { kind: 'accepted' };
         },
       },
@@ -54,7 +52,6 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
     intake,
     accepted,
     stored,
-    extras,
     woken,
     setWaiting: (count: number) => {
       waiting = count;

@@ -2,38 +2,24 @@
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
-import type { DialoutAnswer, DialoutRemarks } from '../../calls/dialout-ports.ts';
+import type {
+  AcceptExtra,
+  AcceptResult,
+  CallIntake,
+  DialoutAnswer,
+  EarlierResult,
+  Idempotency,
+  LimitName,
+} from '../../calls/dialout-ports.ts';
 import { queuedEvent } from '../../calls/life/call-events.ts';
-import { type AppLimits, targetsOf } from '../../calls/target/app-limits.ts';
+import { targetsOf } from '../../calls/target/app-limits.ts';
 import { Batcher, BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
 import { isCertainlyUndone, isReadOnlyServer } from '../sql-errors.ts';
 import { earlierStatement } from './earlier-requests.ts';
-import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
-
-export type Idempotency = { readonly key: string; readonly requestHash: string };
-
-export type AcceptExtra = {
-  readonly notifyHeaders?: Readonly<Record<string, string>>;
-  readonly idempotency?: Idempotency;
-  /** Of the app; left out: none. */
-  readonly limits?: AppLimits;
-  /** What the answer says beside the ids; kept with the idempotency key. */
-  readonly remarks?: DialoutRemarks;
-  /** The notification of the first event; left out: the request does not select it. */
-  readonly queuedNotification?: { readonly origin: string; readonly body: string };
-};
-
-export type AcceptResult =
-  | { readonly kind: 'accepted' }
-  | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-  | { readonly kind: 'conflict' }
-  /** Over a limit of the app; nothing was stored. */
-  | { readonly kind: 'refused'; readonly limit: LimitName }
-  /** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
-  | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
+import { acceptWithin, type LimitedCall } from './limited-intake.ts';
 
 type Item = {
   /** The call id. */
@@ -45,15 +31,6 @@ type Item = {
 
 type NewItem = Item & { readonly owesNotification: boolean };
 type KeyedItem = Item & { readonly requestHash: string };
-
-export type EarlierResult = Extract<AcceptResult, { kind: 'replayed' | 'conflict' }> | undefined;
-
-export type CallIntake = {
-  /** Durable when it resolves so, exactly once for each idempotency key (kept for 24 h). @throws Error where it is not known. */
-  accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
-  /** What the key was answered before; undefined: it did not come, or it has expired. @throws Error where that is not known. */
-  earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult>;
-};
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
@@ -153,10 +130,13 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
     }
   };
   // Also a batch: where the queue is full, those that ask again are many.
-  const asked = new Batcher<KeyedItem, EarlierResult>((items) => readEarlier(pool, items), {
-    ...batches,
-    concurrency: 1,
-  });
+  const asked = new Batcher<KeyedItem, EarlierResult | undefined>(
+    (items) => readEarlier(pool, items),
+    {
+      ...batches,
+      concurrency: 1,
+    },
+  );
   const earlier: CallIntake['earlier'] = (call, idempotency) =>
     asked.add(keyedItem(call, idempotency));
   return { accept, earlier };
@@ -285,7 +265,10 @@ async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string,
   }
 }
 
-async function readEarlier(pool: Pool, items: readonly Item[]): Promise<readonly EarlierResult[]> {
+async function readEarlier(
+  pool: Pool,
+  items: readonly Item[],
+): Promise<readonly (EarlierResult | undefined)[]> {
   const { rows } = await pool.query<Earlier>(earlierStatement, [
     jsonRows(items.map((item) => item.row)),
   ]);
@@ -293,7 +276,7 @@ async function readEarlier(pool: Pool, items: readonly Item[]): Promise<readonly
   return items.map((item) => judge(item, earlier.get(item.key)));
 }
 
-function judge(item: Item, earlier: Earlier | undefined): EarlierResult {
+function judge(item: Item, earlier: Earlier | undefined): EarlierResult | undefined {
   if (earlier === undefined) return undefined;
   return earlier.request_hash === item.requestHash
     ? { kind: 'replayed', answer: earlier.answer }

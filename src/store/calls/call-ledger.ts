@@ -1,11 +1,12 @@
 // The ledger of calls: accepting them, reading them, forgetting them. What happens to them in between is in `outbox`.
 
+import type { CallIntake } from '../../calls/dialout-ports.ts';
 import type { Clock } from '../../calls/ports.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Database } from '../database.ts';
 import { purgeExpired } from '../retention.ts';
 import type { SecretBox } from '../secrets.ts';
-import { type CallIntake, createCallIntake } from './call-intake.ts';
+import { createCallIntake } from './call-intake.ts';
 import { type CallReads, createCallReads } from './call-reads.ts';
 
 export type CallLedger = CallReads &

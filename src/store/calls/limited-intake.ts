@@ -5,11 +5,10 @@
 
 import type { Pool, PoolClient } from 'pg';
 import type { DialTarget } from '../../calls/call-types.ts';
+import type { LimitName } from '../../calls/dialout-ports.ts';
 import { type AppLimits, mayDial } from '../../calls/target/app-limits.ts';
 import { inTransaction } from '../transaction.ts';
 import { earlierStatement } from './earlier-requests.ts';
-
-export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
 
 export type LimitedCall = {
   readonly callId: string;
