@@ -177,8 +177,7 @@ function tellOfEnds(
 function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLegs {
   const { storage, limitsOf } = parts;
   return new SecondLegs({
-    ...{ takes: storage.secondLegTakes, limitsOf, clock, logger },
-    nextStart: (trunk, intervalMs) => storage.takes.nextStart(trunk, intervalMs),
+    ...{ takes: storage.secondLegTakes, trunks: storage.takes, limitsOf, clock, logger },
     appLimits: async (appId) => {
       const app = await storage.apps.find(appId);
       return app && { limits: app.limits };

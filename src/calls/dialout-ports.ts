@@ -189,7 +189,8 @@ export type CallTakes = {
     trunk: string,
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
-  release(callIds: readonly CallId[]): Promise<void>;
+  /** Frees the slots of legs that are off the wire. */
+  release(legIds: readonly string[]): Promise<void>;
   /** Also frees the slots of calls that ended while no process could release them. `here`: calls that this process has. */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
@@ -205,7 +206,6 @@ export type SecondLegTakes = {
     readonly trunk: string;
     readonly limits: TrunkLimits;
   }): Promise<{ readonly startInMs: number; readonly tookMs: number } | undefined>;
-  release(legIds: readonly string[]): Promise<void>;
 };
 
 /**

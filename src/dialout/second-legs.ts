@@ -13,7 +13,7 @@ import { createTurn, timed } from './turn.ts';
 
 export type SecondLegsPorts = {
   readonly takes: SecondLegTakes;
-  readonly nextStart: CallTakes['nextStart'];
+  readonly trunks: Pick<CallTakes, 'nextStart' | 'release'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** Undefined: there is no such app (any more). */
   readonly appLimits: (
@@ -93,7 +93,7 @@ export class SecondLegs implements SecondLegPort {
 
   /** Undefined: the trunk is full. */
   async #takeSlot({ callId }: AcceptedCall, legId: string, trunk: string) {
-    const { limitsOf, takes, nextStart, logger } = this.#ports;
+    const { limitsOf, takes, trunks, logger } = this.#ports;
     const nowMs = (): number => performance.now();
     const limits = limitsOf(trunk);
     if (limits === undefined) return async () => undefined;
@@ -104,14 +104,14 @@ export class SecondLegs implements SecondLegPort {
     });
     const { startInMs } = start.answer;
     if (startInMs === undefined) return undefined;
-    const ports = { takes: { nextStart }, limits: () => limitsOf(trunk), nowMs, logger };
+    const ports = { takes: trunks, limits: () => limitsOf(trunk), nowMs, logger };
     return createTurn(ports, trunk, callId, start.startOf(startInMs));
   }
 
   async #release(legId: string): Promise<void> {
     for (let tries = 1; tries <= releaseTries; tries += 1) {
       try {
-        await this.#ports.takes.release([legId]);
+        await this.#ports.trunks.release([legId]);
         return;
       } catch (error) {
         if (tries === 1) this.#ports.logger.warn({ err: error }, 'a slot was not released');

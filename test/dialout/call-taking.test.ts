@@ -48,9 +48,9 @@ class Sql {
         return { grants, tookMs: 0, ...(calls.length > 0 ? { retryInMs: 1 } : {}) };
       },
       nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
-      release: async (callIds) => {
+      release: async (legIds) => {
         if (this.faults.release-- > 0) throw new Error('SQL is unreachable');
-        for (const callId of callIds) this.slots.delete(callId);
+        for (const legId of legIds) this.slots.delete(legId as CallId);
       },
       sweep: async (here) => ({
         expired: this.expired.splice(0),
@@ -260,7 +260,7 @@ describe('a call that is accepted', () => {
     if (call !== undefined) node.accepted(call);
     await eventually(() => w.started.length === 1, 'it is started');
 
-    expect([w.started, w.hints]).toEqual([[call?.callId], []]);
+    expect([w.started, w.hints, w.turns]).toEqual([[call?.callId], [], [undefined]]);
     await node.stop();
   });
 

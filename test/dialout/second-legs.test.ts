@@ -2,7 +2,7 @@
 // as long as it is wanted.
 
 import { describe, expect, test } from 'vitest';
-import type { SecondLegTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
+import type { CallTakes, SecondLegTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
 import type { AppLimits } from '../../src/calls/target/app-limits.ts';
 import type { Transfer } from '../../src/calls/transfer/transfer.ts';
 import { SecondLegs } from '../../src/dialout/second-legs.ts';
@@ -23,7 +23,7 @@ type World = {
   readonly trunkLimits?: TrunkLimits | undefined;
   readonly countToday?: SecondLegTakes['countToday'];
   readonly takeSlot?: SecondLegTakes['takeSlot'];
-  readonly release?: SecondLegTakes['release'];
+  readonly release?: CallTakes['release'];
 };
 
 function open(world: World = {}) {
@@ -38,12 +38,14 @@ function open(world: World = {}) {
         log.push(`take ${leg.trunk}`);
         return world.takeSlot === undefined ? { startInMs: 0, tookMs: 0 } : world.takeSlot(leg);
       },
+    },
+    trunks: {
+      nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
       release: async (legIds) => {
         log.push(`release ${legIds.length}`);
         await world.release?.(legIds);
       },
     },
-    nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
     limitsOf: () => ('trunkLimits' in world ? world.trunkLimits : { maxConcurrentCalls: 1 }),
     appLimits: async () => ('app' in world ? world.app : { limits: undefined }),
     clock: { now: () => new Date() },

@@ -87,11 +87,11 @@ export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
       if (row === undefined) throw new Error('the trunk has no clock');
       return { startInMs: row.start_in_ms, tookMs: row.took_ms };
     },
-    async release(callIds) {
+    async release(legIds) {
       await pool.query({
         name: 'release slots',
         text: 'delete from trunk_slots where leg_id = any($1::text[])',
-        values: [callIds],
+        values: [legIds],
       });
     },
     async sweep(here) {

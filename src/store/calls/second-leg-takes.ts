@@ -30,8 +30,5 @@ export function createSecondLegTakes(pool: Pool, ownerId: string): SecondLegTake
       const [row] = rows;
       return row === undefined ? undefined : { startInMs: row.start_in_ms, tookMs: row.took_ms };
     },
-    async release(legIds) {
-      await pool.query('delete from trunk_slots where leg_id = any($1::text[])', [legIds]);
-    },
   };
 }
