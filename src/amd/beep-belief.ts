@@ -30,6 +30,8 @@ export type BeepBelief = {
     speaks: boolean,
     company: Company,
   ): ToneFound | undefined;
+  /** Whether `take` will return this tone as a beep in the frame in which it is found. */
+  isSure(ending: ToneFound, company: Company): boolean;
   /** A beep is waited for to stay alone: nothing is decided meanwhile. */
   readonly waiting: boolean;
   /** A pitch that was no beep before is none again. */
@@ -97,6 +99,11 @@ class Belief implements BeepBelief {
 
   isRefused(hz: number): boolean {
     return hz > 0 && isNear(this.#refused, hz);
+  }
+
+  isSure({ kind, hz, doubt }: ToneFound, company: Company): boolean {
+    if (kind !== 'beep' || this.waiting || isNear(this.#refused, hz)) return false;
+    return believed[company][doubt] === 'yes';
   }
 
   take(

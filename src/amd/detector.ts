@@ -5,20 +5,30 @@ import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import { createEventGrammar, type EventGrammar } from './event-grammar.ts';
 import { type FrameAnalyzer, openFrameAnalyzer } from './frame-analyzer.ts';
+import { PlanEar } from './plan-ear.ts';
 import type { Transcription } from './stt/transcription.ts';
 
 export type Detector = {
   /**
    * The next 20 ms since the 200 OK: 160 samples at 8 kHz. `lost`: they never came (their content is not looked at, the
-   * time passes). Returns what became known with this frame, usually nothing. Never throws; after `done` it does nothing.
+   * time passes). `sentPower` is the power of what was sent in the 20 ms before (1: full scale). Returns what became known with
+   * this frame, usually nothing, and nothing after `done`. Never throws.
    */
-  push(frame: Int16Array, lost: boolean): readonly AmdEvent[];
+  push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
   /** A recogniser's words so far: counted instead of ours from the next frame on, while they keep up with the audio. */
   understand(transcription: Transcription): void;
-  /** The call ended: `amd_stopped` with this reason, unless it was stated before. Also frees memory: call it always. */
+  /**
+   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless it was stated before. Frees memory: call it
+   * always.
+   */
   stop(reason: string): readonly AmdEvent[];
   /** `amd_stopped` was returned. */
   readonly done: boolean;
+  /**
+   * What a plan goes by, until `stop`, in a call that is to get a message (`waitForBeepMs`). Other calls have no ear, and their
+   * frames are not analysed after `done`.
+   */
+  readonly ear?: PlanEar | undefined;
 };
 
 export type CreateDetector = (settings: AmdSettings) => Detector;
@@ -31,23 +41,36 @@ export const createDetector: CreateDetector = (settings) => new CallDetector(set
 class CallDetector implements Detector {
   readonly #grammar: EventGrammar;
   #analyzer: FrameAnalyzer | undefined;
+  #ear: PlanEar | undefined;
 
   constructor(settings: AmdSettings) {
-    this.#grammar = createEventGrammar(settings, () => this.#analyzer?.restart());
+    const restart = () => this.#analyzer?.restart();
+    this.#grammar = createEventGrammar(settings, restart);
+    if (settings.waitForBeepMs !== undefined) this.#ear = new PlanEar(this.#grammar, restart);
   }
 
   get done(): boolean {
     return this.#grammar.done;
   }
 
-  push(frame: Int16Array, lost: boolean): readonly AmdEvent[] {
-    if (this.#grammar.done) return nothing;
+  get ear(): PlanEar | undefined {
+    return this.#ear;
+  }
+
+  push(frame: Int16Array, lost: boolean, sentPower = 0): readonly AmdEvent[] {
+    const ear = this.#ear;
+    if (ear === undefined && this.#grammar.done) return nothing;
     try {
       this.#analyzer ??= openFrameAnalyzer();
-      return this.#finish(this.#grammar.advance(this.#analyzer.analyze(frame, lost)));
+      const heard = this.#analyzer.analyze(ear?.filter(frame, sentPower) ?? frame, lost);
+      const events = this.#grammar.advance(heard);
+      ear?.hear(heard);
+      if (this.#grammar.done && ear === undefined) this.#release();
+      return events;
     } catch {
       // WebAssembly out of memory is all that can fail here; the call itself must not.
-      return this.#finish(this.#grammar.fail());
+      this.#release();
+      return this.#grammar.fail();
     }
   }
 
@@ -56,14 +79,13 @@ class CallDetector implements Detector {
   }
 
   stop(reason: string): readonly AmdEvent[] {
-    return this.#finish(this.#grammar.stop(reason));
+    this.#release();
+    return this.#grammar.stop(reason);
   }
 
-  #finish(events: readonly AmdEvent[]): readonly AmdEvent[] {
-    if (this.#grammar.done) {
-      this.#analyzer?.release();
-      this.#analyzer = undefined;
-    }
-    return events;
+  #release(): void {
+    this.#analyzer?.release();
+    this.#analyzer = undefined;
+    this.#ear = undefined;
   }
 }

@@ -19,8 +19,8 @@ const attenuationShift = 5;
 
 export type EchoGate = {
   /**
-   * The next 20 ms as they may be listened to, and the power of what was sent in the same 20 ms (1: full scale). The frame itself,
-   * or one that is used again.
+   * Returns the next 20 ms as they may be listened to: the frame itself, or one that is used again.
+   * `sentPower` is the power of what was sent in the 20 ms before (1: full scale).
    */
   pass(frame: Int16Array, sentPower: number): Int16Array;
 };

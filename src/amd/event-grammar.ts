@@ -37,10 +37,12 @@ export type Heard = {
   readonly tonePending: boolean;
   /** Of a steady tone under way; 0: none. */
   readonly toneHz: number;
+  /** A tone that will most likely be `found` two frames later. */
+  readonly ending: ToneFound | undefined;
 };
 
 /** What the phases see: beeps that are believed. One object as well. */
-type Believed = { -readonly [Member in keyof Omit<Heard, 'toneHz'>]: Heard[Member] };
+type Believed = { -readonly [Member in 'utterance' | 'found' | 'tonePending']: Heard[Member] };
 
 type Phase =
   | { readonly name: 'deciding' }
@@ -69,8 +71,12 @@ type Step = {
 };
 
 export type EventGrammar = {
-  /** One frame later. */
+  /** One frame later. After `done` nothing is stated, but `believed` goes on. */
   advance(heard: Heard): readonly AmdEvent[];
+  /** The last frame, with a beep in it only if it is believed. One object, changed with every frame. */
+  readonly believed: Readonly<Believed>;
+  /** Whether a beep is ending that will be believed as soon as it is found. */
+  expectsBeep(heard: Heard): boolean;
   /** A recogniser's words, from the next frame on. */
   understand(transcription: Transcription): void;
   fail(): readonly AmdEvent[];
@@ -91,7 +97,7 @@ class Grammar implements EventGrammar {
   #phase: Phase = { name: 'deciding' };
   #transcription: Transcription | undefined;
   readonly #belief = createBeepBelief();
-  readonly #believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
+  readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
   constructor(settings: AmdSettings, rearm: () => void) {
     this.#step = { settings, rearm, elapsedMs: 0, events: nothingStated };
@@ -103,22 +109,27 @@ class Grammar implements EventGrammar {
 
   advance(heard: Heard): readonly AmdEvent[] {
     const phase = this.#phase;
-    if (phase.name === 'done') return nothingStated;
     const step = this.#step;
+    const { believed } = this;
     step.elapsedMs += frameMs;
     const speaks = heard.utterance?.pauseMs === 0;
-    const found = this.#belief.take(heard.found, heard.toneHz, speaks, companyOf(phase, heard));
+    const company = companyOf(phase, heard);
+    believed.found = this.#belief.take(heard.found, heard.toneHz, speaks, company);
+    believed.tonePending =
+      this.#belief.waiting || (heard.tonePending && !this.#belief.isRefused(heard.toneHz));
+    if (phase.name === 'done') return nothingStated;
     const { utterance, phrase } = withSecondOpinion(
       heard.utterance,
       this.#transcription,
       step.elapsedMs,
     );
-    const believed = this.#believed;
     believed.utterance = utterance;
-    believed.found = found;
-    believed.tonePending =
-      this.#belief.waiting || (heard.tonePending && !this.#belief.isRefused(heard.toneHz));
     return this.#stated(react(phase, believed, phrase, step));
+  }
+
+  expectsBeep(heard: Heard): boolean {
+    if (heard.ending === undefined) return false;
+    return this.#belief.isSure(heard.ending, companyOf(this.#phase, heard));
   }
 
   understand(latest: Transcription): void {
@@ -254,6 +265,8 @@ function companyOf(phase: Phase, { utterance }: Heard): Company {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
+    // A message is left, or is to be.
+    case 'done':
       return 'machine';
     case 'human': {
       if (saidSinceMs(phase.speechMs, utterance) >= recordingMs) return 'undecided';
@@ -261,7 +274,6 @@ function companyOf(phase: Phase, { utterance }: Heard): Company {
     }
     case 'deciding':
     case 'screened':
-    case 'done':
       if (utterance === undefined) return 'silence';
       return isHello(utterance) ? 'hello' : 'undecided';
   }

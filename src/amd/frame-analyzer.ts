@@ -3,12 +3,7 @@
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
 import { addFrame, addLostFrame, newRecentAudio, type RecentAudio } from './recent-audio.ts';
-import {
-  createToneDetector,
-  type ToneDetector,
-  type ToneFound,
-  type ToneStep,
-} from './tones/tone-detector.ts';
+import { createToneDetector, type ToneDetector, type ToneStep } from './tones/tone-detector.ts';
 import { createUtteranceTracker, type UtteranceTracker } from './voice/utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.ts';
 
@@ -16,8 +11,6 @@ import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.
 export type HeardInDetail = Heard & {
   readonly speech: boolean;
   readonly tonal: boolean;
-  /** Of a tone that is about to be `found`. */
-  readonly ending: ToneFound | undefined;
 };
 
 export type FrameAnalyzer = {

@@ -2,7 +2,6 @@
 // Started by src/media/media-port.ts.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { openLineListener } from '../amd/line-listener.ts';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import type { CreateDetector } from '../media/detector-port.ts';
@@ -24,7 +23,6 @@ const engine = new MediaEngine(
   data,
   {
     createDetector: await loadDetector(data),
-    openLineListener,
     createStream: (settings, queue, sink) => new CallStream(settings, queue, sink, streams),
   },
   post,

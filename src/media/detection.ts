@@ -3,7 +3,7 @@
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
-import type { CreateDetector, Detector } from './detector-port.ts';
+import type { CreateDetector, Detector, PlanEar } from './detector-port.ts';
 
 const frameMs = 20;
 
@@ -15,6 +15,7 @@ export type DetectionSink = {
 export class Detection {
   readonly #sink: DetectionSink;
   #detector: Detector | undefined;
+  #isDone = false;
   #frames = 0;
 
   constructor(create: CreateDetector, settings: AmdSettings, sink: DetectionSink) {
@@ -26,17 +27,25 @@ export class Detection {
     }
   }
 
+  /** `amd_stopped` was told. */
   get done(): boolean {
-    return this.#detector === undefined;
+    return this.#isDone;
   }
 
-  push(frame: Int16Array, lost: boolean): void {
+  /** Hears the call for its plan, until `stop`. */
+  get ear(): PlanEar | undefined {
+    return this.#detector?.ear;
+  }
+
+  push(frame: Int16Array, lost: boolean, sentPower: number): void {
     this.#frames += 1;
-    this.#run((detector) => detector.push(frame, lost));
+    this.#run((detector) => detector.push(frame, lost, sentPower));
   }
 
   stop(reason: string): void {
+    if (this.#detector === undefined) return;
     this.#run((detector) => detector.stop(reason));
+    this.#isDone = true;
     this.#detector = undefined;
   }
 
@@ -46,7 +55,8 @@ export class Detection {
     let events: readonly AmdEvent[];
     try {
       events = step(detector);
-      if (detector.done) this.#detector = undefined;
+      this.#isDone = detector.done;
+      if (detector.done && detector.ear === undefined) this.#detector = undefined;
     } catch (error) {
       this.#fail(error);
       return;
@@ -55,8 +65,10 @@ export class Detection {
   }
 
   #fail(error: unknown): void {
+    const wasDone = this.#isDone;
+    this.#isDone = true;
     this.#detector = undefined;
     this.#sink.onDetectorError(error);
-    this.#sink.onAmd(closingAmdEvents('detector-failed', this.#frames * frameMs));
+    if (!wasDone) this.#sink.onAmd(closingAmdEvents('detector-failed', this.#frames * frameMs));
   }
 }

@@ -6,7 +6,7 @@ import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
 import { ThreadRest } from '../lib/threads/thread-rest.ts';
 import { Bridges } from './bridges.ts';
-import type { CreateDetector, OpenLineListener } from './detector-port.ts';
+import type { CreateDetector } from './detector-port.ts';
 import type {
   FromMediaWorker,
   MediaStatistics,
@@ -33,7 +33,6 @@ const maxBindAttempts = 512;
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
-  readonly openLineListener: OpenLineListener;
 };
 
 type Live = {
@@ -179,7 +178,6 @@ export class MediaEngine {
     return new RtpSession(
       {
         createDetector: noting(this.#programs.createDetector, notes),
-        openLineListener: this.#programs.openLineListener,
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         silenceFrames: this.#silenceFrames,
         scratch: this.#scratch,

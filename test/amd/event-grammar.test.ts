@@ -85,6 +85,7 @@ describe('a detector that fails', () => {
     found: undefined,
     tonePending: false,
     toneHz: 0,
+    ending: undefined,
   });
 
   test('states an error while it has no verdict', () => {

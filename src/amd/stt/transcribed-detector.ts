@@ -105,10 +105,13 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
     get done() {
       return detector.done;
     },
-    push(frame, lost) {
+    get ear() {
+      return detector.ear;
+    },
+    push(frame, lost, sentPower) {
       transcriber.push(frame, lost);
       try {
-        return said(detector.push(frame, lost));
+        return said(detector.push(frame, lost, sentPower));
       } catch (error) {
         transcriber.close();
         throw error;

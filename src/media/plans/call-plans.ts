@@ -3,7 +3,7 @@
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
-import type { HeardOnLine, LineListener, OpenLineListener } from '../detector-port.ts';
+import type { HeardOnLine } from '../detector-port.ts';
 import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';
 import { VoicemailPlan } from './voicemail-plan.ts';
@@ -14,6 +14,7 @@ export type PlanHost = {
   stopPlayback(): void;
   muteBot(isMuted: boolean): void;
   stopStream(reason: string): void;
+  forgetSpeaker(): void;
   stopDetection(reason: string): void;
   detectAnew(): void;
   report(report: PlanReport): void;
@@ -23,7 +24,6 @@ export class PlannedCall {
   readonly #host: PlanHost;
   readonly #voicemail: VoicemailPlan | undefined;
   readonly #screening: ScreeningPlan | undefined;
-  #listener: LineListener | undefined;
   /** A sound of a plan. */
   #isPlaying = false;
   /** Some of the message went out. */
@@ -32,16 +32,10 @@ export class PlannedCall {
   #holder: PlanName | undefined;
   #isDone = false;
 
-  constructor(plans: CallPlans, openListener: OpenLineListener, host: PlanHost) {
+  constructor(plans: CallPlans, host: PlanHost) {
     this.#host = host;
     if (plans.screening !== undefined) this.#screening = new ScreeningPlan(plans.screening);
-    if (plans.voicemail === undefined) return;
-    this.#voicemail = new VoicemailPlan(plans.voicemail);
-    try {
-      this.#listener = openListener();
-    } catch {
-      // No memory is left: the message is left by what detection says alone.
-    }
+    if (plans.voicemail !== undefined) this.#voicemail = new VoicemailPlan(plans.voicemail);
   }
 
   /** What a bot does is no end of the call now. */
@@ -68,19 +62,16 @@ export class PlannedCall {
     if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
   }
 
-  /** The next 20 ms, and the power of what was sent before them. */
-  tick(frame: Int16Array, lost: boolean, sentPower: number): void {
-    const heard = this.#listen(frame, lost, sentPower);
+  /** What was heard in the next 20 ms, after what detection told of them. */
+  tick(heard: HeardOnLine | undefined): void {
     const isPlaying = this.#isPlaying;
     this.#do(this.#screening?.advance({ heard, isPlaying }));
     this.#do(this.#voicemail?.advance({ heard, isPlaying }));
     this.#tellProgress();
-    if (this.#voicemail?.isOver !== false) this.release();
   }
 
   /** Two people talk from now on: nothing of a plan is heard between them. */
   abandon(): void {
-    this.release();
     if (this.#isPlaying) this.#host.stopPlayback();
     if (this.#holder !== undefined) {
       this.#holder = undefined;
@@ -88,11 +79,6 @@ export class PlannedCall {
       this.#host.report({ kind: 'held', by: undefined });
     }
     this.#tellDone();
-  }
-
-  release(): void {
-    this.#listener?.release();
-    this.#listener = undefined;
   }
 
   #holderNow(): PlanName | undefined {
@@ -117,15 +103,6 @@ export class PlannedCall {
     return this.#screening?.hasCall === true;
   }
 
-  #listen(frame: Int16Array, lost: boolean, sentPower: number): HeardOnLine | undefined {
-    try {
-      return this.#listener?.push(frame, lost, sentPower);
-    } catch {
-      this.#listener = undefined;
-      return undefined;
-    }
-  }
-
   #do(actions: readonly PlanAction[] = []): void {
     for (const action of actions) this.#doOne(action);
   }
@@ -147,7 +124,7 @@ export class PlannedCall {
         this.#host.stopStream('voicemail');
         break;
       case 'forgetSpeaker':
-        this.#listener?.restart();
+        this.#host.forgetSpeaker();
         break;
       case 'stopDetection':
         this.#host.stopDetection(action.reason);

@@ -23,7 +23,7 @@ export type PlanAction =
 
 /** One frame later, or when something happened. */
 export type PlanInput = {
-  /** Undefined: the listener failed. */
+  /** Undefined: nothing is heard, since detection failed or another round is to begin. */
   readonly heard: HeardOnLine | undefined;
   /** Whether the plan's sound is still to be played, or plays. */
   readonly isPlaying: boolean;

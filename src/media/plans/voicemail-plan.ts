@@ -18,8 +18,6 @@ import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-po
 const interruptedByMs = 240;
 /** A person who spoke waits for an answer; a greeting's beep would have come. */
 const personWaitsMs = 1_300;
-/** Detection and the plan's own ear tell the same beep up to 40 ms apart. */
-const sameBeepMs = 100;
 /** A line that is never quiet, or a menu that goes round, gets the message over what it says. */
 const maxRestarts = 5;
 /** What a jitter buffer may still hold. */
@@ -47,7 +45,6 @@ export class VoicemailPlan {
   /** Since the first start; since the message's end. */
   #elapsedMs = 0;
   #leavingMs = 0;
-  #deafMs = 0;
 
   constructor(settings: VoicemailSettings) {
     this.#settings = settings;
@@ -114,7 +111,7 @@ export class VoicemailPlan {
   }
 
   #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // Without an ear of its own it is told by detection; once that is over, not at all.
+    // Nothing is heard any more, and without detection nothing is told either.
     if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
     if (heard.beep) return this.#start(true);
     const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;
@@ -144,7 +141,6 @@ export class VoicemailPlan {
   }
 
   #play(): PlanAction {
-    this.#deafMs = sameBeepMs;
     const { sound } = this.#settings;
     const playback = {
       ...{ playbackId: 'voicemail', source: 'voicemail' as const, sound },
@@ -157,8 +153,7 @@ export class VoicemailPlan {
   #playing(heard: HeardOnLine | undefined, isPlaying: boolean): readonly PlanAction[] {
     if (this.#isTooLong()) return this.#leave('voicemail-left');
     const mayRestart = heard !== undefined && this.#restarts < maxRestarts;
-    this.#deafMs -= frameMs;
-    if (mayRestart && heard.beep && this.#deafMs <= 0) return this.#startAnew(true);
+    if (mayRestart && heard.beep) return this.#startAnew(true);
     if (mayRestart && heard.speechMs >= interruptedByMs) {
       this.#state = { name: 'interrupted' };
       return [{ do: 'stopPlaying' }];

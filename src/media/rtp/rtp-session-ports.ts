@@ -1,7 +1,7 @@
 // What one call's audio needs from outside: where its packets and news go, and what it listens with.
 
 import type { MediaEvent } from '../../calls/media.ts';
-import type { CreateDetector, OpenLineListener } from '../detector-port.ts';
+import type { CreateDetector } from '../detector-port.ts';
 import type { RtpScratch } from './rtp-scratch.ts';
 import type { RtpSenderOptions } from './rtp-sender.ts';
 
@@ -16,7 +16,6 @@ export type RtpSessionSink = {
 
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
-  readonly openLineListener: OpenLineListener;
   readonly inactivityFrames: number;
   /** See SilencePacing. */
   readonly silenceFrames: number;

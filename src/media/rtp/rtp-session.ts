@@ -155,11 +155,12 @@ export class RtpSession {
   #startPlans(settings: AmdSettings, plans: CallPlans): void {
     const waitForBeepMs = plans.voicemail?.waitForBeepMs;
     if (waitForBeepMs !== undefined) this.#settings = { ...settings, waitForBeepMs };
-    this.#plans = new PlannedCall(plans, this.#options.openLineListener, {
+    this.#plans = new PlannedCall(plans, {
       play: (playback) => this.#player.play(playback),
       stopPlayback: () => this.stopPlayback(),
       muteBot: (isMuted) => this.streaming.mute(isMuted),
       stopStream: (reason) => this.stopStream(reason),
+      forgetSpeaker: () => this.#detection?.ear?.forgetSpeaker(),
       stopDetection: (reason) => this.stopDetection(reason),
       detectAnew: () => this.#detectAnew(),
       report: (report) => this.#sink.tell({ kind: 'plan', report }),
@@ -310,8 +311,8 @@ export class RtpSession {
       this.streaming.hear(mulaw, silence);
     }
     this.#heardFrames += 1;
-    this.#detection?.push(frame, !received);
-    this.#plans?.tick(frame, !received, this.#sentPower);
+    this.#detection?.push(frame, !received, this.#sentPower);
+    this.#plans?.tick(this.#detection?.ear);
     this.#releaseWhenDone();
   }
 
@@ -408,11 +409,10 @@ export class RtpSession {
   }
 
   #releaseWhenDone(): void {
-    if (this.#plans?.isOver === true) {
-      this.#plans.release();
-      this.#plans = undefined;
-    }
-    const isIdle = !this.streaming.isOn && this.#plans === undefined;
-    if (isIdle && this.#detection?.done === true) this.#jitter = undefined;
+    if (this.#plans?.isOver === true) this.#plans = undefined;
+    if (this.#plans !== undefined || this.#detection?.done !== true) return;
+    // A plan may have listened on until now.
+    this.#detection.stop('plans-over');
+    if (!this.streaming.isOn) this.#jitter = undefined;
   }
 }

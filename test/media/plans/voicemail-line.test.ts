@@ -1,6 +1,7 @@
 // A message is left on a line: real audio, the real detector, a far end that gives our own voice back.
 
 import { describe, expect, test } from 'vitest';
+import { createDetector, type Detector } from '../../../src/amd/detector.ts';
 import { joined, silence, tone } from '../../../src/embedded/sandbox/tones.ts';
 import {
   findWhole,
@@ -170,5 +171,32 @@ describe('a message', () => {
     fax.hear(joined([pickUp, tone([2_100], 3_000, -10), silence(1_000)]));
     expect(fax.bench.playbacks).toEqual([]);
     expect(fax.log.at(-1)).toBe('machine');
+  });
+
+  test('keeps the ear on the line for as long as it may be left, and no longer', () => {
+    const detectors: Detector[] = [];
+    const heardLine = () =>
+      new PlannedLine({
+        createDetector: (settings) => {
+          const detector = createDetector(settings);
+          detectors.push(detector);
+          return detector;
+        },
+      });
+    const withPerson = heardLine();
+    withPerson.hear(joined([pickUp, person, silence(2_000)]));
+    const withMachine = heardLine();
+    withMachine.hear(joined([mailbox, silence(message.durationMs)]));
+    expect(detectors.map(({ done, ear }) => [done, ear !== undefined])).toEqual([
+      [false, true],
+      [true, true],
+    ]);
+    withPerson.hear(silence(6_000));
+    withMachine.hear(silence(1_000));
+
+    expect(detectors.map(({ done, ear }) => [done, ear])).toEqual([
+      [true, undefined],
+      [true, undefined],
+    ]);
   });
 });

@@ -1,6 +1,5 @@
 // An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
 
-import { openLineListener } from '../../../src/amd/line-listener.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { KeysSent } from '../../../src/calls/keys/keys.ts';
 import type { MediaEvent } from '../../../src/calls/media.ts';
@@ -60,7 +59,6 @@ export class SessionBench {
     this.session = new RtpSession(
       {
         createDetector: createDetector ?? (() => this.#recordingDetector()),
-        openLineListener,
         inactivityFrames,
         silenceFrames,
         scratch: createRtpScratch(),

@@ -1,0 +1,69 @@
+// What the plan of a call goes by, frame by frame: beeps as soon as they end, and who speaks. It has no analysis of its own: it
+// reads that of detection, which goes on after the verdict for it, and whose beeps are its beeps.
+
+import { createEchoGate } from './echo-gate.ts';
+import type { EventGrammar } from './event-grammar.ts';
+import type { HeardInDetail } from './frame-analyzer.ts';
+import { decide, type Verdict } from './verdict.ts';
+import type { Utterance } from './voice/utterance.ts';
+
+/** The fields change with every frame; src/media/detector-port.ts says what each means. */
+export class PlanEar {
+  beep = false;
+  tonePending = false;
+  speechMs = 0;
+  pauseMs = 0;
+  who: Verdict['who'] | undefined;
+  readonly #grammar: EventGrammar;
+  readonly #restart: () => void;
+  readonly #gate = createEchoGate();
+  /** Until the first message detection listens to the line as it is. */
+  #isGated = false;
+  /** The beep that is ending was told before detection found it. */
+  #wasToldEarly = false;
+  /** Speech from before `forgetSpeaker`, which detection counts until it is done. */
+  #forgottenMs = 0;
+
+  /** `restart` makes the analysis forget what was said: only detection that is done can do without. */
+  constructor(grammar: EventGrammar, restart: () => void) {
+    this.#grammar = grammar;
+    this.#restart = restart;
+  }
+
+  /** Returns the next frame as it may be analysed: from the first message on without its echo. */
+  filter(frame: Int16Array, sentPower: number): Int16Array {
+    const filtered = this.#gate.pass(frame, sentPower);
+    return this.#isGated ? filtered : frame;
+  }
+
+  /** Takes the analysis of that frame, after the grammar. */
+  hear(heard: HeardInDetail): void {
+    const { found, tonePending } = this.#grammar.believed;
+    const isEarly = this.#grammar.expectsBeep(heard);
+    this.beep = isEarly || (found?.kind === 'beep' && !this.#wasToldEarly);
+    if (isEarly) this.#wasToldEarly = true;
+    else if (heard.found !== undefined || heard.toneHz > 0) this.#wasToldEarly = false;
+    this.tonePending = tonePending;
+    this.#hearSpeaker(heard.utterance);
+  }
+
+  /** The beep of this frame is done with too: detection may have stated it in the same frame. */
+  forgetSpeaker(): void {
+    this.#isGated = true;
+    this.beep = false;
+    this.speechMs = 0;
+    this.pauseMs = 0;
+    this.who = undefined;
+    this.#forgottenMs = Infinity;
+    if (this.#grammar.done) this.#restart();
+  }
+
+  #hearSpeaker(utterance: Utterance | undefined): void {
+    const speechMs = utterance?.speechMs ?? 0;
+    this.#forgottenMs = Math.min(this.#forgottenMs, speechMs);
+    this.speechMs = speechMs - this.#forgottenMs;
+    this.pauseMs = utterance?.pauseMs ?? 0;
+    this.who = utterance === undefined ? undefined : decide(utterance, undefined)?.who;
+    if (this.#forgottenMs > 0 && this.#grammar.done) this.#restart();
+  }
+}
