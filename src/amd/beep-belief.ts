@@ -19,25 +19,6 @@ export type Company =
   /** A person by a hello. */
   | 'hello';
 
-export type BeepBelief = {
-  /**
-   * One frame: what ended in it, the pitch of a tone under way (0: none), whether a voice is heard. Returns a beep to be
-   * stated, which may have ended a second ago, and every other tone as it comes.
-   */
-  take(
-    found: ToneFound | undefined,
-    underWayHz: number,
-    speaks: boolean,
-    company: Company,
-  ): ToneFound | undefined;
-  /** Whether `take` will return this tone as a beep in the frame in which it is found. */
-  isSure(ending: ToneFound, company: Company): boolean;
-  /** A beep is waited for to stay alone: nothing is decided meanwhile. */
-  readonly waiting: boolean;
-  /** A pitch that was no beep before is none again. */
-  isRefused(hz: number): boolean;
-};
-
 type Answer = 'yes' | 'no' | 'wait';
 
 const afterSpeech: Readonly<Record<ToneDoubt, Answer>> = {
@@ -83,29 +64,32 @@ const samePitch = 0.025;
 /** A pitch that was none stays none: so many of them are remembered. */
 const mostRefused = 8;
 
-export function createBeepBelief(): BeepBelief {
-  return new Belief();
-}
-
-class Belief implements BeepBelief {
+export class BeepBelief {
   #waitingFor: ToneFound | undefined;
   #leftMs = 0;
   #speaksMs = 0;
   #refused: readonly number[] = [];
 
+  /** A beep is waited for to stay alone: nothing is decided meanwhile. */
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
   }
 
+  /** A pitch once rejected as a beep stays rejected. */
   isRefused(hz: number): boolean {
     return hz > 0 && isNear(this.#refused, hz);
   }
 
+  /** Whether `take` will return this tone as a beep in the frame in which it is found. */
   isSure({ kind, hz, doubt }: ToneFound, company: Company): boolean {
     if (kind !== 'beep' || this.waiting || isNear(this.#refused, hz)) return false;
     return believed[company][doubt] === 'yes';
   }
 
+  /**
+   * One frame: what ended in it, the pitch of a tone under way (0: none), whether a voice is heard. Returns a beep to be
+   * stated, which may have ended a second ago, and every other tone as it comes.
+   */
   take(
     found: ToneFound | undefined,
     underWayHz: number,

@@ -3,8 +3,8 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
-import { createEventGrammar, type EventGrammar } from './event-grammar.ts';
-import { type FrameAnalyzer, openFrameAnalyzer } from './frame-analyzer.ts';
+import { EventGrammar } from './event-grammar.ts';
+import { FrameAnalyzer } from './frame-analyzer.ts';
 import { PlanEar } from './plan-ear.ts';
 import type { Transcription } from './stt/transcription.ts';
 
@@ -45,7 +45,7 @@ class CallDetector implements Detector {
 
   constructor(settings: AmdSettings) {
     const restart = () => this.#analyzer?.restart();
-    this.#grammar = createEventGrammar(settings, restart);
+    this.#grammar = new EventGrammar(settings, restart);
     if (settings.waitForBeepMs !== undefined) this.#ear = new PlanEar(this.#grammar, restart);
   }
 
@@ -61,7 +61,7 @@ class CallDetector implements Detector {
     const ear = this.#ear;
     if (ear === undefined && this.#grammar.done) return nothing;
     try {
-      this.#analyzer ??= openFrameAnalyzer();
+      this.#analyzer ??= new FrameAnalyzer();
       const heard = this.#analyzer.analyze(ear?.filter(frame, sentPower) ?? frame, lost);
       const events = this.#grammar.advance(heard);
       ear?.hear(heard);

@@ -17,49 +17,43 @@ const learningFrames = 75;
 const audiblePower = powerOf(-60);
 const attenuationShift = 5;
 
-export type EchoGate = {
+const fullScale = 32_768 ** 2 * frameSamples;
+
+export class EchoGate {
+  readonly #sent = new Float64Array(keptFrames);
+  readonly #quieter = new Int16Array(frameSamples);
+  #at = 0;
+  #quietFrames = keptFrames;
+  #heardFrames = 0;
+  #loudestRatio = 0;
+  #limit = loudestEcho;
+
   /**
    * Returns the next 20 ms as they may be listened to: the frame itself, or one that is used again.
    * `sentPower` is the power of what was sent in the 20 ms before (1: full scale).
    */
-  pass(frame: Int16Array, sentPower: number): Int16Array;
-};
-
-const fullScale = 32_768 ** 2 * frameSamples;
-
-export function createEchoGate(): EchoGate {
-  const sent = new Float64Array(keptFrames);
-  const quieter = new Int16Array(frameSamples);
-  let at = 0;
-  let quietFrames = keptFrames;
-  let heardFrames = 0;
-  let loudestRatio = 0;
-  let limit = loudestEcho;
-
-  function learn(power: number, loudestSent: number): void {
-    heardFrames += 1;
-    loudestRatio = Math.max(loudestRatio, power / loudestSent);
-    if (heardFrames < learningFrames) return;
-    limit = Math.min(loudestEcho, Math.max(quietestEcho, loudestRatio * allowance));
+  pass(frame: Int16Array, sentPower: number): Int16Array {
+    this.#sent[this.#at] = sentPower;
+    this.#at = (this.#at + 1) % keptFrames;
+    this.#quietFrames = sentPower > audiblePower ? 0 : this.#quietFrames + 1;
+    // Nothing of ours is on its way.
+    if (this.#quietFrames >= keptFrames) return frame;
+    const power = framePower(frame);
+    const loudestSent = Math.max(...this.#sent);
+    if (power > loudestSent * this.#limit) return frame;
+    this.#learn(power / loudestSent);
+    for (let index = 0; index < frameSamples; index += 1) {
+      this.#quieter[index] = (frame[index] as number) >> attenuationShift;
+    }
+    return this.#quieter;
   }
 
-  return {
-    pass(frame, sentPower) {
-      sent[at] = sentPower;
-      at = (at + 1) % keptFrames;
-      quietFrames = sentPower > audiblePower ? 0 : quietFrames + 1;
-      // Nothing of ours is on its way.
-      if (quietFrames >= keptFrames) return frame;
-      const power = framePower(frame);
-      const loudestSent = Math.max(...sent);
-      if (power > loudestSent * limit) return frame;
-      learn(power, loudestSent);
-      for (let index = 0; index < frameSamples; index += 1) {
-        quieter[index] = (frame[index] as number) >> attenuationShift;
-      }
-      return quieter;
-    },
-  };
+  #learn(ratio: number): void {
+    this.#heardFrames += 1;
+    this.#loudestRatio = Math.max(this.#loudestRatio, ratio);
+    if (this.#heardFrames < learningFrames) return;
+    this.#limit = Math.min(loudestEcho, Math.max(quietestEcho, this.#loudestRatio * allowance));
+  }
 }
 
 function framePower(frame: Int16Array): number {

@@ -4,7 +4,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
-import { type Company, createBeepBelief } from './beep-belief.ts';
+import { BeepBelief, type Company } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
@@ -70,36 +70,15 @@ type Step = {
   events: readonly AmdEvent[];
 };
 
-export type EventGrammar = {
-  /** One frame later. After `done` nothing is stated, but `believed` goes on. */
-  advance(heard: Heard): readonly AmdEvent[];
-  /** The last frame, with a beep in it only if it is believed. One object, changed with every frame. */
-  readonly believed: Readonly<Believed>;
-  /** Whether a beep is ending that will be believed as soon as it is found. */
-  expectsBeep(heard: Heard): boolean;
-  /** A recogniser's words, from the next frame on. */
-  understand(transcription: Transcription): void;
-  fail(): readonly AmdEvent[];
-  stop(reason: string): readonly AmdEvent[];
-  readonly done: boolean;
-};
-
-export function createEventGrammar(
-  settings: AmdSettings,
-  rearm: () => void = () => undefined,
-): EventGrammar {
-  return new Grammar(settings, rearm);
-}
-
-/** A class: a getter in an object of its own makes every look at it slow, fifty times a second for each call. */
-class Grammar implements EventGrammar {
+export class EventGrammar {
   readonly #step: Step;
   #phase: Phase = { name: 'deciding' };
   #transcription: Transcription | undefined;
-  readonly #belief = createBeepBelief();
+  readonly #belief = new BeepBelief();
+  /** The last frame, with a beep in it only if it is believed. One object, changed with every frame. */
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
-  constructor(settings: AmdSettings, rearm: () => void) {
+  constructor(settings: AmdSettings, rearm: () => void = () => undefined) {
     this.#step = { settings, rearm, elapsedMs: 0, events: nothingStated };
   }
 
@@ -107,6 +86,7 @@ class Grammar implements EventGrammar {
     return this.#phase.name === 'done';
   }
 
+  /** One frame later. After `done` nothing is stated, but `believed` goes on. */
   advance(heard: Heard): readonly AmdEvent[] {
     const phase = this.#phase;
     const step = this.#step;
@@ -127,11 +107,13 @@ class Grammar implements EventGrammar {
     return this.#stated(react(phase, believed, phrase, step));
   }
 
+  /** Whether a beep is ending that will be believed as soon as it is found. */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
     return this.#belief.isSure(heard.ending, companyOf(this.#phase, heard));
   }
 
+  /** A recogniser's words, from the next frame on. */
   understand(latest: Transcription): void {
     this.#transcription = latest;
   }

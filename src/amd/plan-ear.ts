@@ -1,7 +1,7 @@
 // What the plan of a call goes by, frame by frame: beeps as soon as they end, and who speaks. It has no analysis of its own: it
 // reads that of detection, which goes on after the verdict for it, and whose beeps are its beeps.
 
-import { createEchoGate } from './echo-gate.ts';
+import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
 import type { HeardInDetail } from './frame-analyzer.ts';
 import { decide, type Verdict } from './verdict.ts';
@@ -16,7 +16,7 @@ export class PlanEar {
   who: Verdict['who'] | undefined;
   readonly #grammar: EventGrammar;
   readonly #restart: () => void;
-  readonly #gate = createEchoGate();
+  readonly #gate = new EchoGate();
   /** Until the first message detection listens to the line as it is. */
   #isGated = false;
   /** The beep that is ending was told before detection found it. */

@@ -1,7 +1,7 @@
 // What becomes of a tone that may be a beep: by who picked up, and by what follows it.
 
 import { describe, expect, test } from 'vitest';
-import { type Company, createBeepBelief } from '../../src/amd/beep-belief.ts';
+import { BeepBelief, type Company } from '../../src/amd/beep-belief.ts';
 import { frameMs } from '../../src/amd/frame.ts';
 import type { ToneFound } from '../../src/amd/tones/tone-detector.ts';
 import type { ToneDoubt } from '../../src/amd/tones/tone-doubt.ts';
@@ -14,7 +14,7 @@ function beep(doubt: ToneDoubt, parts: Partial<ToneFound> = {}): ToneFound {
 type Heard = { readonly found?: ToneFound; readonly hz?: number; readonly speaks?: boolean };
 
 function believed(company: Company, frames: Readonly<Record<number, Heard>>, wholeMs = 2_500) {
-  const belief = createBeepBelief();
+  const belief = new BeepBelief();
   const stated: (ToneFound & { readonly atMs: number })[] = [];
   for (let ms = 0; ms <= wholeMs; ms += frameMs) {
     const { found, hz = 0, speaks = false } = frames[ms] ?? {};
@@ -88,7 +88,7 @@ describe('a tone that the network may have sent', () => {
   });
 
   test('is known as none when its pitch sounds again', () => {
-    const belief = createBeepBelief();
+    const belief = new BeepBelief();
     belief.take(busy, 0, false, 'hello');
     expect(belief.isRefused(425)).toBe(false);
 
@@ -131,7 +131,7 @@ test('fax machines and announcements are never waited with', () => {
 });
 
 test('no more pitches are remembered than a hostile line can make us', () => {
-  const belief = createBeepBelief();
+  const belief = new BeepBelief();
   for (let hz = 300; hz < 3_000; hz += 10) belief.take(beep('echo', { hz }), 0, false, 'hello');
 
   // The first is forgotten, the last is not.

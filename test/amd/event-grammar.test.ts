@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
-import { createEventGrammar, type Heard } from '../../src/amd/event-grammar.ts';
+import { EventGrammar, type Heard } from '../../src/amd/event-grammar.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
 import type { AmdSettings, AmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
@@ -89,7 +89,7 @@ describe('a detector that fails', () => {
   });
 
   test('states an error while it has no verdict', () => {
-    const grammar = createEventGrammar(defaultSettings);
+    const grammar = new EventGrammar(defaultSettings);
     grammar.advance(heard(0));
 
     expect(names(grammar.fail())).toEqual(['amd_error', 'amd_stopped']);
@@ -98,7 +98,7 @@ describe('a detector that fails', () => {
   });
 
   test('lets a verdict stand', () => {
-    const grammar = createEventGrammar(defaultSettings);
+    const grammar = new EventGrammar(defaultSettings);
 
     expect(names(grammar.advance(heard(1_000)))).toEqual(['amd_human_detected']);
     expect(grammar.fail()).toMatchObject([{ event: 'amd_stopped', reason: 'error' }]);

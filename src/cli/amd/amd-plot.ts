@@ -2,7 +2,7 @@
 // and this one draw with the same code; here a recording becomes what that code draws.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
-import { openFrameAnalyzer } from '../../amd/frame-analyzer.ts';
+import { FrameAnalyzer } from '../../amd/frame-analyzer.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import { standalonePage } from '../../console/standalone-page.ts';
 import { EnvelopeRecorder } from '../../media/envelope-recorder.ts';
@@ -108,7 +108,7 @@ const toldAfterFrames = 5;
 
 /** What the detector goes by, frame by frame, until it stopped: what came later was not listened to. */
 function traceOf(samples: Int16Array, stoppedMs: number): Trace {
-  const analyzer = openFrameAnalyzer();
+  const analyzer = new FrameAnalyzer();
   const speech: boolean[] = [];
   const tones: boolean[] = [];
   const wordsMs: number[] = [];

@@ -2,7 +2,7 @@
 // decisions that a model could improve. Explainable numbers only: what was said when, pitch, level, noise.
 
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
-import { openFrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
+import { FrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
 import { decide, isHello } from '../../../src/amd/verdict.ts';
 import type { Utterance } from '../../../src/amd/voice/utterance.ts';
 import { type Label, readManifest, readSamples } from '../score/manifest.ts';
@@ -47,7 +47,7 @@ export async function momentsOf(manifestPath: string): Promise<Moment[]> {
 
 /** Undefined: no such verdict. */
 function featuresAtVerdict(samples: Int16Array): readonly number[] | undefined {
-  const analyzer = openFrameAnalyzer();
+  const analyzer = new FrameAnalyzer();
   const frame = new Int16Array(frameSamples);
   const frames: Frame[] = [];
   try {
