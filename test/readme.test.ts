@@ -98,10 +98,12 @@ describe('the tables in the map', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => [`src/${name}`, read(`src/${name}`)] as const);
-  const migrations = sources.filter(([path]) => path.includes('/migrations/'));
-  const created = migrations.flatMap(([, text]) =>
-    [...text.matchAll(/create table (?:if not exists )?(\w+)/g)].map(([, name = '']) => name),
-  );
+  const isSchema = (path: string): boolean => /^src\/store\/schema[./]/.test(path);
+  const created = sources
+    .filter(([path]) => isSchema(path))
+    .flatMap(([, text]) =>
+      [...text.matchAll(/create table (?:if not exists )?(\w+)/g)].map(([, name = '']) => name),
+    );
   const rows = new Map(
     [...read('src/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm)].flatMap(
       ([, names = '', writers = '']) =>
@@ -109,14 +111,14 @@ describe('the tables in the map', () => {
     ),
   );
 
-  test('are all that the migrations create', () => {
+  test('are all that the schema creates', () => {
     expect([...rows.keys()].sort()).toEqual([...new Set(created)].sort());
   });
 
   test.each([...rows])('%s is changed by the files in its row alone', (name, named) => {
     const change = new RegExp(`(?:insert into|update|delete from) ${name}\\b`);
     const writers = sources
-      .filter((source) => !/\/migrations\/\d/.test(source[0]) && change.test(source[1]))
+      .filter((source) => !source[0].startsWith('src/store/schema/') && change.test(source[1]))
       .map(([path]) => path);
 
     for (const writer of writers) expect(named).toContain(writer);

@@ -7,10 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { repeat } from '../lib/repeat.ts';
-import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite/pglite-server.ts';
 import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
 import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
+import { ensureSchema } from './schema.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
@@ -64,7 +64,7 @@ const idleConnectionMs = 120_000;
 const startPatienceMs = 30_000;
 const closePatienceMs = 500;
 
-/** Opened, reached and migrated. */
+/** Opens and reaches the database, and gives it the schema. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return options.databaseUrl === undefined
     ? await openPglite(options)
@@ -95,7 +95,8 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   };
   try {
     await untilReachable(pool, logger);
-    await migrate(pool, logger, 'shared');
+    const remedy = 'name an empty database there';
+    await ensureSchema(pool, { logger, home: { name: 'the database at DATABASE_URL', remedy } });
   } catch (error) {
     await close();
     throw error;
@@ -139,7 +140,8 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     await server.close();
   };
   try {
-    await migrate(pool, logger, 'alone');
+    const remedy = 'move the folder away, and the next start makes a new one';
+    await ensureSchema(pool, { logger, home: { name: `the data folder ${dataDir}`, remedy } });
   } catch (error) {
     await close();
     throw error;

@@ -1,4 +1,4 @@
-// An empty, migrated database for each test or file that asks, on both kinds:
+// An empty database with the schema for each test or file that asks, on both kinds:
 // `describe.each(databaseKinds)('… on %s', (kind) => …)`. A file with many tests opens one in `beforeAll` and calls `clear()`
 // after each. PGlite costs two seconds of a core to open, so that the files of one worker share an open one in turn.
 
@@ -91,7 +91,7 @@ async function giveBack(database: TestDatabase & AsyncDisposable): Promise<void>
   idle.push(database);
 }
 
-// ── PostgreSQL: a migrated template database, cloned in some 30 ms ───────────────────────────────────────────────────
+// ── PostgreSQL: a template database with the schema, cloned in some 30 ms ───────────────────────────────────────────────────
 
 const templateName = 'offhook_template';
 
@@ -129,7 +129,7 @@ async function asSuperuser(statement: string): Promise<void> {
   }
 }
 
-// ── PGlite: a migrated data folder, copied (creating one takes seconds) ──────────────────────────────────────────────
+// ── PGlite: a data folder with the schema, copied (creating one takes seconds) ──────────────────────────────────────────────
 
 /** For a gateway that starts on it: it finds the embedded database there as after its first start. */
 export async function seedPglite(dataDir: string): Promise<void> {

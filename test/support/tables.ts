@@ -1,11 +1,11 @@
-// The tables of a database, whatever the migrations made; and rows of theirs, for tests that need what the product would not
+// The tables of a database, whatever the schema made; and rows of theirs, for tests that need what the product would not
 // write in one step.
 
 import type { Pool } from 'pg';
 
 type Queryable = Pick<Pool, 'query'>;
 
-/** All but what migrations note of themselves. */
+/** All but what the schema notes of itself. */
 export async function tableNamesIn(pool: Queryable): Promise<readonly string[]> {
   const { rows } = await pool.query<{ relname: string }>(`
     select relname from pg_class

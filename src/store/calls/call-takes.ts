@@ -1,5 +1,5 @@
 // Taking calls, and what trunks allow over all nodes: a row of `trunk_pacing` is a trunk's clock, a row of `trunk_slots` a leg that
-// may be on its wire, and a row of `call_takes` what a process took last from a source. The functions are in the migrations.
+// may be on its wire, and a row of `call_takes` what a process took last from a source. The functions are in `../schema`.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';

@@ -116,7 +116,7 @@ function databaseVariables(postgres: PostgresServer): Record<string, string> {
   return { DATABASE_URL: postgres.url, SECRETS_KEY: secretsKey };
 }
 
-/** By the build's own command: another one's migrations might not be what it knows. */
+/** By the build's own command: another one's schema might not be what it knows. */
 async function makeApp(build: Build, dataDir: string, postgres: PostgresServer): Promise<DevApp> {
   const { stdout } = await run(
     process.execPath,

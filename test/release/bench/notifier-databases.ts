@@ -1,4 +1,4 @@
-// Runs a bench of the notifier on the databases that it asks for, each opened and migrated.
+// Runs a bench of the notifier on the databases that it asks for, each opened with the schema.
 
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../../src/store/database.ts';

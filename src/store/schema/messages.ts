@@ -1,11 +1,6 @@
 // What bots and users said to each other.
 
-import type { Migration } from './migration.ts';
-
-export const messages: Migration = {
-  version: 4,
-  name: 'messages',
-  sql: `
+export const messages = `
 create table messages (
   account_id text not null,
   bot_id text not null,
@@ -17,12 +12,13 @@ create table messages (
   session_id text not null,
   channel text not null,
   call_id text,
-  -- Of an alert or action task: version 2 of the history leaves it out.
+  -- A message of an alert or action task: version 2 of the history leaves it out.
   is_task boolean not null,
   tags jsonb,
-  -- The JSON text that answers carry, so that ten thousand of them need no parsing; what filters ask for stands beside it.
+  -- The JSON text that answers carry, so that ten thousand of them need no parsing. What filters ask for
+  -- stands in columns of its own.
   document text not null,
-  -- JSON, too: what is answered only when it is asked for.
+  -- JSON, too: parts that are answered only when they are asked for.
   trace_id text,
   agent_info text,
   secure_form text,
@@ -34,10 +30,15 @@ create index messages_of_session on messages (account_id, bot_id, session_id, cr
 create index messages_of_call on messages (account_id, bot_id, call_id, created_on, message_id, is_task)
   where call_id is not null;
 create index messages_by_tags on messages using gin (tags jsonb_path_ops) where tags is not null;
--- For retention. Not on created_on itself, which orders pages: they must not be looked for among everybody's messages.
+-- For retention. Not on created_on itself, which orders pages: a page must not be looked for among
+-- everybody's messages.
 create index messages_by_age on messages ((created_on at time zone 'UTC'));
+-- Trace ids are kept for 30 days: the index finds those that are older among those that are still there.
+create index messages_with_trace_id on messages ((created_on at time zone 'UTC'))
+  where trace_id is not null;
 
--- How many messages a user had a day of UTC, and the bot (user ''): counting millions would take longer than reading a page.
+-- How many messages a user had on a day of UTC, and the bot in all (user ''): counting millions takes
+-- longer than reading a page.
 create table message_counts (
   account_id text not null,
   bot_id text not null,
@@ -65,8 +66,8 @@ begin
   end if;
 end $$;
 
--- Beside each user's messages the bot's are counted: user ''. In the order of the keys, so that no two statements wait for
--- each other.
+-- Counts each user's messages and the bot's (user ''), in the order of the keys, so that no two
+-- statements wait for each other.
 create function count_messages() returns trigger language plpgsql as $$
 begin
   perform count_message(account_id, bot_id, of_user, channel, is_task, day,
@@ -92,10 +93,10 @@ create trigger count_added after insert on messages
   referencing new table as changed for each statement execute function count_messages();
 create trigger count_removed after delete on messages
   referencing old table as changed for each statement execute function count_messages();
--- A later version that moves a message is rare; one that changes its status is not, and counts nothing.
+-- A later version rarely moves a message. One that changes the message's status is frequent, and
+-- changes no count.
 create trigger count_moved after update on messages for each row
   when ((old.user_id, old.channel, old.is_task, old.created_on)
     is distinct from (new.user_id, new.channel, new.is_task, new.created_on))
   execute function count_moved_message();
-`,
-};
+`;

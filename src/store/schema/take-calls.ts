@@ -1,22 +1,11 @@
-// Taking a call costs the same however many are up: those that wait have an index of their own, and a take asks half as much.
+// Takes calls for a process: of a trunk, with limits or without, or those that are dialled directly.
 
-import type { Migration } from './migration.ts';
-
-export const waitingCalls: Migration = {
-  version: 28,
-  name: 'waiting calls',
-  indexes: [
-    {
-      name: 'calls_waiting',
-      // Of the columns that change only these two are in it: any other would make each of its updates write all indexes.
-      on: `calls (coalesce(trunk, ''), accepted_at, call_id)
-        where dial_started_at is null and end_published_at is null`,
-    },
-  ],
-  sql: `
--- What take \`for_take\` of this process holds, or what it takes now: the calls that have waited longest, then a row without a call:
--- when more could be had, and how long the server was at work.
-create or replace function take_calls(for_take integer, is_repeated boolean, for_owner text, of_source text, wanted integer,
+export const takeCalls = `
+-- What take for_take of this process holds, or what it takes now: the calls that have waited longest,
+-- then a row without a call, which says when more could be had and how long the server was at work.
+-- The process numbers its takes, so that it can ask again for an answer that was lost. The row of the
+-- trunk's clock is locked only while the server works, and never while a node thinks.
+create function take_calls(for_take integer, is_repeated boolean, for_owner text, of_source text, wanted integer,
   horizon_ms double precision, interval_ms double precision, most_up integer)
 returns table (start_in_ms double precision, retry_in_ms double precision, took_ms double precision, call_id text,
   sid text, conversation_id text, account_id text, app_id text, bot_id text, accepted_at timestamptz, request jsonb)
@@ -39,7 +28,8 @@ begin
     select take_id, call_ids into known, held from call_takes
     where owner_id = for_owner and source = of_source for update;
   end if;
-  -- Older than the last one: a statement that came late, whose answer is not waited for any more.
+  -- An older number than that of the last take: the statement came late, and nobody waits for its
+  -- answer any more.
   if for_take <= known then
     if for_take = known then
       return query select extract(epoch from coalesce(s.start_at, first_at) - clock_timestamp())::double precision * 1000,
@@ -113,5 +103,4 @@ begin
   took_ms := extract(epoch from clock_timestamp() - statement_timestamp()) * 1000;
   return next;
 end $$;
-`,
-};
+`;

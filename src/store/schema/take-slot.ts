@@ -1,13 +1,8 @@
-// A second leg of a call takes its place on a trunk like a first one, and cannot wait in the queue for it.
+// Takes a place on a trunk for a second leg, which cannot wait in the queue like a first one.
 
-import type { Migration } from './migration.ts';
-
-export const secondLegs: Migration = {
-  version: 23,
-  name: 'second-legs',
-  sql: `
--- A slot for one leg, and in how long its INVITE may leave; no row: the trunk is full. The same again, after an answer that was
--- lost, gives the same slot.
+export const takeSlot = `
+-- A slot for one leg, and in how long its INVITE may leave. No row: the trunk is full. The same again,
+-- after an answer that was lost, gives the same slot.
 create function take_slot(for_leg text, of_call text, of_trunk text, for_owner text, interval_ms double precision,
   most_up integer)
 returns table (start_in_ms double precision, took_ms double precision)
@@ -35,5 +30,4 @@ begin
   took_ms := extract(epoch from clock_timestamp() - statement_timestamp()) * 1000;
   return next;
 end $$;
-`,
-};
+`;

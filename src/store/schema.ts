@@ -1,0 +1,128 @@
+// Gives an empty database the schema, and refuses one that another version made. Nodes that start
+// together do so one after the other, each in one transaction. The functions by which calls are taken
+// stand apart from the tables: a start replaces one whose text has changed.
+
+import { createHash } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import type { Logger } from '../lib/logger.ts';
+import { apps } from './schema/apps.ts';
+import { calls } from './schema/calls.ts';
+import { companion } from './schema/companion.ts';
+import { consoleTables } from './schema/console.ts';
+import { messages } from './schema/messages.ts';
+import { nodes } from './schema/nodes.ts';
+import { notifications } from './schema/notifications.ts';
+import { takeCalls } from './schema/take-calls.ts';
+import { takeSlot } from './schema/take-slot.ts';
+import { trunks } from './schema/trunks.ts';
+
+export type Schema = {
+  /** The release that made the tables as they are. */
+  readonly version: string;
+  /** SQL, executed in this order. */
+  readonly tables: readonly string[];
+  /** SQL by the name of the function. */
+  readonly functions: Readonly<Record<string, string>>;
+};
+
+const currentSchema: Schema = {
+  version: '0.9',
+  tables: [apps, calls, trunks, nodes, notifications, consoleTables, messages, companion],
+  functions: { take_calls: takeCalls, take_slot: takeSlot },
+};
+
+/** What a database is called, and what to do with it if this version cannot use it. */
+export type DatabaseHome = { readonly name: string; readonly remedy: string };
+
+/** Any number that no other program takes an advisory lock on: the letters `offhook`. */
+const lockKey = '31366214770880363';
+/** Nodes that start together wait for the first one; one that waits this long has met a stuck node. */
+const longestWaitMs = 120_000;
+/** The row of `schema_migrations` that notes the version of the tables; the others note functions. */
+const tablesRow = 'tables';
+
+/** @throws Error with one sentence that says what to do, if another version made the database. */
+export async function ensureSchema(
+  pool: Pool,
+  { logger, home }: { readonly logger: Logger; readonly home: DatabaseHome },
+  schema: Schema = currentSchema,
+): Promise<void> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    await client.query('begin');
+    await client.query(`set local statement_timeout = ${longestWaitMs}`);
+    await client.query(`set local lock_timeout = ${longestWaitMs}`);
+    await patiently(client, `select pg_advisory_xact_lock(${lockKey})`);
+    const made = await makeMissing(client, home, schema);
+    await client.query('commit');
+    if (made.length > 0) logger.info({ made, version: schema.version }, 'database schema made');
+  } catch (error) {
+    failure =
+      error instanceof OtherVersion
+        ? error
+        : new Error(`${home.name} did not take the schema`, { cause: error });
+    await client.query('rollback').catch(() => undefined);
+    throw failure;
+  } finally {
+    client.release(failure);
+  }
+}
+
+class OtherVersion extends Error {}
+
+/** Returns the names of what it made. */
+async function makeMissing(
+  client: PoolClient,
+  home: DatabaseHome,
+  { version, tables, functions }: Schema,
+): Promise<readonly string[]> {
+  const known = await readVersions(client);
+  const made: string[] = [];
+  const make = async (name: string, noted: string, sql: string): Promise<void> => {
+    await patiently(client, sql);
+    await client.query(
+      `insert into schema_migrations (name, version, applied_at) values ($1, $2, now())
+       on conflict (name) do update set version = excluded.version, applied_at = excluded.applied_at`,
+      [name, noted],
+    );
+    made.push(name);
+  };
+  if (known.size === 0) await make(tablesRow, version, tables.join('\n'));
+  else refuseOther(known.get(tablesRow), version, home);
+  for (const [name, sql] of Object.entries(functions)) {
+    const hash = createHash('sha256').update(sql).digest('hex');
+    // Dropped first: `create or replace` keeps the old parameters and columns.
+    if (known.get(name) !== hash)
+      await make(name, hash, `drop function if exists ${name};\n${sql}`);
+  }
+  return made;
+}
+
+/** What the database notes of its schema, by name. Versions before 0.9 noted a number for each migration. */
+async function readVersions(client: PoolClient): Promise<ReadonlyMap<string, string>> {
+  await client.query(
+    `create table if not exists schema_migrations (
+       name text primary key, version text not null, applied_at timestamptz(3) not null)`,
+  );
+  const { rows } = await client.query<{ name: string; version: string }>(
+    'select name, version::text from schema_migrations',
+  );
+  return new Map(rows.map((row) => [row.name, row.version]));
+}
+
+function refuseOther(found: string | undefined, version: string, home: DatabaseHome): void {
+  if (found === version) return;
+  const order = found?.localeCompare(version, 'en', { numeric: true });
+  throw new OtherVersion(
+    order !== undefined && order > 0
+      ? `${home.name} was made by Offhook ${found}, and this is ${version}: start Offhook ${found} or later`
+      : `${home.name} was made by Offhook ${found ?? '0.2 or earlier'}, whose data ${version} does not read: ${home.remedy}`,
+  );
+}
+
+/** The pool's own time-out is for statements that are small. */
+async function patiently(client: PoolClient, text: string): Promise<void> {
+  const query = { text, query_timeout: longestWaitMs };
+  await client.query(query);
+}

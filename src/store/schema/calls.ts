@@ -1,0 +1,99 @@
+// Calls, their events, and the keys under which requests for calls are repeated.
+
+export const calls = `
+-- A call is inserted once and updated five or six times within minutes: free space in each page keeps
+-- the updates there (heap-only tuples), so that they touch no index.
+create table calls (
+  call_id text primary key,
+  sid text not null,
+  conversation_id text not null,
+  account_id text not null,
+  app_id text not null,
+  bot_id text not null,
+  request jsonb not null,
+  notify_url text,
+  -- JSON object of the caller's headers, encrypted.
+  notify_headers bytea,
+  idempotency_key text,
+  -- The trunk that carries the call. Null: the call needs none and is dialled directly.
+  trunk text,
+  -- queued, dialing, ringing, answered, ended: for people and lists. Decisions rest on the other columns.
+  state text not null,
+  -- Status column of the interactions view.
+  status text not null,
+  accepted_at timestamptz(3) not null,
+  -- A call that is still waiting then is not dialled any more.
+  dial_before timestamptz(3) not null,
+  -- "An INVITE may have left": set before it leaves. Such a call is never dialled again.
+  dial_started_at timestamptz(3),
+  -- The process that dials the call: NODE_ID and a random part of this start.
+  owner_id text,
+  -- The process that was lost, and from which the owner took the call over.
+  previous_owner_id text,
+  leg jsonb,
+  ringing_at timestamptz(3),
+  answered_at timestamptz(3),
+  answered_event jsonb,
+  ended_at timestamptz(3),
+  end_event jsonb,
+  outcome text,
+  sip_status integer,
+  unpublished_events jsonb,
+  -- Numbers of the event and of the notification stated last.
+  last_event_sequence integer,
+  last_notification_sequence integer,
+  -- Events up to this number are on the stream.
+  published_event_sequence integer,
+  -- When the call was settled: all its events are on the stream, and its far end is gone.
+  end_published_at timestamptz(3)
+) with (fillfactor = 50);
+create index calls_by_bot on calls (account_id, bot_id, accepted_at desc, call_id desc);
+create index calls_by_idempotency_key on calls (account_id, idempotency_key);
+-- By the name that bots know.
+create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
+  where request ? 'stream';
+-- Calls that somebody still has to do something about: a few thousand at most, whatever the table holds.
+create index calls_open on calls (accepted_at) where end_published_at is null;
+-- Taking a call costs the same however many are up. The condition names only two of the columns that
+-- change: an update of any column in it writes all indexes.
+create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
+  where dial_started_at is null and end_published_at is null;
+-- For retention. Not on ended_at: an index on a column that changes would make every end a costly update.
+create index calls_by_age on calls (accepted_at);
+
+-- What another process needs to end a leg. The first leg's id is that of its call.
+create table call_legs (
+  call_id text not null,
+  leg_id text not null,
+  leg jsonb not null,
+  primary key (call_id, leg_id)
+);
+
+create table idempotency_keys (
+  app_id text not null,
+  bot_id text not null,
+  key text not null,
+  -- SHA-256 of the canonical request.
+  request_hash text not null,
+  call_id text not null,
+  -- The stored answer: {sid, callId, conversationId}.
+  answer jsonb not null,
+  expires_at timestamptz(3) not null,
+  primary key (app_id, bot_id, key)
+);
+create index idempotency_keys_expiry on idempotency_keys (expires_at);
+
+create table call_events (
+  call_id text not null,
+  event_sequence integer not null,
+  event_id text not null,
+  type text not null,
+  time timestamptz(3) not null,
+  data jsonb not null,
+  -- The transaction that stored the event. A reader who stays below the oldest transaction under way
+  -- misses no event that is committed late.
+  transaction_id xid8 not null default pg_current_xact_id(),
+  primary key (call_id, event_sequence)
+);
+create index call_events_log on call_events (transaction_id, call_id collate "C", event_sequence);
+`;

@@ -1,0 +1,33 @@
+// What trunks allow, across nodes, and what each process took from them.
+
+export const trunks = `
+-- The clock of a trunk with callsPerSecond.
+create table trunk_pacing (
+  trunk text primary key,
+  -- Microseconds: a hundred calls a second are 10 ms apart.
+  next_start_at timestamptz not null
+);
+
+-- Legs that may be on the wire of a trunk with limits. A call may have a second leg, with a slot of
+-- its own; the first leg's id is that of its call.
+create table trunk_slots (
+  leg_id text primary key,
+  call_id text not null,
+  trunk text not null,
+  owner_id text not null,
+  taken_at timestamptz(3) not null,
+  -- When the leg's INVITE may leave.
+  start_at timestamptz
+);
+create index trunk_slots_by_trunk on trunk_slots (trunk);
+
+-- The last take of each process and source that took something, or that was asked for twice. A source
+-- is a trunk; '' are the calls that need none.
+create table call_takes (
+  owner_id text not null,
+  source text not null,
+  take_id integer not null,
+  call_ids text[] not null,
+  primary key (owner_id, source)
+);
+`;

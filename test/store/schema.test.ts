@@ -1,0 +1,134 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { ensureSchema, type Schema } from '../../src/store/schema.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
+
+const home = { name: 'the database', remedy: 'name an empty one' };
+const anew = 'drop schema public cascade; create schema public';
+
+/** A schema as this version has its own: a table, and a function with this text. */
+function schemaWith(body: string, version = '0.9'): Schema {
+  return {
+    version,
+    tables: ['create table known (id text)'],
+    functions: { answer: `create function answer() returns ${body}` },
+  };
+}
+
+const number = `integer language sql as 'select 1'`;
+
+describe.each(databaseKinds)('the schema on %s', (kind) => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind, { own: true });
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  const ensure = (schema?: Schema, logger = silentLogger) =>
+    ensureSchema(database.pool, { logger, home }, schema);
+  const noted = async () => (await database.pool.query('select * from schema_migrations')).rows;
+
+  // `npx vitest -u` writes the page.
+  test('is the tables, columns and indexes that the page lists', async () => {
+    await expect(await listed(database.pool)).toMatchFileSnapshot('../../src/store/tables.txt');
+  });
+
+  test('is left alone where it is', async () => {
+    const before = await noted();
+
+    await ensure();
+
+    expect(await noted()).toEqual(before);
+    expect(before.map(({ name }) => name)).toEqual(['tables', 'take_calls', 'take_slot']);
+  });
+
+  test('leaves nothing behind if a part of it fails', async () => {
+    await database.pool.query(anew);
+
+    await expect(ensure(schemaWith('nonsense'))).rejects.toThrow('did not take the schema');
+
+    const { rows } = await database.pool.query("select to_regclass('known') as known");
+    expect(rows).toEqual([{ known: null }]);
+  });
+
+  test('has a function replaced whose text has changed, also what it returns', async () => {
+    await database.pool.query(anew);
+    const { logger, lines } = recordedLogger();
+    const changed = schemaWith(`text language sql as $$ select 'two' $$`);
+
+    for (const schema of [schemaWith(number), changed, changed]) await ensure(schema, logger);
+
+    expect((await database.pool.query('select answer()')).rows).toEqual([{ answer: 'two' }]);
+    expect(lines).toMatchObject([{ made: ['tables', 'answer'] }, { made: ['answer'] }]);
+  });
+
+  test('of a newer version is refused', async () => {
+    await database.pool.query(anew);
+    await ensure(schemaWith(number, '0.10'));
+
+    await expect(ensure(schemaWith(number))).rejects.toThrow(
+      'the database was made by Offhook 0.10, and this is 0.9: start Offhook 0.10 or later',
+    );
+  });
+
+  test('of an earlier version is refused', async () => {
+    await database.pool.query(anew);
+    await ensure(schemaWith(number));
+
+    await expect(ensure(schemaWith(number, '0.10'))).rejects.toThrow(
+      'the database was made by Offhook 0.9, whose data 0.10 does not read: name an empty one',
+    );
+  });
+
+  test('of the versions that numbered their migrations is refused', async () => {
+    await database.pool.query(`${anew};
+      create table schema_migrations (
+        version integer primary key, name text not null, applied_at timestamptz(3) not null);
+      insert into schema_migrations values (1, 'calls-and-notifications', now())`);
+
+    await expect(ensure()).rejects.toThrow(
+      'the database was made by Offhook 0.2 or earlier, whose data 0.9 does not read: name an empty one',
+    );
+    expect(await noted()).toHaveLength(1);
+  });
+});
+
+test('is made once by nodes that start together on an empty PostgreSQL', async () => {
+  await using database = await openTestDatabase('postgres');
+  await database.pool.query(anew);
+
+  const nodes = await Promise.all(
+    [1, 2, 3, 4].map(() => openDatabase({ ...database.location, logger: silentLogger })),
+  );
+
+  await Promise.all(nodes.map((node) => node.close()));
+  const { rows } = await database.pool.query('select distinct applied_at from schema_migrations');
+  expect(rows).toHaveLength(1);
+});
+
+/** Each table with its columns, then its indexes. */
+async function listed(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ name: string; columns: string; indexes: string }>(`
+    select relname as name, (
+        select string_agg('  ' || attname || ' ' || format_type(atttypid, atttypmod)
+          || case when attnotnull then ' not null' else '' end, E'\\n' order by attnum)
+        from pg_attribute where attrelid = t.oid and attnum > 0 and not attisdropped
+      ) as columns, (
+        select string_agg('  ' || case when indisprimary then 'primary key' else 'index ' || i.relname end
+            || case when indisunique and not indisprimary then ' unique ' else ' ' end
+            || substring(pg_get_indexdef(indexrelid) from 'USING (?:btree )?(.*)$'),
+          E'\\n' order by not indisprimary, i.relname)
+        from pg_index join pg_class i on i.oid = indexrelid where indrelid = t.oid
+      ) as indexes
+    from pg_class t where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'schema_migrations'
+    order by relname collate "C"`);
+  const tables = rows.map(({ name, columns, indexes }) => `${name}\n${columns}\n${indexes}\n`);
+  return `What the schema makes, on either database.\n\n${tables.join('\n')}`;
+}
