@@ -43,7 +43,6 @@ import { openSounds, type Sounds } from './sounds.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { createStreamServices } from './streams.ts';
 import { openTracing } from './tracing.ts';
-import { drainOlderVersions } from './upgrade.ts';
 
 export type AppOptions = {
   readonly logger: Logger;
@@ -119,7 +118,7 @@ async function openApp(environment: Environment): Promise<App> {
   const streams = createStreamServices(config, storage, sip.beyondLaptop);
   const parts = { storage, node, notifier, events, contexts, metrics, sounds, streams };
   const calls = openCalls(environment, {
-    ...{ ...parts, older: await drainOlderVersions(environment, parts) },
+    ...parts,
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     routes: sip.router,

@@ -43,7 +43,6 @@ import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
 import { type Sweeps, startSweeps } from './sweeps.ts';
 import { tracedIntake } from './tracing.ts';
-import type { OlderVersions } from './upgrade.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -66,7 +65,6 @@ type Parts = {
   readonly node: Node;
   readonly notifier: Notifier;
   readonly contexts: ContextStore;
-  readonly older: OlderVersions;
   readonly events: Events;
   readonly sip: SipPort;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
@@ -201,7 +199,7 @@ async function storeSecondLeg(
 
 function openRecovery(
   { config, clock, logger }: Environment,
-  { storage: { ledger }, events: { connection }, older }: Parts,
+  { storage: { ledger }, events: { connection } }: Parts,
   {
     sip,
     out,
@@ -215,9 +213,9 @@ function openRecovery(
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
       legsAreOver: (callId) => out.legsAreOver(callId),
-      // More than SQL has: of an older version, and where a backup of SQL was restored.
+      // The stream holds more than SQL after a backup of SQL was restored.
       eventsOnStream: async (call) =>
-        older.areDrained() && !connection.connected() ? [] : await eventsOfCall(connection, call),
+        connection.connected() ? await eventsOfCall(connection, call) : [],
       underWay: () => sip.onTheWire(),
       isUnderWay: (callId) => out.holds(callId),
     },

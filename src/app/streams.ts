@@ -20,8 +20,8 @@ export function createStreamPort({ apps, secrets }: Pick<Storage, 'apps' | 'secr
     async settingsOf(call, { ordinal, connect, parameters, ...address }) {
       const { appId, botId } = call;
       const app = await apps.find(appId);
-      const secret = app?.streamSecrets?.[0];
-      if (secret === undefined) throw new Error('the app has no stream secret');
+      const secret = app?.streamSecrets[0];
+      if (secret === undefined) throw new Error('the app is revoked');
       return {
         ...{ ordinal, connect, secret },
         url: openStreamUrl(secrets, botId, address),

@@ -238,8 +238,6 @@ export type UnfinishedCall = {
   readonly answeredAt?: Date;
   /** That SQL holds, in order. */
   readonly events: readonly CallEvent[];
-  /** Of a version that kept events with their call, until they were on the stream. */
-  readonly keptEvents: readonly CallEvent[];
 };
 
 /** Whose unfinished calls: those taken over from lost processes, or some of this one. */
@@ -250,8 +248,6 @@ export type UnsettledEnd = {
   readonly call: AcceptedCall;
   /** Not known to be on the stream, in order, the end among them. */
   readonly events: readonly CallEvent[];
-  /** Of a version that kept them with the call: those that are not on its timeline. */
-  readonly unstored: readonly CallEvent[];
   /** Of a process that was lost: they may be up. */
   readonly legs: readonly StoredLeg[];
 };

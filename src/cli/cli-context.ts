@@ -29,8 +29,7 @@ const devAppSchema = z.object({
   appId: z.string(),
   jwtSecret: z.string(),
   webhookSecret: z.string(),
-  /** An app that was made before there were audio streams has none until it is rotated. */
-  streamSecret: z.string().optional(),
+  streamSecret: z.string(),
 });
 export type DevApp = z.infer<typeof devAppSchema>;
 

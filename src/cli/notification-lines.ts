@@ -16,7 +16,6 @@ const shownBody = z.object({
   reasonCode: z.string().optional(),
   machineDetection: z.string().optional(),
   outcome: z.string().optional(),
-  callDuration: z.number().optional(),
   callDurationMs: z.number().optional(),
   ringDurationInMS: z.number().optional(),
   transfer: z
@@ -84,7 +83,7 @@ function detailsOf(body: ShownBody, heard: Detected): string {
     case 'completed':
       return [
         body.reasonCode,
-        callDuration(body),
+        exactSeconds(body.callDurationMs ?? 0),
         whoPickedUp({ verdict: body.machineDetection, ...heard }) ?? body.machineDetection,
       ]
         .filter((part) => part !== undefined)
@@ -94,11 +93,6 @@ function detailsOf(body: ShownBody, heard: Detected): string {
         .filter((part) => part !== undefined)
         .join(', ');
   }
-}
-
-/** To the millisecond, unless an older version stated the end. */
-function callDuration({ callDuration: seconds = 0, callDurationMs }: ShownBody): string {
-  return callDurationMs === undefined ? `${seconds} s` : exactSeconds(callDurationMs);
 }
 
 function exactSeconds(ms: number): string {

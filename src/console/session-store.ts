@@ -31,7 +31,7 @@ export type SessionStore = {
   end(secret: string): Promise<void>;
 };
 
-type Columns = { readonly app_id: string; readonly opened_by: readonly string[] | null };
+type Columns = { readonly app_id: string; readonly opened_by: readonly string[] };
 
 export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Clock): SessionStore {
   const inFuture = (ms: number): Date => new Date(clock.now().getTime() + ms);
@@ -85,9 +85,8 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
   };
 }
 
-/** An older version wrote none of the credentials. */
 function grantOf({ app_id: appId, opened_by: openedBy }: Columns): Grant {
-  return { appId, openedBy: openedBy ?? [] };
+  return { appId, openedBy };
 }
 
 function newSecret(): string {

@@ -229,12 +229,12 @@ function unaddressed({ host }: ListeningAddress): ProblemError {
  * @param keyId the key that verified the token; left out: the app's newest one.
  */
 export function grantFor(app: App, keyId = newestKeyId(app)): Grant {
-  return { appId: app.appId, openedBy: [keyId, ...(app.apiKeyIds ?? []).slice(0, 1)] };
+  return { appId: app.appId, openedBy: [keyId, ...app.apiKeyIds.slice(0, 1)] };
 }
 
 /** `app`: as it is now. */
 function isLive({ openedBy }: Grant, app: App): boolean {
-  const live = new Set([...app.jwtKeys.map(jwtKeyId), ...(app.apiKeyIds ?? [])]);
+  const live = new Set([...app.jwtKeys.map(jwtKeyId), ...app.apiKeyIds]);
   return openedBy.length > 0 && openedBy.every((id) => live.has(id));
 }
 

@@ -37,8 +37,6 @@ export type BatchConsumerOptions<Item> = {
   readonly filterSubject?: string;
   /** What is no item becomes a dead letter with the reason. */
   readonly read: (message: JsMsg) => Read<Item>;
-  /** What follows an item that failed waits for it, within a key. */
-  readonly orderKey: (item: Item) => unknown;
   /**
    * All or nothing: a throw brings every item of the batch again. Those that no repetition would mend are returned, with the
    * reason for their dead letter.
@@ -49,8 +47,6 @@ export type BatchConsumerOptions<Item> = {
 };
 
 export type BatchConsumer = {
-  /** Everything on the stream is handled. Asks the server. */
-  isCaughtUp(): Promise<boolean>;
   /** Finishes the batch under way; the rest is given back, for the next one to take at once. */
   stop(): Promise<void>;
 };
@@ -81,10 +77,6 @@ export async function startBatchConsumer<Item>(
     callback: (message) => pump.take(message),
   });
   return {
-    isCaughtUp: async () => {
-      const { num_pending, num_ack_pending } = await consumer.info();
-      return num_pending + num_ack_pending === 0;
-    },
     stop: async () => {
       pump.halt();
       await endConsumption(connection, messages);
@@ -155,17 +147,14 @@ class Pump<Item> {
 
   /** Finds the items that make a batch fail, so that one bad item does not stop the others. */
   async #handleSingly(batch: readonly Held<Item>[]): Promise<void> {
-    const failedKeys = new Set<unknown>();
     let failuresInRow = 0;
     for (const held of batch) {
-      const key = this.#options.orderKey(held.item);
-      if (failuresInRow >= maxFailuresInRow || failedKeys.has(key)) {
+      if (failuresInRow >= maxFailuresInRow) {
         this.#postpone([held]);
       } else if (await this.#try([held])) {
         failuresInRow = 0;
       } else {
         failuresInRow += 1;
-        failedKeys.add(key);
         this.#postpone([held]);
       }
     }

@@ -55,8 +55,6 @@ export async function startIngestConsumer<Body>(
     name: `ingest-${kind}`,
     filterSubject: ingestSubject(connection.prefix, kind, '*'),
     read: (message) => readBody(message, schema),
-    // Versions tell what is later: nothing needs to wait for anything.
-    orderKey: (item) => item,
     handle: (items) => applyOwned(items, options),
     maxBatch,
     logger,

@@ -10,7 +10,7 @@ import type { EventConnection } from '../events/connection.ts';
 import { streamNames } from '../events/subjects.ts';
 
 const storedContextSchema = callContextSchema.extend({
-  eventSequence: sequence.exactOptional().describe('of the event that it comes from'),
+  eventSequence: sequence.describe('of the event that it comes from'),
 });
 export type StoredContext = Immutable<z.infer<typeof storedContextSchema>>;
 

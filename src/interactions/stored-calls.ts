@@ -1,7 +1,6 @@
 // `CallQueries` on SQL, with the context bucket in front for calls that are up.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
-import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
 import type { Queries } from '../store/queries.ts';
@@ -45,8 +44,6 @@ export function createCallQueries(
 type DetailsColumns = SummaryColumns & {
   readonly queue_position: number | null;
   readonly metadata: Metadata;
-  readonly answered_event: CallEvent | null;
-  readonly end_event: CallEvent | null;
 };
 
 async function stateOf(
@@ -66,21 +63,15 @@ async function details(
   callId: string,
 ): Promise<CallDetails | undefined> {
   const { rows } = await queries.query<DetailsColumns>(sql`
-    select ${summaryColumns}, ${queuePosition}, request->'metadata' as metadata, answered_event, end_event
+    select ${summaryColumns}, ${queuePosition}, request->'metadata' as metadata
     from calls where ${inScope(scope)} and call_id = ${callId}`);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const stored = await storedTimeline(queries, callId);
-  // What SQL stored first is on the timeline even while its event is on the way through the stream.
-  const known = [row.answered_event, row.end_event].flatMap((event) =>
-    event === null ? [] : [entryOf(event)],
-  );
-  const missing = known.filter((event) => !stored.some((entry) => entry.eventId === event.eventId));
   return {
     ...toSummary(row),
     ...(row.queue_position === null ? {} : { queuePosition: row.queue_position }),
     metadata: row.metadata,
-    timeline: [...stored, ...missing].sort((a, b) => a.eventSequence - b.eventSequence),
+    timeline: await storedTimeline(queries, callId),
   };
 }
 
@@ -93,11 +84,6 @@ async function storedTimeline(queries: Queries, callId: string): Promise<readonl
   return rows.map((row) => ({ ...row, time: row.time.toISOString() }));
 }
 
-function entryOf(event: CallEvent): TimelineEntry {
-  const { id, eventSequence, type, time, data } = event;
-  return { eventId: id, eventSequence, type, time, data };
-}
-
 async function context(
   queries: Queries,
   contexts: Pick<ContextStore, 'get'>,
@@ -108,10 +94,8 @@ async function context(
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
-    answered: CallContext | null;
   }>(sql`
-    select request->'metadata' as metadata, end_event->'data'->'context' as final,
-      answered_event->'data'->'context' as answered
+    select request->'metadata' as metadata, end_event->'data'->'context' as final
     from calls where ${inScope(scope)} and call_id = ${callId}`);
   const [row] = rows;
   if (row === undefined) return undefined;
@@ -122,8 +106,7 @@ async function context(
     .catch(() => undefined);
   return (
     current ??
-    (await lastStored(queries, callId)) ??
-    row.answered ?? {
+    (await lastStored(queries, callId)) ?? {
       session: { UserSession: { amd: [], amdInfo: {} } },
       metadata: row.metadata,
     }

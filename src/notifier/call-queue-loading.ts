@@ -25,7 +25,6 @@ type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
       readonly owed_since: Date | null;
       readonly refused_at: Date | null;
       readonly last_attempt_at: Date | null;
-      readonly has_gap: boolean;
       readonly is_gone: boolean | null;
     }
 );
@@ -78,6 +77,5 @@ function pendingOf(
     ...(lastAttemptAt === null
       ? {}
       : { dueAt: refusedDueAt(lastAttemptAt.getTime(), attempts, schedule) }),
-    ...(row.has_gap ? { waitsUntil: row.created_at.getTime() + schedule.gapPatienceMs } : {}),
   };
 }

@@ -10,11 +10,6 @@ export type RetrySchedule = {
   readonly jitter: number;
   /** An event that the receiver refuses (4xx) lets its successors pass after this. */
   readonly passRefusedAfterMs: number;
-  /**
-   * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring an
-   * event again that a process had taken which was killed, stopped or cut off from its database, even several times.
-   */
-  readonly gapPatienceMs: number;
 };
 
 const minuteMs = 60_000;
@@ -26,7 +21,6 @@ export const defaultRetrySchedule: RetrySchedule = {
   giveUpAfterMs: 24 * hourMs,
   jitter: 0.2,
   passRefusedAfterMs: minuteMs,
-  gapPatienceMs: minuteMs,
 };
 
 export type AttemptResult =
@@ -130,8 +124,6 @@ export type PendingNotification = {
   readonly refusedAt?: number;
   /** Of a refused one: not before. */
   readonly dueAt?: number;
-  /** One before it is missing: wait for that until then. */
-  readonly waitsUntil?: number;
 };
 
 export type CallQueueStep =
@@ -153,7 +145,7 @@ export function nextStep(
   if (heldUntil !== undefined && heldUntil > now) return { kind: 'wait', until: heldUntil };
   let until = Number.POSITIVE_INFINITY;
   for (const notification of pending) {
-    const dueAt = Math.max(notification.dueAt ?? now, notification.waitsUntil ?? now);
+    const dueAt = notification.dueAt ?? now;
     if (dueAt <= now) return { kind: 'send', notification };
     until = Math.min(until, dueAt);
     const passAt = passableAt(notification, context.passRefusedAfterMs);

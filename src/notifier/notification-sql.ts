@@ -10,50 +10,6 @@
 
 import { fewRows } from '../store/few-rows.ts';
 
-// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same events do not lock each other up. A queue that waits
-// for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
-// missing, is due at once.
-//
-// The end is the last that is told of a call. What a process that was paused states when another has ended its call comes too
-// late: it has the place of the end, or a later one. A place before it is that of an event that was only slow on its way.
-export const acceptStatement = {
-  name: 'notifier-accept',
-  text: `
-with given as (
-  select * from jsonb_to_recordset($1::jsonb) as row(event_id text, end_event_id text, call_id text, app_id text,
-    account_id text, bot_id text, origin text, sequence integer, body text, created_at timestamptz)
-), wanted as materialized (
-  select given.*, (
-    select true from notifications g where g.call_id = given.call_id and g.failure = 'gone' limit 1) as gone
-  from given
-  where event_id = end_event_id or not exists (
-    select from notifications e where e.event_id = given.end_event_id and e.sequence <= given.sequence
-  ) and not exists (
-    select from given e where e.event_id = given.end_event_id and e.sequence <= given.sequence)
-), inserted as (
-  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
-    failed_at, failure)
-  select event_id, call_id, app_id, account_id, bot_id, sequence, body,
-    case when gone then 'failed' else 'pending' end, 0, created_at,
-    case when gone then created_at end, case when gone then 'gone' end
-  from wanted order by event_id
-  on conflict (event_id) do nothing
-  returning event_id, call_id, state
-), lanes as (
-  select inserted.call_id, min(given.account_id) as account_id, min(given.origin) as origin
-  from inserted join given using (event_id) where inserted.state = 'pending'
-  group by inserted.call_id
-)
-insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at)
-select call_id, coalesce(account_id, ''), origin, $2::timestamptz from lanes order by call_id
-on conflict (call_id) do update set
-  next_attempt_at = case when (
-    select true from notifications n where n.call_id = lane.call_id and n.state = 'pending'
-      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $3::timestamptz) limit 1
-  ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
-  leased_until = lane.leased_until + interval '1 millisecond'`,
-} as const;
-
 // Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,
 // however much it is. Found by leaping through the index, one probe for each receiver. Then the accounts take turns, so that
 // what one of them is owed, at whatever number of receivers, does not fill the batch before the others.
@@ -115,20 +71,19 @@ where lane.call_id = due.call_id
 returning lane.call_id`,
 } as const;
 
-// A notification has a gap before it if its sequence is above its rank. A call that was answered 410 owes nothing, except
-// what was replayed since: a notification that is pending all the same was stored by a statement that had begun before the
-// 410 was stored. One pass finds both: a call may have thousands of notifications.
+// A call that was answered 410 owes nothing, except what was replayed since: a notification that is
+// pending all the same was stored by a statement that had begun before the 410 was stored.
 export const loadStatement = {
   name: 'notifier-load',
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
-  n.created_at, n.owed_since, n.refused_at, n.sequence > n.rank as has_gap, n.has_gone and n.owed_since is null as is_gone,
+  n.created_at, n.owed_since, n.refused_at, n.has_gone and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at
 from notification_lanes lane
 left join lateral (
-  select known.*, rank() over (order by known.sequence), bool_or(known.failure = 'gone') over () as has_gone
+  select known.*, bool_or(known.failure = 'gone') over () as has_gone
   from notifications known where known.call_id = lane.call_id
 ) n on n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2

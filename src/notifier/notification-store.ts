@@ -6,7 +6,6 @@ import { retryConflicts } from '../store/sql-errors.ts';
 import { type LeasedCallQueue, loadCallQueues } from './call-queue-loading.ts';
 import type { Failure, RetrySchedule } from './delivery-rules.ts';
 import {
-  acceptStatement,
   claimStatement,
   claimTheseStatement,
   holdsStatement,
@@ -18,21 +17,6 @@ import {
 } from './notification-sql.ts';
 import type { Rooms } from './origin-gates.ts';
 import type { SqlClient } from './sql-client.ts';
-
-export type NewNotification = {
-  readonly eventId: string;
-  /** Of the end of its call: nothing follows that. */
-  readonly endEventId: string;
-  readonly callId: string;
-  readonly appId: string;
-  readonly accountId: string;
-  readonly botId: string;
-  /** Of its URL. */
-  readonly origin: string;
-  readonly sequence: number;
-  readonly body: string;
-  readonly createdAt: Date;
-};
 
 export type AttemptRecord = {
   readonly eventId: string;
@@ -90,12 +74,6 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     return callIds.map((callId) => queues.get(callId));
   }, loadBatch);
   return {
-    /** New rows and their queues, in one statement; a notification that is known is passed over. */
-    accept: async (rows: readonly NewNotification[], now: Date): Promise<void> => {
-      const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
-      const values = [acceptParameter(rows), now, passedBefore];
-      await retryConflicts(() => sql.query({ ...acceptStatement, values }));
-    },
     /** Takes as many of each receiver, and of each account, as it has room for. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
@@ -140,23 +118,6 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       await sql.query({ ...releaseOwnStatement, values: [ownerId] });
     },
   };
-}
-
-function acceptParameter(rows: readonly NewNotification[]): string {
-  return JSON.stringify(
-    rows.map((row) => ({
-      event_id: row.eventId,
-      end_event_id: row.endEventId,
-      call_id: row.callId,
-      app_id: row.appId,
-      account_id: row.accountId,
-      bot_id: row.botId,
-      origin: row.origin,
-      sequence: row.sequence,
-      body: row.body,
-      created_at: row.createdAt,
-    })),
-  );
 }
 
 async function claimDue(sql: SqlClient, values: unknown[]): Promise<Claimed> {

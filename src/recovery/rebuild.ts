@@ -2,7 +2,7 @@
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
-import { amdEvent, type CallProgress, queuedEvent } from '../calls/life/call-events.ts';
+import { amdEvent, type CallProgress } from '../calls/life/call-events.ts';
 import type { GatewayLoss } from '../calls/life/call-outcome.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
@@ -15,8 +15,8 @@ export type Rebuilt = {
 };
 
 /**
- * Takes the sequences up where they were left off. `onStream`: what else is known, of a version that published events before they
- * were stored; in order.
+ * Takes the sequences up where they were left off. `onStream`: the call's events on the stream, which
+ * holds more than SQL after a backup of SQL was restored; in order.
  */
 export function rebuild(
   unfinished: UnfinishedCall,
@@ -39,11 +39,11 @@ export function rebuild(
 
 /** Each number once: what SQL holds stands. */
 function knownEvents(
-  { call, events, keptEvents }: UnfinishedCall,
+  { events }: UnfinishedCall,
   onStream: readonly CallEvent[],
 ): readonly CallEvent[] {
   const byNumber = new Map<number, CallEvent>();
-  for (const event of [...events, ...onStream, queuedEvent(call), ...keptEvents]) {
+  for (const event of [...events, ...onStream]) {
     if (!byNumber.has(event.eventSequence)) byNumber.set(event.eventSequence, event);
   }
   return [...byNumber.values()].sort((a, b) => a.eventSequence - b.eventSequence);
@@ -68,7 +68,7 @@ function progressOf(
   };
 }
 
-/** Each `dialing` has all that failed before it. One that was stated by an older version has none. */
+/** Each `dialing` has all that failed before it. */
 function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
   const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];

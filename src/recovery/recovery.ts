@@ -178,11 +178,11 @@ export class Recovery {
   }
 
   /** Resolves when it is published; no hang-up waits for that. False: it could not be. */
-  async #settle({ call, events, unstored, legs }: UnsettledEnd): Promise<boolean> {
+  async #settle({ call, events, legs }: UnsettledEnd): Promise<boolean> {
     const { publish, settle, logger } = this.#ports;
     const { callId } = call;
     this.#owed.add(callId);
-    const published = this.#storeOlder(call, unstored).then(() => publish(events));
+    const published = publish(events);
     const finish = async (): Promise<boolean> => {
       const [isOver] = await Promise.all([this.#endFarEnds(callId, legs), published]);
       if (isOver) settle(callId);
@@ -202,14 +202,6 @@ export class Recovery {
       () => true,
       () => false,
     );
-  }
-
-  /** Of a version that kept its last events with the call: onto its timeline, with what they owe. */
-  async #storeOlder(call: AcceptedCall, unstored: readonly CallEvent[]): Promise<void> {
-    const end = unstored.at(-1);
-    if (end === undefined || !isEnd(end)) return;
-    const step = { events: unstored.slice(0, -1), ending: { event: end } };
-    await this.#ports.outbox.append(call, step, { isRepeated: true, isRecovered: true });
   }
 
   /** False: this process stops before it is certain. One attempt for a call at a time. */

@@ -40,8 +40,6 @@ export type NodeStore = {
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
   /** Takes over what processes left that are gone, or took in their last moment. How many calls. */
   takeOverLeft(): Promise<number>;
-  /** Whether a process is up that knows of events only what is on the stream. */
-  isOlderUp(): Promise<boolean>;
   /** This process ends and owes nothing any more. Its lost predecessors can be forgotten, too. */
   leave(): Promise<void>;
   /** Lost ones whose calls are ended, some time ago: they can be forgotten. */
@@ -68,8 +66,8 @@ export function createNodeStore(
   return {
     async register({ nodeId, version }) {
       await pool.query(
-        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining, appends)
-         values ($1, $2, $3, now(), now(), now(), now() + ${lease}, 0, false, true)`,
+        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining)
+         values ($1, $2, $3, now(), now(), now(), now() + ${lease}, 0, false)`,
         [ownerId, nodeId, version],
       );
     },
@@ -89,7 +87,7 @@ export function createNodeStore(
     async expireOthers({ evenIfRunning } = { evenIfRunning: false }) {
       const { rows } = await pool.query<{ owner_id: string }>(
         `with lost as (
-           update nodes other set lost_at = now(), lost_by = $1
+           update nodes other set lost_at = now()
            where owner_id <> $1 and lost_at is null and ($2 or lease_until < now() and exists (
              select from nodes self where self.owner_id = $1 and self.lost_at is null and (
                self.steady_since <= now() - ${lease} and self.renewed_at >= now() - ${longestGap}
@@ -112,12 +110,6 @@ export function createNodeStore(
         [ownerId],
       );
       return rowCount ?? 0;
-    },
-    async isOlderUp() {
-      const { rows } = await pool.query<{ is_up: boolean }>(
-        'select exists (select from nodes where lost_at is null and not appends) as is_up',
-      );
-      return rows[0]?.is_up === true;
     },
     async leave() {
       await pool.query(

@@ -43,6 +43,8 @@ export function app(changes: Partial<App>): App {
     scopes: ['Dialout'],
     jwtAlgorithm: 'HS256',
     jwtKeys: [secret],
+    apiKeyIds: ['an API key'],
+    streamSecrets: ['a stream secret'],
     createdAt: new Date(),
     ...changes,
   };

@@ -173,10 +173,6 @@ describe('a notification in one line', () => {
     );
   });
 
-  test('and in whole seconds where an older gateway sent it', () => {
-    expect(lineOf({ callDuration: 8 })).toContain('Caller-disconnected, 8 s ');
-  });
-
   test.each([
     [{ type: 'dtmf', data: { digit: '5', source: 'rtp' } }, 'dtmf 5'],
     [{ type: 'transfer-ringing', data: { to: 'sip:a@b', sipStatus: 180 } }, 'transfer-ringing'],

@@ -59,7 +59,7 @@ describe('the end of a call without a machine', () => {
     const { world, call, ends, progress } = rig();
     world.leave({
       ...{ call, ownerId: 'node-1/old', legs: [storedLeg] },
-      ...{ events: world.timelineOf(call.callId), keptEvents: [] },
+      events: world.timelineOf(call.callId),
     });
     world.takeOver(own);
     await ends.record(progress, endOfUnknown('restarted', at), [], { isRecovered: true });

@@ -61,7 +61,7 @@ function story(request: Partial<DialoutRequest> = {}) {
 }
 type Story = ReturnType<typeof story>;
 
-/** It has taken over what is left. `onStream`: beside a version that published events before they were stored. */
+/** It has taken over what is left. `onStream`: it can read the stream. */
 function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   const ownerId = 'node-1/new';
   const hungUp: StoredLeg[] = [];
@@ -86,7 +86,7 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
 
 function left(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
   return {
-    ...{ call: told.call, ownerId: 'node-1/old', events: [told.queued], keptEvents: [] },
+    ...{ call: told.call, ownerId: 'node-1/old', events: [told.queued] },
     legs: [],
     ...more,
   };
@@ -108,15 +108,6 @@ function leftAnswered(told: Story, more: Partial<UnfinishedCall> = {}): Unfinish
     events: [told.queued, told.dialing, told.ringing, told.answered],
     ...more,
   });
-}
-
-/** By a version that published its events, and kept with the call what it did not know to be on the stream. */
-function leftByOlder(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return left(told, { events: [], ...more });
-}
-
-function leftAnsweredByOlder(told: Story, kept: readonly CallEvent[] = []): UnfinishedCall {
-  return leftAnswered(told, { events: [], keptEvents: [...kept, told.answered] });
 }
 
 function sequencesOf({ eventSequence, data }: CallEvent) {
@@ -207,73 +198,13 @@ const crashPoints: readonly CrashPoint[] = [
   ],
 ];
 
-/** The same of processes that published first, and what SQL had then. */
-const olderCrashPoints: readonly CrashPoint[] = [
-  ['claimed, and nothing on the stream', leftByOlder, () => [], ['queued 1', 'failed 2/1']],
-  ['claimed', leftByOlder, (s) => [s.queued], ['failed 2/1']],
-  [
-    'INVITE stored, `dialing` lost',
-    (s) => leftByOlder(s, { legs: [storedLeg] }),
-    (s) => [s.queued],
-    ['failed 2/1'],
-  ],
-  [
-    'dialing',
-    (s) => leftByOlder(s, { legs: [storedLeg] }),
-    (s) => [s.queued, s.dialing],
-    ['failed 3/1'],
-  ],
-  [
-    '`dialing` on the stream, the INVITE not stored',
-    leftByOlder,
-    (s) => [s.queued, s.dialing],
-    ['failed 3/1'],
-  ],
-  [
-    'ringing',
-    (s) => leftByOlder(s, { legs: [storedLeg], ringingAt: at(2) }),
-    (s) => [s.queued, s.dialing, s.ringing],
-    ['failed 4/1'],
-  ],
-  [
-    'ringing, some of it read back from the stream',
-    (s) => leftRinging(s, { events: [s.queued, s.dialing] }),
-    (s) => [s.queued, s.dialing, s.ringing],
-    ['failed 4/1'],
-  ],
-  [
-    'answer stored, `answered` lost',
-    leftAnsweredByOlder,
-    (s) => [s.queued, s.dialing, s.ringing],
-    ['answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
-  ],
-  [
-    'answer stored with what the stream had not confirmed by then',
-    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
-    (s) => [s.queued],
-    ['dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
-  ],
-  [
-    'answer stored, the stream confirmed half of it later',
-    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
-    (s) => [s.queued, s.dialing],
-    ['ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
-  ],
-  [
-    'answer stored, the stream was away all the time',
-    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
-    () => [],
-    ['queued 1', 'dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
-  ],
+/** The same after a backup of SQL was restored: the stream has what happened since. */
+const restoredCrashPoints: readonly CrashPoint[] = [
+  ['taken', left, (s) => [s.queued, s.dialing], ['failed 3/1']],
+  ['dialing', leftDialing, (s) => [s.queued, s.dialing, s.ringing], ['failed 4/1']],
   [
     'answered',
-    leftAnsweredByOlder,
-    (s) => [s.queued, s.dialing, s.ringing, s.answered],
-    ['amd_stopped 5/2', 'completed 6/3'],
-  ],
-  [
-    'a person was detected and pressed a digit',
-    leftAnsweredByOlder,
+    leftAnswered,
     (s) => [s.queued, s.dialing, s.ringing, s.answered, s.amd, s.dtmf],
     ['amd_stopped 7/3', 'completed 8/4'],
   ],
@@ -281,15 +212,15 @@ const olderCrashPoints: readonly CrashPoint[] = [
 
 describe.each([
   ...crashPoints.map((point) => ['died', false, ...point] as const),
-  ...olderCrashPoints.map((point) => ['of an older version died', true, ...point] as const),
-])('a process %s when (%s): %s', (_who, isOlder, _what, sql, stream, expected) => {
+  ...restoredCrashPoints.map((point) => ['died before SQL was restored', true, ...point] as const),
+])('a process %s when (%s): %s', (_who, isRestored, _what, sql, stream, expected) => {
   function crashed() {
     const world = new DialoutWorld();
     const before = story();
     const unfinished = sql(before);
     world.leave(unfinished);
     world.put(...stream(before));
-    const next = () => nextProcess(world, { onStream: isOlder }).ports;
+    const next = () => nextProcess(world, { onStream: isRestored }).ports;
     return { world, before, callId: unfinished.call.callId, had: world.stream.length, next };
   }
 
@@ -353,12 +284,12 @@ describe.each([
   });
 
   test('what the dead process had sent and the stream stores late is dropped by its id', async () => {
-    const { world, before, callId, next } = crashed();
-    const { events, keptEvents } = sql(before);
+    const { world, before, next } = crashed();
+    const { events } = sql(before);
     await recoverCalls(next());
     await settleEnds(next());
     await settled();
-    world.put(queuedEvent(world.row(callId).call), ...events, ...keptEvents);
+    world.put(...events);
 
     expectWhole(world.stream);
   });
@@ -594,22 +525,16 @@ describe('the recovery', () => {
       expect(event.data).toMatchObject({ callConnectTime, ringDurationInMS, connectDurationInMS });
   });
 
-  test.each([
-    ['its events', false, (s: Story) => leftRinging(s)],
-    ['the stream, of an older version', true, (s: Story) => leftByOlder(s)],
-  ] as const)(
-    'takes the first ring from %s where the row has none',
-    async (_where, onStream, sql) => {
-      const world = new DialoutWorld();
-      const s = story();
-      const { ringingAt: _, ...unfinished } = sql(s);
-      world.leave(unfinished);
-      world.put(s.queued, s.dialing, s.ringing);
-      await recoverCalls(nextProcess(world, { onStream }).ports);
+  test('takes the first ring from the events where the row has none', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    const { ringingAt: _, ...unfinished } = leftRinging(s);
+    world.leave(unfinished);
+    world.put(s.queued, s.dialing, s.ringing);
+    await recoverCalls(nextProcess(world).ports);
 
-      expect(world.endOf(s.call.callId)?.data.ringDurationInMS).toBe(38_000);
-    },
-  );
+    expect(world.endOf(s.call.callId)?.data.ringDurationInMS).toBe(38_000);
+  });
 
   test('owes no amd_stopped where detection was off', async () => {
     const world = new DialoutWorld();
@@ -669,19 +594,10 @@ describe('the recovery', () => {
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
     const events = [queuedEvent(call)];
-    world.leave({ call, ownerId: 'node-1/old', legs: [], events, keptEvents: [] });
+    world.leave({ call, ownerId: 'node-1/old', legs: [], events });
     await recoverCalls(nextProcess(world).ports);
 
     expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
-  });
-
-  test('states again what it needs though SQL lost the first event of a call', async () => {
-    const world = new DialoutWorld();
-    const s = story();
-    world.leave(left(s, { events: [] }));
-    await recoverCalls(nextProcess(world).ports);
-
-    expect(told(world.timelineOf(s.call.callId))).toEqual(['queued 1', 'failed 2/1']);
   });
 
   test('one call that cannot be ended does not keep the others, or the start, from going on', async () => {
@@ -844,46 +760,6 @@ describe('ends that SQL holds and the stream may not', () => {
     await settling;
 
     expect(world.row(s.call.callId).isSettled).toBe(false);
-  });
-});
-
-describe('ends of a version that kept its last events with the call', () => {
-  function leftEnded(kept: (story: Story) => readonly CallEvent[]) {
-    const world = new DialoutWorld();
-    const s = story();
-    const end = endEventOf(s.call);
-    world.leave(leftAnswered(s, { keptEvents: kept(s) }));
-    const row = world.row(s.call.callId);
-    row.end = end;
-    return { world, row, s, end };
-  }
-
-  test('are published and on the timeline of the call, with what was kept before them', async () => {
-    const { world, row, s, end } = leftEnded(({ answered }) => [answered]);
-    row.events.splice(3);
-    world.put(s.queued, s.dialing, s.ringing);
-    const legs = [...row.legs.values()];
-    const { ports, hungUp } = nextProcess(world);
-    await settleEnds(ports);
-    await settled();
-
-    expect(told(world.stream)).toEqual(told([s.queued, s.dialing, s.ringing, s.answered, end]));
-    expect(world.timelineOf(s.call.callId)).toEqual(world.stream);
-    expect(row).toMatchObject({ end, isSettled: true });
-    expect(hungUp).toEqual(legs);
-  });
-
-  test('that cannot be stored now are left to the next sweep', async () => {
-    const { world, row } = leftEnded(() => []);
-    const { ports } = nextProcess(world);
-    const outbox = { append: () => Promise.reject(new Error('too much waits')) };
-    await settleEnds({ ...ports, outbox });
-    await settled();
-    expect(row.isSettled).toBe(false);
-
-    await settleEnds(ports);
-    await settled();
-    expect(row.isSettled).toBe(true);
   });
 });
 

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { type EventConsumer, startEventConsumer } from '../../src/events/event-consumer.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventTeller } from '../support/call-events.ts';
+import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
@@ -27,19 +27,6 @@ async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();
   await ensureStreams(connection, retention);
   return connection;
-}
-
-async function collect(
-  connection: EventConnection,
-  handle: (events: readonly CallEvent[]) => Promise<void> | void,
-  maxBatch = 100,
-): Promise<EventConsumer> {
-  return await startEventConsumer(connection, {
-    name: 'reader',
-    maxBatch,
-    logger,
-    handle: async (events) => handle(events),
-  });
 }
 
 describe('publisher', () => {
@@ -200,12 +187,12 @@ describe('publisher', () => {
   });
 });
 
-describe('event consumer', () => {
+describe('batch consumer', () => {
   test('hands over every event of many calls, each call in order', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const seen: CallEvent[] = [];
-    const consumer = await collect(connection, (events) => void seen.push(...events));
+    const consumer = await startEventReader(connection, (events) => void seen.push(...events));
 
     const calls = Array.from({ length: 100 }, () => eventTeller());
     const events = calls.flatMap((call) => [call.dialing(), call.answered(), call.completed()]);
@@ -229,12 +216,12 @@ describe('event consumer', () => {
     const read = (events: readonly CallEvent[]) =>
       void seen.push(...events.map((event) => event.type));
 
-    const first = await collect(connection, read);
+    const first = await startEventReader(connection, read);
     await publisher.publish([call.dialing()]);
     await eventually(() => seen.length === 1, 'the first event arrives');
     await first.stop();
     await publisher.publish([call.failed()]);
-    const second = await collect(connection, read);
+    const second = await startEventReader(connection, read);
     await eventually(() => seen.length === 2, 'the second event arrives');
 
     expect(seen).toEqual(['dialing', 'failed']);
@@ -253,7 +240,7 @@ describe('event consumer', () => {
     const second: string[] = [];
     const call = eventTeller();
 
-    const stopping = await collect(
+    const stopping = await startEventReader(
       connection,
       async (events) => {
         first.push(...events.map((event) => event.type));
@@ -275,7 +262,7 @@ describe('event consumer', () => {
     const stopped = stopping.stop();
     release();
     await stopped;
-    const next = await collect(
+    const next = await startEventReader(
       connection,
       (events) => void second.push(...events.map((event) => event.type)),
     );
@@ -295,7 +282,7 @@ describe('event consumer', () => {
     const good = eventTeller();
     const handled: string[] = [];
     let failures = 0;
-    const consumer = await collect(connection, (events) => {
+    const consumer = await startEventReader(connection, (events) => {
       if (failures < 3 && events.some((event) => event.callId === bad.identity.callId)) {
         failures += 1;
         throw new Error('the store refuses');
@@ -315,7 +302,7 @@ describe('event consumer', () => {
   test('puts what is no event on the dead-letter subject with the reason', async () => {
     const connection = await newStreams();
     const seen: CallEvent[] = [];
-    const consumer = await collect(connection, (events) => void seen.push(...events));
+    const consumer = await startEventReader(connection, (events) => void seen.push(...events));
     const call = eventTeller();
     const subject = `${connection.prefix}.call.acme.st-bot.${call.identity.callId}.failed`;
 

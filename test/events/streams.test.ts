@@ -1,12 +1,12 @@
 import { RetentionPolicy } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startEventConsumer } from '../../src/events/event-consumer.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventTeller } from '../support/call-events.ts';
+import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
@@ -90,13 +90,8 @@ describe('streams and buckets', () => {
     const connection = await ensured('killed', { eventDays: 1, contextHours: 1 });
     const publisher = createPublisher(connection, logger);
     const seen = new Set<string>();
-    const consumer = await startEventConsumer(connection, {
-      name: 'reader',
-      maxBatch: 10,
-      logger,
-      handle: async (events) => {
-        for (const event of events) seen.add(event.id);
-      },
+    const consumer = await startEventReader(connection, (events) => {
+      for (const event of events) seen.add(event.id);
     });
     const calls = Array.from({ length: 20 }, () => eventTeller());
     await Promise.all(calls.map((call) => publisher.publish([call.dialing()])));

@@ -112,7 +112,7 @@ describe('the context writer', () => {
     expect(writes).toBe(1);
   });
 
-  test('takes the place of one that an older version wrote, without a sequence', async () => {
+  test('takes the place of one that another program wrote, without a sequence', async () => {
     const store = await openContextStore(connection);
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,

@@ -94,7 +94,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     if (!answered || !human || !stopped || !completed) throw new Error('not a whole call');
 
     await notifier.handle([answered]);
-    await other.handleOlder([human]);
+    await other.handle([human]);
     await notifier.handle([stopped]);
     await notifier.handle([completed]);
     const bodies = await receiver.untilEnded(call.identity.callId);

@@ -197,14 +197,6 @@ describe('the next step of a call', () => {
     expect(step([refused])).toEqual({ kind: 'wait', until: now + 2 * minute });
   });
 
-  test('is to wait for one that is missing, but not for ever', () => {
-    expect(step([pending(2, { waitsUntil: now + 5 }), pending(3)])).toEqual({
-      kind: 'wait',
-      until: now + 5,
-    });
-    expect(step([pending(2, { waitsUntil: now }), pending(3)])).toBe(2);
-  });
-
   test('is the refused one again when its time has come', () => {
     const refused = pending(1, { attempts: 4, refusedAt: now - 3 * minute, dueAt: now });
     expect(step([refused, pending(2)])).toBe(1);

@@ -91,14 +91,6 @@ describe('the body of a notification', () => {
     });
   });
 
-  test('of a call that an older version ended: without the milliseconds', () => {
-    const event = eventTeller().completed() as CallEvent & { type: 'completed' };
-    const { callDurationMs: _, ...data } = event.data;
-
-    expect(notificationOf({ ...event, data })).not.toHaveProperty('callDurationMs');
-    expect(notificationOf({ ...event, data })).toMatchObject({ callDuration: 12, duration: '12' });
-  });
-
   test('of a failed call, without what there was not', () => {
     provesOnAny(
       'notifications.failed.rule.trigger',

@@ -9,7 +9,6 @@ import type { RetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';
-import { createOlderNotifications } from '../../src/notifier/older-notifications.ts';
 import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
 import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
@@ -25,7 +24,6 @@ export const quickSchedule: RetrySchedule = {
   giveUpAfterMs: 3_600_000,
   jitter: 0,
   passRefusedAfterMs: 300,
-  gapPatienceMs: 500,
 };
 
 export type NotifierRig = ReturnType<typeof createNotifierRig>;
@@ -33,8 +31,6 @@ export type NotifierRig = ReturnType<typeof createNotifierRig>;
 export type TestNode = {
   /** The events happen to calls of this node. */
   readonly handle: (events: readonly CallEvent[]) => Promise<void>;
-  /** They come from a stream, published by a node without an outbox. */
-  readonly handleOlder: (events: readonly CallEvent[]) => Promise<void>;
   /** Calls in memory. */
   queues(): number;
   /** Something is owed that no event of this node brought. */
@@ -100,12 +96,6 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     await dispatcher.start();
     const node: TestNode = {
       handle: createHandler(database, ownerId, dispatcher, known),
-      handleOlder: createOlderNotifications({
-        store,
-        recipients,
-        onAccepted: () => dispatcher.lookForDue(),
-        now,
-      }),
       queues: () => dispatcher.queues(),
       wake: () => dispatcher.wake(),
       stop: async () => {
@@ -137,12 +127,6 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
         ...(notifyUrl === undefined ? {} : { notifyUrl }),
       });
       return eventTeller(identity);
-    },
-    /** The end of a call as another node states it, which knew only of the notifications before this one. */
-    endAs: (call: ReturnType<typeof eventTeller>, notificationSequence: number): CallEvent => {
-      const end = call.completed();
-      if (end.type !== 'completed') throw new Error('not an end');
-      return { ...end, data: { ...end.data, notificationSequence } };
     },
     wake: () => {
       for (const node of running) node.wake();

@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  acceptStatement,
   claimStatement,
   claimTheseStatement,
   loadStatement,
@@ -14,7 +13,6 @@ import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/d
 const at = new Date('2026-11-20T08:00:00.000Z');
 const given = {
   event_id: 'evt-9-end',
-  end_event_id: 'evt-9-end',
   call_id: 'call-9',
   origin: 'https://hooks.example',
   sequence: 1,
@@ -51,7 +49,6 @@ const rooms = [
 ] as const;
 
 const statements = [
-  [acceptStatement, [JSON.stringify([given]), at, at]],
   [appendStatement, [...stepOf(9), at, at, at, '[]']],
   [claimStatement, ['node-1', at, at, 200, ...rooms]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
@@ -72,8 +69,8 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
     database = await openTestDatabase(kind, { own: true });
     for (const each of statements) plansOnEmpty.set(each[0].name, await planOf(each));
     await database.pool.query(
-      `insert into notifications (event_id, call_id, app_id, sequence, body, state, attempts, created_at)
-       select 'evt-' || n, 'call-' || n, 'app-1', 1, repeat('x', 800), 'pending', 0, now()
+      `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
+       select 'evt-' || n, 'call-' || n, 'app-1', 'acme', 'st-1', 1, repeat('x', 800), 'pending', 0, now()
        from generate_series(1, 5000) n`,
     );
     await database.pool.query(

@@ -57,12 +57,14 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     return call;
   }
 
-  async function addHistory({ callId, appId }: AcceptedCall): Promise<void> {
+  async function addHistory({ callId, appId, accountId, botId }: AcceptedCall): Promise<void> {
     const common = { callId, eventId: `evt-${callId}` };
     const event = { ...common, eventSequence: 2, type: 'dialing', time: old, data: {} };
     await insertRows(database.pool, 'call_events', [event]);
     const sent = { sequence: 1, body: '{}', state: 'delivered', attempts: 1, createdAt: old };
-    await insertRows(database.pool, 'notifications', [{ ...common, appId, ...sent }]);
+    await insertRows(database.pool, 'notifications', [
+      { ...common, appId, accountId, botId, ...sent },
+    ]);
     await addAttempt(callId, now);
   }
 
@@ -108,7 +110,9 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     await end(unpublished, old, null);
     const undelivered = await acceptAndEnd();
     const { callId } = undelivered;
-    await insertRows(database.pool, 'notification_lanes', [{ callId, nextAttemptAt: old }]);
+    await insertRows(database.pool, 'notification_lanes', [
+      { callId, accountId: 'acme', origin: '', nextAttemptAt: old },
+    ]);
     const endedLately = await accept();
     await end(endedLately, now, now);
     clock = now;

@@ -46,16 +46,6 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     expect((await openApps().find(appId))?.streamSecrets).toEqual([second]);
   });
 
-  test('an app of before has none until it is given one, and then none from before', async () => {
-    const apps = openApps();
-    const { appId } = await apps.createApp(dialer);
-    await database.pool.query('update apps set stream_secret = null');
-    expect((await openApps().find(appId))?.streamSecrets).toBeUndefined();
-
-    await apps.rotate(appId, { what: 'stream', graceS: 60 });
-    expect((await apps.find(appId))?.streamSecrets).toHaveLength(1);
-  });
-
   test('a bot keeps its address, is given another, and loses it', async () => {
     const bots = openBots();
     const stream = {

@@ -21,8 +21,6 @@ type Row = {
   readonly legs: Map<string, StoredLeg>;
   ringingAt: Date | undefined;
   answeredAt: Date | undefined;
-  /** Of a version that kept events with their call. */
-  keptEvents: readonly CallEvent[];
   readonly events: CallEvent[];
   end: TerminalEvent | undefined;
   /** The last event that is known to be on the stream. */
@@ -74,7 +72,7 @@ export class DialoutWorld {
   accept(call: AcceptedCall): void {
     this.#rows.set(call.callId, {
       ...{ call, ownerId: undefined, previousOwnerId: undefined, legs: new Map() },
-      ...{ ringingAt: undefined, answeredAt: undefined, end: undefined, keptEvents: [] },
+      ...{ ringingAt: undefined, answeredAt: undefined, end: undefined },
       ...{ events: [queuedEvent(call)], publishedThrough: 0, isSettled: false },
     });
   }
@@ -84,7 +82,7 @@ export class DialoutWorld {
   }
 
   /** A process is gone, and this is left of a call of it. */
-  leave({ call, ownerId, legs, ringingAt, answeredAt, events, keptEvents }: UnfinishedCall): void {
+  leave({ call, ownerId, legs, ringingAt, answeredAt, events }: UnfinishedCall): void {
     const known = legs.map((leg, index): [string, StoredLeg] => [
       index === 0 ? call.callId : `leg-${index}`,
       leg,
@@ -97,7 +95,6 @@ export class DialoutWorld {
         legs: new Map(known),
         ringingAt,
         answeredAt,
-        keptEvents,
       },
       ...{ events: [...events], end: undefined, publishedThrough: 0, isSettled: false },
     });
@@ -254,9 +251,9 @@ function endingOf({ ending }: CallStep, isAnswered: boolean): readonly CallEvent
 }
 
 function unfinishedOf(row: Row): UnfinishedCall {
-  const { call, ownerId, previousOwnerId, legs, ringingAt, answeredAt, keptEvents } = row;
+  const { call, ownerId, previousOwnerId, legs, ringingAt, answeredAt } = row;
   return {
-    ...{ call, keptEvents, events: inOrder(row.events) },
+    ...{ call, events: inOrder(row.events) },
     ownerId: previousOwnerId ?? ownerId ?? '',
     legs: [...legs.values()],
     ...(ringingAt === undefined ? {} : { ringingAt }),
@@ -265,12 +262,10 @@ function unfinishedOf(row: Row): UnfinishedCall {
 }
 
 function unsettledOf(row: Row) {
-  const { call, previousOwnerId, legs, end, keptEvents, publishedThrough } = row;
-  const stored = inOrder(row.events).filter((event) => event.eventSequence > publishedThrough);
-  const isStored = stored.some(({ id }) => id === end?.id);
-  const unstored = isStored || end === undefined ? [] : [...keptEvents, end];
+  const { call, previousOwnerId, legs, publishedThrough } = row;
   return {
-    ...{ call, unstored, events: [...stored, ...unstored] },
+    call,
+    events: inOrder(row.events).filter((event) => event.eventSequence > publishedThrough),
     legs: previousOwnerId === undefined ? [] : [...legs.values()],
   };
 }

@@ -3,7 +3,7 @@
 
 import type { StreamingPorts } from '../../calls/stream/stream-command.ts';
 import type { AppDirectory } from '../../store/apps/app-directory.ts';
-import { notReachable, withoutSecret } from '../dialout/stream-request.ts';
+import { notReachable } from '../dialout/stream-request.ts';
 import type { StreamServices } from '../services.ts';
 
 export type StreamJudgePorts = {
@@ -20,7 +20,7 @@ export function createStreamJudge({
     if (!streams.isReachable(new URL(url))) problems.push(notReachable);
     try {
       const app = await apps.find(appId);
-      if (app?.streamSecrets === undefined) problems.push(withoutSecret(appId));
+      if (app === undefined) problems.push(`the app ${appId} is revoked`);
     } catch {
       // SQL does not answer. Opening the stream asks again, and tells if it cannot.
     }

@@ -73,7 +73,7 @@ export type Known = Pick<
 /** For whom: the bot of the path; the body may call it by either of its names. */
 export type Asking = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
-  readonly app: Pick<App, 'appId' | 'streamSecrets' | 'defaultCountry' | 'bareNumbers'>;
+  readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
 };
 
 export function parseDialout(body: unknown, asking: Asking, known: Known): ParsedDialout {
@@ -113,7 +113,7 @@ function acrossMembers(
     bareNumbers: _bare,
     ...wanted
   }: z.output<typeof dialoutSchema>,
-  { app, bot, ...known }: Known & Asking,
+  { bot, ...known }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
   const { routes, streams } = known;
@@ -124,7 +124,7 @@ function acrossMembers(
   const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
-  const stream = resolveStream(wanted.stream, { bot, app, detects, streams });
+  const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
   const trunk = route.ok ? route.trunk : undefined;
   const ofCall = { caller: wanted.caller, trunk, accountId: bot.accountId, routes };

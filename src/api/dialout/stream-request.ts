@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { type RequestedStream, streamConnects } from '../../calls/stream/stream.ts';
 import { streamParameters, streamUrl } from '../../calls/stream/stream-members.ts';
 import type { MemberError } from '../../http/problem.ts';
-import type { App } from '../../store/apps/app-directory.ts';
 import type { StreamAddress } from '../../store/apps/stream-addresses.ts';
 import type { StreamServices } from '../services.ts';
 
@@ -29,7 +28,6 @@ export type WantedStream = z.output<typeof streamSchema>;
 
 type Asking = {
   readonly bot: { readonly botId: string; readonly stream?: StreamAddress };
-  readonly app: Pick<App, 'appId' | 'streamSecrets'>;
   readonly detects: boolean;
   readonly streams: StreamServices;
 };
@@ -41,10 +39,10 @@ export type ResolvedStream =
 /** `wanted`: undefined leaves it to the bot, null wants none. */
 export function resolveStream(
   wanted: WantedStream | null | undefined,
-  { bot, app, detects, streams }: Asking,
+  { bot, detects, streams }: Asking,
 ): ResolvedStream {
   if (wanted === null || (wanted === undefined && bot.stream === undefined)) return { ok: true };
-  const errors = streamErrors(wanted, { bot, app, detects, streams });
+  const errors = streamErrors(wanted, { bot, detects, streams });
   if (errors.length > 0) return { ok: false, errors };
   const address =
     wanted?.url === undefined ? addressOf(bot.stream) : streams.seal(bot.botId, wanted.url);
@@ -60,20 +58,15 @@ export function resolveStream(
   };
 }
 
-export function withoutSecret(appId: string): string {
-  return `the app has no stream secret yet: offhook apps rotate ${appId} stream makes one`;
-}
-
 export const notReachable =
   'must not be a private, local or reserved address that STREAM_ALLOWED_NETWORKS lacks';
 
 function streamErrors(
   wanted: WantedStream | undefined,
-  { bot, app, detects, streams }: Asking,
+  { bot, detects, streams }: Asking,
 ): readonly MemberError[] {
   const errors: MemberError[] = [];
   const say = (path: string, message: string) => errors.push({ path, message });
-  if (app.streamSecrets === undefined) say('stream', withoutSecret(app.appId));
   if (wanted?.url === undefined && bot.stream === undefined) {
     say('stream.url', 'is required: the bot has none');
   }

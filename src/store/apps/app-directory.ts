@@ -31,10 +31,10 @@ export type App = NumberReading & {
   readonly jwtAlgorithm: JwtAlgorithm;
   /** Those that are live, newest first: the shared secret, or a JWKS document where the algorithm has public keys. */
   readonly jwtKeys: readonly string[];
-  /** Hashes of the API keys that are live, newest first; left out: the app has none. */
-  readonly apiKeyIds?: readonly string[];
-  /** Those that are live, newest first; left out: none, and its calls can have no stream. */
-  readonly streamSecrets?: readonly string[];
+  /** Hashes of the API keys that are live, newest first. */
+  readonly apiKeyIds: readonly string[];
+  /** Those that are live, newest first. */
+  readonly streamSecrets: readonly string[];
   readonly createdAt: Date;
   /** Left out: none. */
   readonly limits?: AppLimits;

@@ -171,12 +171,11 @@ async function rotateApiKey({ client, app, until }: Step) {
   return { apiKey };
 }
 
-/** An app of before had none that could live on. */
 async function rotateStreamSecret({ client, app, until, secrets }: Step) {
   const streamSecret = newStreamSecret();
   await client.query(
-    `update apps set previous_stream_secret = stream_secret, stream_secret = $3,
-       previous_stream_secret_until = case when stream_secret is not null then $2::timestamptz end
+    `update apps set previous_stream_secret = stream_secret, previous_stream_secret_until = $2,
+       stream_secret = $3
      where app_id = $1`,
     [app.app_id, until, secrets.seal('stream-secret', app.app_id, streamSecret)],
   );

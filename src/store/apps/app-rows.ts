@@ -17,9 +17,9 @@ export type AppColumns = {
    * What its tokens are verified with, encrypted with SECRETS_KEY: the shared secret, or a JWKS document. Public keys are
    * sealed too, so that an attacker who can write this table cannot plant one.
    */
-  readonly jwt_secret: Buffer | null;
+  readonly jwt_secret: Buffer;
   /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
-  readonly api_key_hash: string | null;
+  readonly api_key_hash: string;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
   /** What was there before the last rotation, and until when it is taken. */
@@ -27,8 +27,8 @@ export type AppColumns = {
   readonly previous_jwt_secret_until: Date | null;
   readonly previous_api_key_hash: string | null;
   readonly previous_api_key_until: Date | null;
-  /** Signs the upgrade to a bot, encrypted. Null: none yet, for the apps of before. */
-  readonly stream_secret: Buffer | null;
+  /** Signs the upgrade to a bot, encrypted. */
+  readonly stream_secret: Buffer;
   readonly previous_stream_secret: Buffer | null;
   readonly previous_stream_secret_until: Date | null;
   /** Null: none. */
@@ -70,13 +70,12 @@ export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
   const { api_key_hash: present, previous_api_key_hash: previous } = row;
   const until = row.previous_api_key_until;
   const isPreviousLive = until !== null && until > now;
-  return [present, ...(isPreviousLive ? [previous] : [])].filter((hash) => hash !== null);
+  return isPreviousLive && previous !== null ? [present, previous] : [present];
 }
 
 /** Those that are live, newest first, sealed. */
 export function streamSecretsOf(row: AppColumns, now: Date): readonly Buffer[] {
   const { stream_secret: present, previous_stream_secret: previous } = row;
-  if (present === null) return [];
   const until = row.previous_stream_secret_until;
   const isPreviousLive = previous !== null && until !== null && until > now;
   return isPreviousLive ? [present, previous] : [present];

@@ -50,10 +50,8 @@ export type AppSummary = Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> & 
 
 /** What is stored of an app, opened. */
 export type StoredApp = {
-  readonly credentials: Omit<AppCredentials, 'apiKey' | 'streamSecret'>;
-  /** Undefined: an app of before there were any. */
-  readonly streamSecret: string | undefined;
-  readonly apiKeyHash: string | undefined;
+  readonly credentials: Omit<AppCredentials, 'apiKey'>;
+  readonly apiKeyHash: string;
 };
 
 export type AppStore = AppDirectory & {
@@ -79,7 +77,6 @@ export type AppStore = AppDirectory & {
   /** With credentials that were given out before. */
   insert(app: NewApp, credentials: AppCredentials): Promise<void>;
   setApiKey(appId: string, apiKey: string): Promise<void>;
-  setStreamSecret(appId: string, streamSecret: string): Promise<void>;
 };
 
 export type AppStoreDependencies = {
@@ -155,11 +152,6 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
           apiKeyHash,
         ]);
       }),
-    setStreamSecret: (appId, plain) =>
-      changing(async () => {
-        const sealed = dependencies.secrets.seal('stream-secret', appId, plain);
-        await pool.query('update apps set stream_secret = $2 where app_id = $1', [appId, sealed]);
-      }),
   };
 }
 
@@ -172,7 +164,7 @@ async function readApp(
     [appId],
   );
   const [row] = rows;
-  if (row?.jwt_secret == null) return undefined;
+  if (row === undefined) return undefined;
   const { jwt_secret: present, previous_jwt_secret: previous } = row;
   const until = row.previous_jwt_secret_until;
   const live =
@@ -180,12 +172,11 @@ async function readApp(
   const streamSecrets = streamSecretsOf(row, clock.now()).map((sealed) =>
     secrets.open('stream-secret', appId, sealed),
   );
-  const apiKeyIds = apiKeyIdsOf(row, clock.now());
   return {
     ...appOf(row),
-    ...(apiKeyIds.length === 0 ? {} : { apiKeyIds }),
+    apiKeyIds: apiKeyIdsOf(row, clock.now()),
     jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
-    ...(streamSecrets.length === 0 ? {} : { streamSecrets }),
+    streamSecrets,
   };
 }
 
@@ -223,14 +214,13 @@ async function loadApp(
   );
   const [row] = rows;
   const [webhookSecret] = await readWebhookSecrets(dependencies, appId);
-  if (row?.jwt_secret == null || webhookSecret === undefined) return undefined;
+  if (row === undefined || webhookSecret === undefined) return undefined;
   const jwtSecret = dependencies.secrets.open('jwt-secret', appId, row.jwt_secret);
-  const { account_id: accountId, bots, stream_secret: sealed } = row;
+  const streamSecret = dependencies.secrets.open('stream-secret', appId, row.stream_secret);
+  const { account_id: accountId, bots, api_key_hash: apiKeyHash } = row;
   return {
-    credentials: { appId, accountId, bots, jwtSecret, webhookSecret },
-    streamSecret:
-      sealed === null ? undefined : dependencies.secrets.open('stream-secret', appId, sealed),
-    apiKeyHash: row.api_key_hash ?? undefined,
+    credentials: { appId, accountId, bots, jwtSecret, webhookSecret, streamSecret },
+    apiKeyHash,
   };
 }
 

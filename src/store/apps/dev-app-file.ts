@@ -18,11 +18,8 @@ const fileSchema = z.object({
   apiKey: z.string().regex(apiKeyPattern),
   jwtSecret: z.string().min(1),
   webhookSecret: z.string().startsWith('whsec_'),
-  streamSecret: z.string().min(1).exactOptional(),
+  streamSecret: z.string().min(1),
 });
-
-/** Files of before there were streams lack their secret until the next start. */
-export type DevAppFile = Omit<AppCredentials, 'streamSecret'> & { readonly streamSecret?: string };
 
 /** After a rotation by the command line: its next command should know the new credential. Other apps have no file. */
 export async function updateDevAppFile(
@@ -33,14 +30,11 @@ export async function updateDevAppFile(
   const file = await readDevAppFile(dataDir);
   if (file === undefined) return;
   const { apiKey, jwtSecret, webhookSecret, streamSecret } = { ...file, ...rotated };
-  await writeDevAppFile(dataDir, {
-    ...{ ...file, apiKey, jwtSecret, webhookSecret },
-    ...(streamSecret === undefined ? {} : { streamSecret }),
-  });
+  await writeDevAppFile(dataDir, { ...file, apiKey, jwtSecret, webhookSecret, streamSecret });
 }
 
 /** Undefined: no file, or not one that can be used. */
-export async function readDevAppFile(dataDir: string): Promise<DevAppFile | undefined> {
+export async function readDevAppFile(dataDir: string): Promise<AppCredentials | undefined> {
   try {
     const parsed = fileSchema.safeParse(
       JSON.parse(await readFile(join(dataDir, fileName), 'utf8')),
@@ -54,7 +48,7 @@ export async function readDevAppFile(dataDir: string): Promise<DevAppFile | unde
 }
 
 /** Whole or not at all, and never readable by others, not even for a moment. */
-export async function writeDevAppFile(dataDir: string, credentials: DevAppFile): Promise<void> {
+export async function writeDevAppFile(dataDir: string, credentials: AppCredentials): Promise<void> {
   const path = join(dataDir, fileName);
   await makeFolder(dataDir);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;

@@ -1,6 +1,6 @@
 // The app of the first try: every scope, every bot, credentials in a file beside the data, where the CLI finds them.
 
-import { type AppCredentials, hashApiKey, newApiKey, newStreamSecret } from './app-credentials.ts';
+import { type AppCredentials, hashApiKey, newApiKey } from './app-credentials.ts';
 import { scopes } from './app-directory.ts';
 import { type AppStore, newCredentials } from './apps.ts';
 import { devAccountId, devAppId, readDevAppFile, writeDevAppFile } from './dev-app-file.ts';
@@ -15,18 +15,16 @@ export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<App
   const file = await readDevAppFile(dataDir);
   const stored = await apps.load(devAppId);
   if (stored === undefined) {
-    const credentials = { ...newCredentials(devAppId, devApp), ...file };
+    const credentials = file ?? newCredentials(devAppId, devApp);
     await apps.insert(devApp, credentials);
-    if (file?.streamSecret === undefined) await writeDevAppFile(dataDir, credentials);
+    if (file === undefined) await writeDevAppFile(dataDir, credentials);
     return credentials;
   }
   const isKeyKnown = file !== undefined && hashApiKey(file.apiKey) === stored.apiKeyHash;
   const apiKey = isKeyKnown ? file.apiKey : newApiKey();
-  const { appId, accountId, bots, jwtSecret, webhookSecret } = stored.credentials;
-  const streamSecret = stored.streamSecret ?? file?.streamSecret ?? newStreamSecret();
+  const { appId, accountId, bots, jwtSecret, webhookSecret, streamSecret } = stored.credentials;
   const credentials = { appId, accountId, bots, apiKey, jwtSecret, webhookSecret, streamSecret };
   if (!isKeyKnown) await apps.setApiKey(devAppId, apiKey);
-  if (stored.streamSecret === undefined) await apps.setStreamSecret(devAppId, streamSecret);
   if (JSON.stringify(file) !== JSON.stringify(credentials))
     await writeDevAppFile(dataDir, credentials);
   return credentials;

@@ -2,7 +2,7 @@
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
-import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import type { CallEvent } from '../../calls/contract/call-event.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../../calls/ports.ts';
@@ -45,10 +45,8 @@ export type CallReads = {
 // `calls_open` is known by.
 const openCondition = 'end_published_at is null and ended_at is null';
 
-/** A version before kept the first one with the call. */
-const storedLegs = `
-  coalesce((select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id),
-    case when calls.leg is not null then json_build_array(calls.leg) end)`;
+const storedLegs =
+  '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
 
 /** As they were stated; the call's identity is that of its row. */
 const eventsAbove = (sequence: string) => `
@@ -63,14 +61,10 @@ type UnfinishedColumns = CallColumns & {
   readonly legs: readonly StoredLeg[] | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
-  readonly answered_event: CallEvent | null;
-  readonly unpublished_events: readonly CallEvent[] | null;
   readonly events: readonly EventRow[];
 };
 
 type UnsettledColumns = CallColumns & {
-  readonly end_event: TerminalEvent;
-  readonly unpublished_events: readonly CallEvent[] | null;
   readonly legs: readonly StoredLeg[] | null;
   readonly events: readonly EventRow[];
 };
@@ -99,7 +93,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
           : ['call_id = any($3::text[])', [which.callIds]];
       const { rows } = await pool.query<UnfinishedColumns>(
         `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, ${storedLegs} as legs, ringing_at, answered_at,
-           answered_event, unpublished_events, ${eventsAbove('0')} as events
+           ${eventsAbove('0')} as events
          from calls
          where ${openCondition} and dial_started_at is not null and owner_id = $2 and ${condition}
          order by accepted_at limit $1`,
@@ -109,7 +103,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async unsettledEnds(ownerId, except, limit) {
       const { rows } = await pool.query<UnsettledColumns>(
-        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then ${storedLegs} end as legs,
+        `select ${callColumns}, case when previous_owner_id is not null then ${storedLegs} end as legs,
            ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
          from calls
          where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
@@ -160,10 +154,6 @@ function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
     call,
     ownerId: row.owner_id,
     events: row.events.map((event) => eventOf(call, event)),
-    keptEvents: [
-      ...(row.unpublished_events ?? []),
-      ...(row.answered_event === null ? [] : [row.answered_event]),
-    ],
     legs: row.legs ?? [],
     ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
@@ -173,14 +163,7 @@ function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
 function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
   const call = acceptedCallOf(row);
   const events = row.events.map((event) => eventOf(call, event));
-  const isStored = events.some(({ id }) => id === row.end_event.id);
-  const unstored = isStored ? [] : [...(row.unpublished_events ?? []), row.end_event];
-  return {
-    call,
-    events: [...events, ...unstored],
-    unstored,
-    legs: row.legs ?? [],
-  };
+  return { call, events, legs: row.legs ?? [] };
 }
 
 /** JSON of the database has times in another spelling. */

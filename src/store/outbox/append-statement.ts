@@ -102,7 +102,7 @@ with given as materialized (
   group by inserted.call_id
 ), queued as (
   insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at, leased_by, leased_until)
-  select call_id, coalesce(account_id, ''), origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+  select call_id, account_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
     next_attempt_at = case when (

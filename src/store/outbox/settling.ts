@@ -16,7 +16,7 @@ const maxWaiting = 50_000;
 const settleStatement = {
   name: 'settle calls',
   text: `
-update calls c set published_event_sequence = last_event_sequence, unpublished_events = null,
+update calls c set published_event_sequence = last_event_sequence,
   end_published_at = clock_timestamp()
 from unnest($1::text[]) as given(call_id)
 where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null

@@ -10,18 +10,18 @@ create table apps (
   scopes jsonb not null,
   jwt_algorithm text not null,
   -- Verifies the app's tokens. Encrypted: the shared secret, or a JWKS document.
-  jwt_secret bytea,
+  jwt_secret bytea not null,
   -- The secret that was rotated out, and until when it still verifies.
   previous_jwt_secret bytea,
   previous_jwt_secret_until timestamptz(3),
   -- How long a token may live, in seconds. Null: as long as the token says.
   token_max_ttl_s integer,
   -- SHA-256: the key is random and long, so that a slow hash adds nothing.
-  api_key_hash text,
+  api_key_hash text not null,
   previous_api_key_hash text,
   previous_api_key_until timestamptz(3),
   -- Signs the requests for audio streams to bots. Encrypted.
-  stream_secret bytea,
+  stream_secret bytea not null,
   previous_stream_secret bytea,
   previous_stream_secret_until timestamptz(3),
   -- What the app may dial, and how much: guards against toll fraud. Null: no limits.

@@ -30,19 +30,17 @@ create table calls (
   owner_id text,
   -- The process that was lost, and from which the owner took the call over.
   previous_owner_id text,
-  leg jsonb,
   ringing_at timestamptz(3),
   answered_at timestamptz(3),
-  answered_event jsonb,
   ended_at timestamptz(3),
   end_event jsonb,
   outcome text,
   sip_status integer,
-  unpublished_events jsonb,
-  -- Numbers of the event and of the notification stated last.
-  last_event_sequence integer,
+  -- Number of the event stated last. The first one is stored with the call.
+  last_event_sequence integer not null default 1,
+  -- Number of the notification stated last. Null: the call owes none so far.
   last_notification_sequence integer,
-  -- Events up to this number are on the stream.
+  -- Events up to this number are on the stream. Null: none is known to be.
   published_event_sequence integer,
   -- When the call was settled: all its events are on the stream, and its far end is gone.
   end_published_at timestamptz(3)

@@ -6,13 +6,13 @@ create table console_links (
   token_hash text primary key,
   app_id text not null,
   -- Ids of the app's credentials that opened the link: the session ends with them.
-  opened_by text[],
+  opened_by text[] not null,
   expires_at timestamptz(3) not null
 );
 create table console_sessions (
   token_hash text primary key,
   app_id text not null,
-  opened_by text[],
+  opened_by text[] not null,
   created_at timestamptz(3) not null,
   expires_at timestamptz(3) not null
 );

@@ -5,8 +5,8 @@ create table notifications (
   event_id text primary key,
   call_id text not null,
   app_id text not null,
-  account_id text,
-  bot_id text,
+  account_id text not null,
+  bot_id text not null,
   sequence integer not null,
   -- The raw body: signed afresh for each attempt, but never built again.
   body text not null,
@@ -36,9 +36,9 @@ create index notifications_dead on notifications (account_id, bot_id, failed_at 
 -- notifications leave in order and from one place.
 create table notification_lanes (
   call_id text primary key,
-  account_id text not null default '',
+  account_id text not null,
   -- Scheme, host and port of the notification URL.
-  origin text not null default '',
+  origin text not null,
   next_attempt_at timestamptz(3) not null,
   leased_by text,
   leased_until timestamptz(3)

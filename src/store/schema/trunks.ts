@@ -17,7 +17,7 @@ create table trunk_slots (
   owner_id text not null,
   taken_at timestamptz(3) not null,
   -- When the leg's INVITE may leave.
-  start_at timestamptz
+  start_at timestamptz not null
 );
 create index trunk_slots_by_trunk on trunk_slots (trunk);
 

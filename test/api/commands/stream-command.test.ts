@@ -10,7 +10,7 @@ const call = acceptedCall();
 
 let known: App | undefined | Error;
 beforeEach(() => {
-  known = app({ appId: call.appId, streamSecrets: ['secret'] });
+  known = app({ appId: call.appId });
 });
 
 const judge = createStreamJudge({
@@ -40,20 +40,24 @@ describe('a stream by command', () => {
     expect(await judge(call, { url, parameters: { a: 'b' } })).toEqual(judged);
   });
 
-  test('is refused where no bot may be, and where the app has nothing to sign with', async () => {
-    known = app({ appId: call.appId });
+  test('is refused where no bot may be', async () => {
     const refused = await judge(call, { url: 'wss://10.0.0.1/?key=s3cret' });
 
     expect(refused).toMatchObject({
       refusal: {
         code: 'invalid',
-        errors: [
-          { path: 'url', message: expect.stringContaining('STREAM_ALLOWED_NETWORKS') },
-          { path: 'url', message: expect.stringContaining(`apps rotate ${call.appId} stream`) },
-        ],
+        errors: [{ path: 'url', message: expect.stringContaining('STREAM_ALLOWED_NETWORKS') }],
       },
     });
     expect(JSON.stringify(refused)).not.toContain('s3cret');
+  });
+
+  test('is refused where the app was revoked, so that nothing can sign', async () => {
+    known = undefined;
+
+    expect(await judge(call, { url })).toMatchObject({
+      refusal: { errors: [{ path: 'url', message: `the app ${call.appId} is revoked` }] },
+    });
   });
 
   test('is taken while SQL does not answer: opening it asks again', async () => {

@@ -6,7 +6,6 @@ import { app, type Harness, startHarness, token } from '../support.ts';
 
 let harness: Harness;
 let bot: Bot | undefined;
-let hasSecret = true;
 
 const url = 'wss://bot.example/audio';
 
@@ -14,14 +13,13 @@ beforeAll(async () => {
   harness = await startHarness({
     bots: { find: async () => bot, ownerOf: async () => bot },
     apps: {
-      find: async () => app(hasSecret ? { streamSecrets: ['s3cret'] } : {}),
+      find: async () => app({}),
       findByApiKey: async () => undefined,
     },
   });
 });
 beforeEach(() => {
   bot = undefined;
-  hasSecret = true;
   harness.submissions.length = 0;
 });
 afterAll(() => harness[Symbol.asyncDispose]());
@@ -99,15 +97,5 @@ describe('the stream of a request', () => {
 
     expect(status).toBe(400);
     expect(errors?.map((error) => error.path)).toContain(path);
-  });
-
-  test('of an app without a stream secret is a 400 that says how to make one', async () => {
-    hasSecret = false;
-    const { status, errors } = await dial({ stream: { url } });
-
-    expect(status).toBe(400);
-    expect(errors).toEqual([
-      { path: 'stream', message: expect.stringContaining('offhook apps rotate app-1 stream') },
-    ]);
   });
 });

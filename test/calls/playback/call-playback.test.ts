@@ -101,7 +101,7 @@ describe('a sound of a call', () => {
     const { progress } = rebuild(
       {
         ...{ call: acceptedCall({ machineDetection: 'disabled' }), ownerId: 'gone' },
-        ...{ events: call.stored, keptEvents: [], legs: [], answeredAt: call.now() },
+        ...{ events: call.stored, legs: [], answeredAt: call.now() },
       },
       [],
       { now: call.now(), loss: 'lost' },

@@ -62,8 +62,8 @@ export async function benchConsole(args: readonly string[]): Promise<void> {
 
 async function storeCalls(pool: Pool, appId: string): Promise<void> {
   await pool.query(
-    `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining, appends)
-     values ($1, 'bench', '0', now(), now(), now() + interval '1 day', 0, false, true)`,
+    `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining)
+     values ($1, 'bench', '0', now(), now(), now(), now() + interval '1 day', 0, false)`,
     [ownerId],
   );
   await pool.query(

@@ -48,7 +48,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       const unfinished = await ledger.unfinished('node-1/new', 'taken over', 10);
 
-      const common = { ownerId: 'node-1/old', keptEvents: [] };
+      const common = { ownerId: 'node-1/old' };
       expect(unfinished).toHaveLength(2);
       expect(unfinished).toContainEqual({
         ...{ call: left, ...common, legs: [], events: [queuedEvent(left)] },
@@ -83,40 +83,14 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       const found = await ledger.unsettledEnds('a', [], 10);
 
       expect(found).toHaveLength(2);
-      expect(found).toContainEqual({ call: own, events: [end.event], unstored: [], legs: [] });
+      expect(found).toContainEqual({ call: own, events: [end.event], legs: [] });
       expect(found).toContainEqual({
         call: lost,
         events: [endEventOf(lost)],
-        unstored: [],
         legs: [storedLeg],
       });
       expect(await ledger.unsettledEnds('a', [own.callId, lost.callId], 10)).toEqual([]);
       expect(await ledger.unsettledEnds('b', [], 10)).toEqual([]);
-    });
-
-    test('finds the leg of a call that an older version dialled', async () => {
-      const call = acceptedCall();
-      await ledger.accept(call, {});
-      await take(call.callId, 'a');
-      await database.pool.query('update calls set leg = $1', [JSON.stringify(storedLeg)]);
-
-      const [unfinished] = await ledger.unfinished('a', { callIds: [call.callId] }, 10);
-      expect(unfinished?.legs).toEqual([storedLeg]);
-    });
-
-    test('an end that an older version kept with its call is told apart from what is stored', async () => {
-      const call = acceptedCall();
-      const [event, end] = [answeredEventOf(call, noon.toISOString()), endEventOf(call)];
-      await ledger.accept(call, {});
-      await take(call.callId, 'a');
-      await database.pool.query(
-        'update calls set ended_at = $2, end_event = $3, unpublished_events = $4 where call_id = $1',
-        [call.callId, noon, end, JSON.stringify([event])],
-      );
-
-      expect(await ledger.unsettledEnds('a', [], 10)).toEqual([
-        { call, events: [queuedEvent(call), event, end], unstored: [event, end], legs: [] },
-      ]);
     });
 
     test('says where a call is', async () => {
