@@ -39,7 +39,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   embedded: ['lib', 'media', 'sip'],
   tracing: ['calls', 'lib'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
-  checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'sip'],
+  checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'sip', 'store'],
   // What a person in front of it sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../config.ts';
+import { postgresHome, refusalOf } from '../store/schema.ts';
 import {
   type Check,
   connectTimeoutMs,
@@ -27,8 +28,11 @@ export function databaseCheck({ databaseUrl }: Location): Check {
   const run = async (): Promise<Finding> => {
     if (databaseUrl === undefined) return skipped('PGlite, which starts with the gateway');
     try {
-      const version = await ask<string>(databaseUrl, `current_setting('server_version')`);
-      return ok(`PostgreSQL ${version}`);
+      return await connected(databaseUrl, async (client) => {
+        const refused = await refusalOf(client, postgresHome);
+        if (refused !== undefined) return failed(refused);
+        return ok(`PostgreSQL ${await ask<string>(client, `current_setting('server_version')`)}`);
+      });
     } catch (error) {
       return failed(`DATABASE_URL: the database cannot be used: ${reasonOf(error)}`);
     }
@@ -43,7 +47,9 @@ export function clockCheck({ databaseUrl }: Location): Check {
       return ok(`${new Date().toISOString()}; compare it with another clock`);
     }
     try {
-      const theirs = await ask<Date>(databaseUrl, 'clock_timestamp()');
+      const theirs = await connected(databaseUrl, (client) =>
+        ask<Date>(client, 'clock_timestamp()'),
+      );
       return judgeClock(theirs.getTime(), before, Date.now());
     } catch {
       return skipped('the database could not be asked for the time');
@@ -61,7 +67,15 @@ export function judgeClock(theirs: number, before: number, after: number): Findi
   return offMs < harmfulMs ? warning(advice) : failed(advice);
 }
 
-async function ask<Value>(databaseUrl: string, expression: string): Promise<Value> {
+async function ask<Value>(client: Client, expression: string): Promise<Value> {
+  const { rows } = await client.query<{ value: Value }>(`select ${expression} as value`);
+  return (rows[0] as { value: Value }).value;
+}
+
+async function connected<Value>(
+  databaseUrl: string,
+  use: (client: Client) => Promise<Value>,
+): Promise<Value> {
   const client = new Client({
     connectionString: databaseUrl,
     application_name: 'offhook check',
@@ -72,8 +86,7 @@ async function ask<Value>(databaseUrl: string, expression: string): Promise<Valu
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ value: Value }>(`select ${expression} as value`);
-    return (rows[0] as { value: Value }).value;
+    return await use(client);
   } finally {
     await Promise.race([client.end(), pause(closePatienceMs, undefined, { ref: false })]);
   }

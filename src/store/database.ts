@@ -10,7 +10,7 @@ import { repeat } from '../lib/repeat.ts';
 import { startPglite } from './pglite/pglite-server.ts';
 import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
 import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
-import { ensureSchema } from './schema.ts';
+import { ensureSchema, pgliteHome, postgresHome } from './schema.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
@@ -95,8 +95,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   };
   try {
     await untilReachable(pool, logger);
-    const remedy = 'name an empty database there';
-    await ensureSchema(pool, { logger, home: { name: 'the database at DATABASE_URL', remedy } });
+    await ensureSchema(pool, { logger, home: postgresHome });
   } catch (error) {
     await close();
     throw error;
@@ -140,8 +139,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     await server.close();
   };
   try {
-    const remedy = 'move the folder away, and the next start makes a new one';
-    await ensureSchema(pool, { logger, home: { name: `the data folder ${dataDir}`, remedy } });
+    await ensureSchema(pool, { logger, home: pgliteHome(dataDir) });
   } catch (error) {
     await close();
     throw error;

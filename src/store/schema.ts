@@ -34,14 +34,41 @@ const currentSchema: Schema = {
 /** What a database is called, and what to do with it if this version cannot use it. */
 export type DatabaseHome = { readonly name: string; readonly remedy: string };
 
+export const postgresHome: DatabaseHome = {
+  name: 'the database at DATABASE_URL',
+  remedy: 'name an empty database there',
+};
+
+export function pgliteHome(dataDir: string): DatabaseHome {
+  const remedy = 'move the whole folder away, and the next start makes a new one';
+  return { name: `the data folder ${dataDir}`, remedy };
+}
+
 /** Any number that no other program takes an advisory lock on: the letters `offhook`. */
 const lockKey = '31366214770880363';
 /** Nodes that start together wait for the first one; one that waits this long has met a stuck node. */
 const longestWaitMs = 120_000;
 /** The row of `schema_migrations` that notes the version of the tables; the others note functions. */
 const tablesRow = 'tables';
+const notesTable = `
+create table if not exists schema_migrations (
+  name text primary key,
+  version text not null,
+  applied_at timestamptz(3) not null
+);`;
 
-/** @throws Error with one sentence that says what to do, if another version made the database. */
+/**
+ * Writes nothing. @returns one sentence that says what to do if another version made the database,
+ * or undefined if this one can use it.
+ */
+export async function refusalOf(
+  sql: Pick<PoolClient, 'query'>,
+  home: DatabaseHome,
+): Promise<string | undefined> {
+  return refusal(await readVersions(sql), home, currentSchema);
+}
+
+/** @throws Error with the sentence of `refusalOf`. */
 export async function ensureSchema(
   pool: Pool,
   { logger, home }: { readonly logger: Logger; readonly home: DatabaseHome },
@@ -78,6 +105,8 @@ async function makeMissing(
   { version, tables, functions }: Schema,
 ): Promise<readonly string[]> {
   const known = await readVersions(client);
+  const refused = refusal(known, home, { version });
+  if (refused !== undefined) throw new OtherVersion(refused);
   const made: string[] = [];
   const make = async (name: string, noted: string, sql: string): Promise<void> => {
     await patiently(client, sql);
@@ -88,8 +117,7 @@ async function makeMissing(
     );
     made.push(name);
   };
-  if (known.size === 0) await make(tablesRow, version, tables.join('\n'));
-  else refuseOther(known.get(tablesRow), version, home);
+  if (known.size === 0) await make(tablesRow, version, [notesTable, ...tables].join('\n'));
   for (const [name, sql] of Object.entries(functions)) {
     const hash = createHash('sha256').update(sql).digest('hex');
     // Dropped first: `create or replace` keeps the old parameters and columns.
@@ -100,25 +128,28 @@ async function makeMissing(
 }
 
 /** What the database notes of its schema, by name. Versions before 0.9 noted a number for each migration. */
-async function readVersions(client: PoolClient): Promise<ReadonlyMap<string, string>> {
-  await client.query(
-    `create table if not exists schema_migrations (
-       name text primary key, version text not null, applied_at timestamptz(3) not null)`,
+async function readVersions(sql: Pick<PoolClient, 'query'>): Promise<ReadonlyMap<string, string>> {
+  const { rows: tables } = await sql.query(
+    `select where to_regclass('schema_migrations') is not null`,
   );
-  const { rows } = await client.query<{ name: string; version: string }>(
+  if (tables.length === 0) return new Map();
+  const { rows } = await sql.query<{ name: string; version: string }>(
     'select name, version::text from schema_migrations',
   );
   return new Map(rows.map((row) => [row.name, row.version]));
 }
 
-function refuseOther(found: string | undefined, version: string, home: DatabaseHome): void {
-  if (found === version) return;
+function refusal(
+  known: ReadonlyMap<string, string>,
+  { name, remedy }: DatabaseHome,
+  { version }: Pick<Schema, 'version'>,
+): string | undefined {
+  const found = known.get(tablesRow);
+  if (known.size === 0 || found === version) return undefined;
   const order = found?.localeCompare(version, 'en', { numeric: true });
-  throw new OtherVersion(
-    order !== undefined && order > 0
-      ? `${home.name} was made by Offhook ${found}, and this is ${version}: start Offhook ${found} or later`
-      : `${home.name} was made by Offhook ${found ?? '0.2 or earlier'}, whose data ${version} does not read: ${home.remedy}`,
-  );
+  return order !== undefined && order > 0
+    ? `${name} was made by Offhook ${found}, and this is ${version}: start Offhook ${found} or later`
+    : `${name} was made by Offhook ${found ?? '0.2 or earlier'}, whose data ${version} does not read: ${remedy}`;
 }
 
 /** The pool's own time-out is for statements that are small. */

@@ -18,7 +18,7 @@ function schemaWith(body: string, version = '0.9'): Schema {
   };
 }
 
-const number = `integer language sql as 'select 1'`;
+const number = 'integer language sql as $$ select 1 $$';
 
 describe.each(databaseKinds)('the schema on %s', (kind) => {
   let database: TestDatabase;
@@ -33,7 +33,8 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
 
   const ensure = (schema?: Schema, logger = silentLogger) =>
     ensureSchema(database.pool, { logger, home }, schema);
-  const noted = async () => (await database.pool.query('select * from schema_migrations')).rows;
+  const noted = async () =>
+    (await database.pool.query<{ name: string }>('select * from schema_migrations')).rows;
 
   // `npx vitest -u` writes the page.
   test('is the tables, columns and indexes that the page lists', async () => {
