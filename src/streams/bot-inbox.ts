@@ -11,7 +11,6 @@ const messagesATick = 10;
 const longestBurst = 5_000;
 /** Decoded in the same place again and again; more than that is rare enough to be given memory of its own. */
 const scratchBytes = 256 * 1_024;
-const tooLong = 'a message of more than 8 MiB';
 const scratch = Buffer.allocUnsafeSlow(scratchBytes);
 
 export type InboxSink = {
@@ -67,12 +66,6 @@ export class BotInbox {
 
   receiveBinary(): void {
     this.#ignore('a binary frame');
-  }
-
-  /** `isBegun`: what came of it is counted as what it is, no message. */
-  receiveTooLong(isBegun: boolean): void {
-    if (isBegun) this.#warn(tooLong);
-    else this.#ignore(tooLong);
   }
 
   #play(payload: string): void {

@@ -188,7 +188,6 @@ export class CallStream implements BotStream {
         onOpen: () => this.#open(link),
         onText: (text) => this.#receive(text),
         onBinary: () => this.#inbox.receiveBinary(),
-        onTooLong: (isBegun) => this.#inbox.receiveTooLong(isBegun),
         onEnd: (end) => this.#linkEnded(end),
         onDefect: (error) => this.#sink.defect(error),
       },

@@ -4,9 +4,8 @@
 import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
-import { LongMessages } from './long-messages.ts';
 
-/** Eleven minutes of audio in one message. */
+/** Thirteen minutes of audio in base64. A bot that sends more in one message is closed with 1009, and connected again. */
 const longestMessageBytes = 8 * 1_024 * 1_024;
 /** Marks and keys for a bot that has not read for long: it is not there. */
 const longestBacklogBytes = 1_024 * 1_024;
@@ -26,8 +25,6 @@ export type LinkSink = {
   onOpen(): void;
   onText(text: string): void;
   onBinary(): void;
-  /** A message was left out for its length. `isBegun`: what came of it before that was known comes as a text. */
-  onTooLong(isBegun: boolean): void;
   /** Once, and nothing after it. */
   onEnd(end: LinkEnd): void;
   /** One of the above threw. */
@@ -54,7 +51,6 @@ export class StreamLink {
 
   constructor({ url, headers, transport }: LinkOptions, sink: LinkSink) {
     this.#sink = sink;
-    leaveOutLongMessages(transport, (isBegun) => this.#safely(() => sink.onTooLong(isBegun)));
     // Its types do not know `closeTimeout` yet.
     const options: ClientOptions & { readonly closeTimeout: number } = {
       headers: { ...headers },
@@ -135,18 +131,6 @@ export class StreamLink {
       this.#sink.onDefect(error);
     }
   }
-}
-
-/** Before anything reads from it. */
-function leaveOutLongMessages(transport: Socket, onLeftOut: (isBegun: boolean) => void): void {
-  const messages = new LongMessages(longestMessageBytes, onLeftOut);
-  const push = transport.push.bind(transport);
-  transport.push = (chunk: Buffer | null) => {
-    if (chunk === null) return push(null);
-    let isMoreWanted = true;
-    for (const part of messages.pass(chunk)) isMoreWanted = push(part);
-    return isMoreWanted;
-  };
 }
 
 function endOfCode(code: number): LinkEnd {

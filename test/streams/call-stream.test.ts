@@ -136,20 +136,29 @@ describe('what a bot sends that is wrong', () => {
   test.each<[string, (socket: WebSocket, text: string) => void]>([
     ['in one frame', (socket, text) => socket.send(text)],
     ['in many', (socket, text) => sendInParts(socket, text)],
-  ])('is a message of more than 8 MiB: it is ignored, %s', async (_how, send) => {
-    const { bot, connection, queue, reports, warnings, statistics } = await openStream();
-    const payload = Buffer.alloc(6_500_000, 1).toString('base64');
-    const text = JSON.stringify({ event: 'media', media: { payload } });
-    for (let count = 0; count < 3; count += 1) send(connection.socket, text);
-    connection.say(frame);
-    await eventually(() => queue.queuedBytes > 0, 'what comes after it is taken');
+  ])(
+    'is a message of more than 8 MiB, %s: its connection is closed, and another is made',
+    async (_how, send) => {
+      const { bot, connection, queue, reports, pass } = await openStream();
+      connection.say(frame);
+      const payload = Buffer.alloc(6_500_000, 1).toString('base64');
+      send(connection.socket, JSON.stringify({ event: 'media', media: { payload } }));
+      await eventually(() => reports.some(({ kind }) => kind === 'broken'), 'it is broken');
 
-    expect(queue.queuedBytes).toBe(160);
-    expect(statistics.messagesIgnored).toBe(3);
-    expect(warnings[0]).toBe('a message of more than 8 MiB');
-    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
-    expect(bot.connections).toHaveLength(1);
-  });
+      expect(reports.at(-1)).toEqual({
+        kind: 'broken',
+        reason: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+      });
+      await eventually(() => connection.closeCode !== undefined, 'the bot is closed');
+      expect(connection.closeCode).toBe(1009);
+      // What came before it is still to be played.
+      expect(queue.queuedBytes).toBe(160);
+      pass(1_000);
+      expect((await bot.connection(1)).of('start')[0]?.start.customParameters['reconnect']).toBe(
+        '1',
+      );
+    },
+  );
 
   test('is a message of 8 MiB and no more: it is taken', async () => {
     const { connection, queue, warnings } = await openStream();

@@ -18,7 +18,6 @@ test('what a message brings to light is told, and does not end the thread', asyn
         throw new Error(text);
       },
       onBinary: () => undefined,
-      onTooLong: () => undefined,
       onEnd: () => undefined,
       onDefect: (error) => defects.push(error),
     },
