@@ -71,7 +71,7 @@ const durationOf = async () => {
 };
 
 describe('a sound at a URL', () => {
-  test('is fetched once for many calls, and named without its query', async () => {
+  test('is fetched once for many calls, shared between threads, and named without its query', async () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => load()));
     results.push(await load());
 
@@ -81,6 +81,7 @@ describe('a sound at a URL', () => {
         ok: true,
         sound: { name: `${origin}/offer.wav`, durationMs: 100 },
       });
+      expect(result.ok && result.sound.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
     }
   });
 

@@ -7,6 +7,7 @@ import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.t
 export type Sound = {
   /** `sound:<name>`, or the URL without what may be a secret in it. */
   readonly name: string;
+  /** Its loader puts it into memory that threads share, so that no media worker has a copy of its own. */
   readonly mulaw: Uint8Array;
   readonly durationMs: number;
 };
