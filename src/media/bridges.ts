@@ -1,7 +1,6 @@
 // The bridges of a worker: which session is the second leg of which, and how far that has come.
 
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
-import { Ringback } from './playout/ringback.ts';
 import type { RtpSession } from './rtp/rtp-session.ts';
 
 type Bridge = {
@@ -39,12 +38,12 @@ export class Bridges {
     switch (phase) {
       case 'ringing':
         // What the far end lets hear by itself is no more to be rung over.
-        if (bridge.phase === undefined) person.ring(new Ringback());
+        if (bridge.phase === undefined) person.ring(true);
         break;
       case 'early':
         if (bridge.phase === 'answered') return;
         // An announced early media that never comes must not silence the ringback.
-        if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(undefined));
+        if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(false));
         break;
       case 'answered':
         this.#connect(bridge, person, partner);
@@ -59,7 +58,7 @@ export class Bridges {
     if (bridge === undefined) return;
     this.#bridges.delete(bridge.person);
     this.#bridges.delete(bridge.partner);
-    this.#sessionOf(bridge.person)?.ring(undefined);
+    this.#sessionOf(bridge.person)?.ring(false);
     this.#sessionOf(bridge.person)?.stopRelay();
     this.#sessionOf(bridge.partner)?.stopRelay();
   }
@@ -83,7 +82,7 @@ export class Bridges {
       waiting -= 1;
       if (waiting === 0) this.#onConnected(bridge.partner);
     };
-    person.ring(undefined);
+    person.ring(false);
     person.abandonPlans();
     person.relayTo(partner, onFirst);
     partner.relayTo(person, onFirst);

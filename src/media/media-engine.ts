@@ -19,9 +19,8 @@ import { PlayoutLoop } from './playout/playout-loop.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
 import { PortPool } from './rtp/port-pool.ts';
-import { createRtpCounts } from './rtp/rtp-counts.ts';
-import { createRtpScratch } from './rtp/rtp-scratch.ts';
 import { RtpSession } from './rtp/rtp-session.ts';
+import { createRtpCounts, createRtpScratch } from './rtp/rtp-session-ports.ts';
 import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 

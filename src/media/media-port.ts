@@ -5,10 +5,10 @@ import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/media.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/threads/worker-threads.ts';
-import { createLateFramesLog } from './late-frames-log.ts';
 import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle, type MediaWorkerListener } from './media-worker-handle.ts';
+import { createLateFramesLog } from './playout/late-frames.ts';
 import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 

@@ -11,12 +11,11 @@ import type { BotStream, StreamSink } from '../media/stream-port.ts';
 import { BotInbox } from './bot-inbox.ts';
 import { openTransport, ReadyTransport } from './bot-transport.ts';
 import { BotVoice } from './bot-voice.ts';
-import { ReconnectSchedule } from './reconnect-schedule.ts';
 import { type LinkEnd, StreamLink } from './stream-link.ts';
 import type { MessageWriter } from './stream-messages.ts';
-import { signatureHeaders } from './stream-signature.ts';
 
 const frameMs = 20;
+const ticksASecond = 1_000 / frameMs;
 /** What a bot says last is played out, but a call does not last for it. */
 const longestGoodbyeTicks = 500;
 /** 10 s: often enough to find out about a dead line within the time that a bot may stand still. */
@@ -28,6 +27,16 @@ const readyTicks = 1_250;
 const maxPreparations = 8;
 /** What happened before the bot was there: keys and detection's events, of which a call has a handful. */
 const maxUntold = 200;
+/** At the answer the person waits: the next try comes soon, and after five seconds it is no call any more. */
+const firstWaits = [0.5, 1, 2];
+const firstLimitTicks = 5 * ticksASecond;
+/** In the middle of a call a bot that is deployed anew takes a while, and many calls come back to it. */
+const againWaits = [1, 2, 4];
+const againLimitTicks = 30 * ticksASecond;
+/** A connection that lasted so long was a good one: the next break is a new one. */
+const goodTicks = 10 * ticksASecond;
+/** One try. */
+const longestTryTicks = 5 * ticksASecond;
 
 export type BotStreamDependencies = {
   readonly guard: AddressGuard;
@@ -183,7 +192,7 @@ export class CallStream implements BotStream {
     }
     const timestampS = Math.floor(wallClockMs() / 1_000);
     const link = new StreamLink(
-      { url, transport, headers: signatureHeaders(url, secret, timestampS) },
+      { url, secret, timestampS, transport },
       {
         onOpen: () => this.#open(link),
         onText: (text) => this.#receive(text),
@@ -279,5 +288,41 @@ export class CallStream implements BotStream {
       unheardMs: this.#counts.framesDropped * frameMs,
       ignoredMessages: this.#inbox.ignored,
     };
+  }
+}
+
+/** When a bot is tried, and for how long, in ticks: the stream has no clock but that of its audio. */
+class ReconnectSchedule {
+  #waits = firstWaits;
+  #limitTicks = firstLimitTicks;
+  #tries = 0;
+  #endTick = 0;
+
+  /** The call is answered: the first try is now. */
+  begin(tick: number): void {
+    this.#endTick = tick + this.#limitTicks;
+  }
+
+  /** A connection that was up since `openTick` is lost. */
+  broke(openTick: number, tick: number): void {
+    const isFirst = this.#waits === firstWaits;
+    this.#waits = againWaits;
+    this.#limitTicks = againLimitTicks;
+    if (!isFirst && tick - openTick < goodTicks) return;
+    this.#tries = 0;
+    this.#endTick = tick + this.#limitTicks;
+  }
+
+  /** The tick of the next try; undefined: there is none. */
+  next(tick: number): number | undefined {
+    const wait = this.#waits[Math.min(this.#tries, this.#waits.length - 1)] ?? 0;
+    this.#tries += 1;
+    const at = tick + wait * ticksASecond;
+    return at < this.#endTick ? at : undefined;
+  }
+
+  /** When a try that begins now is given up. */
+  limitOf(tick: number): number {
+    return Math.min(tick + longestTryTicks, this.#endTick);
   }
 }

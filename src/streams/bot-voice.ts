@@ -4,9 +4,11 @@
 import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
 import { connectedMessage, MessageWriter } from './stream-messages.ts';
-import { UnsentFrames } from './unsent-frames.ts';
 
 const frameMs = 20;
+const frameBytes = 160;
+/** One second of frames. */
+const unsentCapacity = 50;
 
 type BotLink = Pick<StreamLink, 'isFull' | 'send'>;
 
@@ -16,7 +18,7 @@ export class BotVoice {
   readonly #link: BotLink;
   readonly #writer: MessageWriter;
   readonly #counts: readonly VoiceCounts[];
-  readonly #frame = Buffer.alloc(160);
+  readonly #frame = Buffer.alloc(frameBytes);
   #unsent: UnsentFrames | undefined;
   #elapsedMs = 0;
 
@@ -63,5 +65,45 @@ export class BotVoice {
 
   #count(what: keyof VoiceCounts): void {
     for (const counts of this.#counts) counts[what] += 1;
+  }
+}
+
+/**
+ * One second of what the far end says, for a bot that does not take it. The oldest frame gives way, so that what a slow bot hears is
+ * late by a second and not by ever more.
+ */
+class UnsentFrames {
+  readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);
+  readonly #timestampsMs = new Float64Array(unsentCapacity);
+  #first = 0;
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** False: the oldest was dropped for it. */
+  push(frame: Uint8Array, timestampMs: number): boolean {
+    const isFull = this.#count === unsentCapacity;
+    if (isFull) this.#forgetFirst();
+    const at = (this.#first + this.#count) % unsentCapacity;
+    this.#frames.set(frame, at * frameBytes);
+    this.#timestampsMs[at] = timestampMs;
+    this.#count += 1;
+    return !isFull;
+  }
+
+  /** The oldest, while `use` is running; nothing where there is none. */
+  shift(use: (frame: Buffer, timestampMs: number) => void): void {
+    if (this.#count === 0) return;
+    const from = this.#first * frameBytes;
+    const timestampMs = this.#timestampsMs[this.#first] ?? 0;
+    use(this.#frames.subarray(from, from + frameBytes), timestampMs);
+    this.#forgetFirst();
+  }
+
+  #forgetFirst(): void {
+    this.#first = (this.#first + 1) % unsentCapacity;
+    this.#count -= 1;
   }
 }

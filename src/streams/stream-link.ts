@@ -1,6 +1,7 @@
 // One WebSocket connection to a bot, from the upgrade to the close. Text out and in, within bounds; what a message means is
 // for others to do.
 
+import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
@@ -33,7 +34,9 @@ export type LinkSink = {
 
 export type LinkOptions = {
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Signs the upgrade request, with the time beside it. */
+  readonly secret: string;
+  readonly timestampS: number;
   /** Made in advance, or under way. */
   readonly transport: Socket;
 };
@@ -49,11 +52,11 @@ export class StreamLink {
   #isOver = false;
   #failure: LinkEnd | undefined;
 
-  constructor({ url, headers, transport }: LinkOptions, sink: LinkSink) {
+  constructor({ url, secret, timestampS, transport }: LinkOptions, sink: LinkSink) {
     this.#sink = sink;
     // Its types do not know `closeTimeout` yet.
     const options: ClientOptions & { readonly closeTimeout: number } = {
-      headers: { ...headers },
+      headers: signatureHeaders(url, secret, timestampS),
       createConnection: () => transport,
       perMessageDeflate: false,
       followRedirects: false,
@@ -131,6 +134,19 @@ export class StreamLink {
       this.#sink.onDefect(error);
     }
   }
+}
+
+/** Our own signature, and the one that bots' libraries check already. */
+function signatureHeaders(url: string, secret: string, timestampS: number): Record<string, string> {
+  const { pathname, search } = new URL(url);
+  const own = createHmac('sha256', secret)
+    .update(`${timestampS}.${pathname}${search}`)
+    .digest('hex');
+  return {
+    'Gateway-Signature': `t=${timestampS},v1=${own}`,
+    // Over the URL to the letter as it was configured: what a bot compares with is what its owner wrote.
+    'X-Twilio-Signature': createHmac('sha1', secret).update(url).digest('base64'),
+  };
 }
 
 function endOfCode(code: number): LinkEnd {

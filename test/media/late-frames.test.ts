@@ -2,8 +2,11 @@
 // one warning a minute says so.
 
 import { describe, expect, test } from 'vitest';
-import { createLateFramesLog } from '../../src/media/late-frames-log.ts';
-import { LateFrames, type LateFramesReport } from '../../src/media/playout/late-frames.ts';
+import {
+  createLateFramesLog,
+  LateFrames,
+  type LateFramesReport,
+} from '../../src/media/playout/late-frames.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePortRange } from '../support/free-port.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';

@@ -11,7 +11,7 @@ test('what a message brings to light is told, and does not end the thread', asyn
   if (transport === undefined) throw new Error('loopback is allowed');
   const defects: unknown[] = [];
   const link = new StreamLink(
-    { url: bot.url, headers: {}, transport },
+    { url: bot.url, secret: 's3cret', timestampS: 0, transport },
     {
       onOpen: () => undefined,
       onText: (text) => {

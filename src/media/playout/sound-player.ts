@@ -3,12 +3,25 @@
 // wait, since they would not be heard; a bot's audio passes.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
+import { encodeMulaw, silenceByte } from '../g711.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
 /** Of one call; a dialogue of prompts and pauses is a dozen. */
 const maxWaiting = 100;
 const samplesPerMs = 8;
+const sampleRateHz = 8_000;
+/** Both tones together repeat after 1/40 s. */
+const periodSamples = sampleRateHz / 40;
+const onSamples = 2 * sampleRateHz;
+const cycleSamples = 6 * sampleRateHz;
+/** -19 dBm0 each, as exchanges send it; a sine of full scale is 3 dBm0. */
+const amplitude = 32_124 * 10 ** ((-19 - 3.17) / 20);
+
+const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => {
+  const turn = (2 * Math.PI * index) / sampleRateHz;
+  return encodeMulaw(Math.round(amplitude * (Math.sin(440 * turn) + Math.sin(480 * turn))));
+});
 
 type Waiting = {
   readonly playback: Playback;
@@ -26,6 +39,7 @@ export class SoundPlayer {
   readonly #report: (report: PlaybackReport) => void;
   readonly #waiting: Waiting[] = [];
   #queue: PlayoutQueue | undefined;
+  #ringback: Ringback | undefined;
 
   constructor(report: (report: PlaybackReport) => void) {
     this.#report = report;
@@ -36,9 +50,15 @@ export class SoundPlayer {
     return this.#waiting.length > 0;
   }
 
-  /** Neither a sound nor a bot has the line: there is nothing to be sent. */
+  /** Neither a sound nor a bot nor ringback has the line: there is nothing to be sent. */
   get isUnused(): boolean {
-    return this.#queue === undefined && this.#waiting.length === 0;
+    const hasSound = this.#queue !== undefined || this.#waiting.length > 0;
+    return !hasSound && this.#ringback === undefined;
+  }
+
+  /** Ringback is heard wherever there would be silence. */
+  ring(isRinging: boolean): void {
+    this.#ringback = isRinging ? new Ringback() : undefined;
   }
 
   /** What the bot says; undefined: there is none any more. What another bot has said is gone: nothing of it comes first. */
@@ -65,6 +85,13 @@ export class SoundPlayer {
 
   /** The next bytes, at most `count`, into `packet` from `start` on; how many there were. */
   read(packet: Uint8Array, start: number, count: number): number {
+    const done = this.#readSounds(packet, start, count);
+    if (done > 0 || this.#ringback === undefined) return done;
+    this.#ringback.read(packet, start, start + count);
+    return count;
+  }
+
+  #readSounds(packet: Uint8Array, start: number, count: number): number {
     let done = 0;
     while (done < count) {
       const first = this.#waiting[0];
@@ -123,4 +150,23 @@ function toldOf({ playbackId, source, sound, restart, afterBeep }: Playback) {
     ...(restart === undefined ? {} : { restart }),
     ...(afterBeep === undefined ? {} : { afterBeep }),
   };
+}
+
+/**
+ * What a person hears while the phone of a second leg rings without audio of its own: the ringback tone of North America
+ * (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2), in µ-law.
+ */
+class Ringback {
+  #at = 0;
+
+  /** The next bytes of it. */
+  read(packet: Uint8Array, start: number, end: number): void {
+    for (let index = start; index < end; index += 1) {
+      packet[index] =
+        this.#at < onSamples
+          ? (ringbackPeriod[this.#at % periodSamples] as number)
+          : silenceByte.PCMU;
+      this.#at = (this.#at + 1) % cycleSamples;
+    }
+  }
 }

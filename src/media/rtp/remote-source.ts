@@ -13,6 +13,7 @@ const silentFrames = 25;
 const packetsToBelieve = 2;
 /** Packets of the candidate that may be lost in between. */
 const maxSequenceGap = 5;
+const silentFramesOfSsrc = 3;
 
 export class RemoteSource {
   #signalledAddress = '';
@@ -157,5 +158,48 @@ export class RemoteSource {
     this.#candidateSsrc = ssrc;
     this.#candidateSequence = sequence;
     return this.#candidatePackets >= packetsToBelieve;
+  }
+}
+
+/**
+ * Whose packets count at one address, where two senders may overlap (a forked or transferred call): one at a time. The present sender
+ * must be silent for three frames before another SSRC takes over: of two at once, its packets may both be about to be read.
+ */
+export class PresentSsrc {
+  readonly #onChange: () => void;
+  #ssrc: number | undefined;
+  #frames = 0;
+  #candidate: number | undefined;
+  #candidateSequence = 0;
+
+  /** `onChange`: another sender has taken over. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** 20 ms have passed. */
+  tick(): void {
+    this.#frames += 1;
+  }
+
+  accept(ssrc: number, sequence: number): boolean {
+    if (ssrc === this.#ssrc || this.#ssrc === undefined) {
+      this.#take(ssrc);
+      return true;
+    }
+    const confirmed =
+      ssrc === this.#candidate && sequenceDistance(sequence, this.#candidateSequence) > 0;
+    this.#candidate = ssrc;
+    this.#candidateSequence = sequence;
+    if (!confirmed || this.#frames < silentFramesOfSsrc) return false;
+    this.#take(ssrc);
+    this.#onChange();
+    return true;
+  }
+
+  #take(ssrc: number): void {
+    this.#ssrc = ssrc;
+    this.#frames = 0;
+    this.#candidate = undefined;
   }
 }

@@ -2,7 +2,7 @@
 // gap, and timestamps tell the time, whatever was queued, cleared, held or late in between.
 
 import { mulawToAlaw, silenceByte } from '../g711.ts';
-import type { Ringback } from '../playout/ringback.ts';
+import { tickMs } from '../playout/playout.ts';
 import type { SoundPlayer } from '../playout/sound-player.ts';
 import type { RemoteMedia } from '../sdp.ts';
 import { frameSamples } from './jitter-buffer.ts';
@@ -10,6 +10,8 @@ import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.
 
 /** A socket whose buffer is full sends a packet later, out of the memory it is in: that is used again after 80 ms only. */
 const packetsInTurn = 4;
+/** From the answer on, and after a voice of ours: who latches to the first packets, or fills a jitter buffer, has all of them. */
+const continuousTicks = 1_000 / tickMs;
 
 export type RtpSenderOptions = {
   /** Random (RFC 3550 5.1), so that they cannot be guessed. */
@@ -62,14 +64,9 @@ export class RtpSender {
   }
 
   /** The packet of this tick; valid until three more were made. */
-  next(remote: RemoteMedia, player: SoundPlayer, ringback?: Ringback): Uint8Array {
+  next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
     const packet = this.#nextPacket();
-    let count = player.read(packet, rtpHeaderBytes, frameSamples);
-    if (count === 0 && ringback !== undefined) {
-      ringback.read(packet, rtpHeaderBytes, packet.length);
-      count = frameSamples;
-    }
-    const end = rtpHeaderBytes + count;
+    const end = rtpHeaderBytes + player.read(packet, rtpHeaderBytes, frameSamples);
     if (remote.codec === 'PCMA') {
       for (let index = rtpHeaderBytes; index < end; index += 1) {
         packet[index] = mulawToAlaw[packet[index] as number] as number;
@@ -117,5 +114,31 @@ export class RtpSender {
   /** Nothing is sent in this tick: on hold, or because the clock is late. */
   skip(): void {
     this.#marker = true;
+  }
+}
+
+/**
+ * How often silence is sent while our side is silent, without bot, message and ringback. RFC 3551, 4.1, lets a sender leave it out, and
+ * half of what a call costs that is only listened to would be packets of nothing. Some go out all the same: they keep what is open in
+ * NATs and session border controllers (RFC 6263), and tell those that count packets that the line is alive.
+ */
+export class SilencePacing {
+  readonly #everyTicks: number;
+  #silentTicks = 0;
+
+  /** `everyTicks` 1: all of it is sent. */
+  constructor(everyTicks: number) {
+    this.#everyTicks = everyTicks;
+  }
+
+  /** Something else was sent, or another far end listens. */
+  restart(): void {
+    this.#silentTicks = 0;
+  }
+
+  /** Once a tick: whether the packet of this one leaves. */
+  isDue(isSilent: boolean): boolean {
+    this.#silentTicks = isSilent ? this.#silentTicks + 1 : 0;
+    return this.#silentTicks <= continuousTicks || this.#silentTicks % this.#everyTicks === 0;
   }
 }

@@ -1,8 +1,11 @@
-// What one call's audio needs from outside: where its packets and news go, and what it listens with.
+// What one call's audio needs from outside: where its packets and news go, what it listens with, and what it shares with the other
+// calls of its worker.
 
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
-import type { RtpScratch } from './rtp-scratch.ts';
+import { silenceByte } from '../g711.ts';
+import { createJitterStatistics, frameSamples, type JitterStatistics } from './jitter-buffer.ts';
+import { createRtpHeader, type RtpHeader } from './rtp-packet.ts';
 import type { RtpSenderOptions } from './rtp-sender.ts';
 
 export type RtpSessionSink = {
@@ -24,3 +27,43 @@ export type RtpSessionOptions = RtpSenderOptions & {
 
 /** What a payload type stands for. */
 export type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
+
+/** What a worker's sessions have counted together. */
+export type RtpCounts = {
+  received: number;
+  discarded: number;
+  sent: number;
+  /** What a late clock left out. */
+  unsent: number;
+  /** Frames of late ticks (over 60 ms), in calls that detection or a bot hears: heard late, or never. */
+  framesLate: number;
+  readonly jitter: JitterStatistics;
+};
+
+export function createRtpCounts(): RtpCounts {
+  return {
+    received: 0,
+    discarded: 0,
+    sent: 0,
+    unsent: 0,
+    framesLate: 0,
+    jitter: createJitterStatistics(),
+  };
+}
+
+/** Serves every session of a thread in turn, so that no packet and no frame costs an allocation. */
+export type RtpScratch = {
+  readonly header: RtpHeader;
+  readonly frame: Int16Array;
+  readonly mulaw: Uint8Array;
+  readonly silence: Uint8Array;
+};
+
+export function createRtpScratch(): RtpScratch {
+  return {
+    header: createRtpHeader(),
+    frame: new Int16Array(frameSamples),
+    mulaw: new Uint8Array(frameSamples),
+    silence: new Uint8Array(frameSamples).fill(silenceByte.PCMU),
+  };
+}

@@ -12,22 +12,22 @@ import { decodeTable, encodeMulawFrame, powerOf } from '../g711.ts';
 import { PlannedCall } from '../plans/call-plans.ts';
 import { settingsOfLaterRound } from '../plans/later-round.ts';
 import { tickMs } from '../playout/playout.ts';
-import type { Ringback } from '../playout/ringback.ts';
 import { SoundPlayer } from '../playout/sound-player.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
 import { SessionStream } from '../session-stream.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import { KeySender } from './key-sender.ts';
-import { PresentSsrc } from './present-ssrc.ts';
-import { RemoteSource } from './remote-source.ts';
-import { readRtcpSender } from './rtcp-packet.ts';
-import type { RtpCounts } from './rtp-counts.ts';
-import { type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
+import { PresentSsrc, RemoteSource } from './remote-source.ts';
+import { type RtpHeader, readRtcpSender, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
-import { RtpSender } from './rtp-sender.ts';
-import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
-import { SilencePacing } from './silence-pacing.ts';
+import { RtpSender, SilencePacing } from './rtp-sender.ts';
+import type {
+  PacketKind,
+  RtpCounts,
+  RtpSessionOptions,
+  RtpSessionSink,
+} from './rtp-session-ports.ts';
 
 export class RtpSession {
   readonly #options: RtpSessionOptions;
@@ -59,7 +59,6 @@ export class RtpSession {
   #listener: RtpSession | undefined;
   /** What comes from the other end of a bridge. */
   #relay: RtpRelay | undefined;
-  #ringback: Ringback | undefined;
   #jitter: JitterBuffer | undefined;
   readonly #ssrc = new PresentSsrc(() => {
     this.#jitter?.reset();
@@ -211,8 +210,8 @@ export class RtpSession {
   }
 
   /** Heard wherever there would be silence. */
-  ring(ringback: Ringback | undefined): void {
-    this.#ringback = ringback;
+  ring(isRinging: boolean): void {
+    this.#player.ring(isRinging);
   }
 
   /** What is heard here goes on to `listener`, in place of all that is said to it. `onFirst`: the first packet of it has left. */
@@ -363,7 +362,7 @@ export class RtpSession {
   }
 
   #speak(remote: RemoteMedia, isInTime: boolean): void {
-    const isSilent = remote.weSend && this.#player.isUnused && this.#ringback === undefined;
+    const isSilent = remote.weSend && this.#player.isUnused;
     if (!this.#silence.isDue(isSilent)) {
       this.#sentPower = 0;
       this.#sender.skip();
@@ -371,7 +370,7 @@ export class RtpSession {
     }
     if (remote.weSend && isInTime) {
       const listens = this.#plans !== undefined && this.#player.isPlaying;
-      const packet = this.#sender.next(remote, this.#player, this.#ringback);
+      const packet = this.#sender.next(remote, this.#player);
       this.#sentPower = listens ? powerOf(packet.subarray(rtpHeaderBytes), remote.codec) : 0;
       this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
       this.#send(packet);

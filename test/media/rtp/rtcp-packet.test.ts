@@ -1,7 +1,7 @@
 // What is a compound RTCP packet, and who sent it: the checks of RFC 3550, appendix A.2.
 
 import { describe, expect, test } from 'vitest';
-import { readRtcpSender } from '../../../src/media/rtp/rtcp-packet.ts';
+import { readRtcpSender } from '../../../src/media/rtp/rtp-packet.ts';
 import { seededRandom } from '../support/random.ts';
 import { bye, description, receiverReport, senderReport } from '../support/rtcp.ts';
 

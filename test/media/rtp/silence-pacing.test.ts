@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
-import { Ringback } from '../../../src/media/playout/ringback.ts';
 import { quietBot } from '../support/quiet-bot.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
@@ -80,7 +79,7 @@ test('a call that has a bot is sent silence whole, whenever the bot says nothing
 test('ringback is sent whole, its pauses too', () => {
   const bench = answered();
   bench.tick(2 * secondTicks);
-  bench.session.ring(new Ringback());
+  bench.session.ring(true);
 
   expect(sentIn(bench, 6 * secondTicks)).toBe(6 * secondTicks);
 });

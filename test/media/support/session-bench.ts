@@ -7,10 +7,9 @@ import type { PlanReport } from '../../../src/calls/plans/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
-import { createRtpCounts } from '../../../src/media/rtp/rtp-counts.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
-import { createRtpScratch } from '../../../src/media/rtp/rtp-scratch.ts';
 import { RtpSession } from '../../../src/media/rtp/rtp-session.ts';
+import { createRtpCounts, createRtpScratch } from '../../../src/media/rtp/rtp-session-ports.ts';
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
 
 export const remote: RemoteMedia = {
