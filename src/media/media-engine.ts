@@ -14,8 +14,7 @@ import type {
   ToMediaWorker,
 } from './media-messages.ts';
 import { LateFrames } from './playout/late-frames.ts';
-import { paceOf, phases, tickMs } from './playout/playout.ts';
-import { PlayoutLoop } from './playout/playout-loop.ts';
+import { PlayoutLoop, tickMs } from './playout/playout.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
 import { PortPool } from './rtp/port-pool.ts';
@@ -38,7 +37,6 @@ type Live = {
   readonly session: RtpSession;
   readonly sockets: RtpSockets;
   readonly port: number;
-  readonly phase: number;
   readonly notes: CallNotes;
 };
 
@@ -51,10 +49,6 @@ export class MediaEngine {
   readonly #played = createPlayoutStatistics();
   readonly #streamStatistics = createStreamStatistics();
   readonly #live = new Map<number, Live>();
-  readonly #byPhase: readonly Map<RtpSession, number>[] = Array.from(
-    { length: phases },
-    () => new Map(),
-  );
   readonly #bridges = new Bridges(
     (id) => this.#live.get(id)?.session,
     (id) => this.#tell(id, { kind: 'connected' }),
@@ -63,8 +57,6 @@ export class MediaEngine {
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
   readonly #loop: PlayoutLoop;
-  /** Those that have a bot, and some that had one. */
-  readonly #streamed = new Set<RtpSession>();
 
   constructor(
     data: MediaWorkerData,
@@ -82,15 +74,10 @@ export class MediaEngine {
     );
     this.#loop = new PlayoutLoop(
       {
-        step: (phase, ticks, transmit) => this.#step(phase, ticks, transmit),
+        tick: (transmit) => this.#tickAll(transmit),
         isIdle: () => this.#live.size === 0,
-        pace: () =>
-          paceOf({
-            areBridged: !this.#bridges.isEmpty,
-            haveBot: this.#hasStream(),
-            areHurried: () => this.#hasHurried(),
-            sendAllSilence: this.#silenceFrames === 1,
-          }),
+        // What is relayed goes on at once; a bot is connected in as few turns of the loop as it takes.
+        mayRest: () => this.#bridges.isEmpty && !this.#hasStream(),
         ran: (lateMs, hasCaughtUp) => lateFrames.look(performance.now(), lateMs, hasCaughtUp),
       },
       new ThreadRest(data.rest),
@@ -164,10 +151,8 @@ export class MediaEngine {
     this.#post({ kind: 'refused', id, reason });
   }
 
-  #begin(id: number, live: Omit<Live, 'phase'>): void {
-    const phase = this.#leastLoadedPhase();
-    this.#live.set(id, { ...live, phase });
-    this.#byPhase[phase]?.set(live.session, id);
+  #begin(id: number, live: Live): void {
+    this.#live.set(id, live);
     this.#loop.start();
     this.#post({ kind: 'opened', id, port: live.port });
   }
@@ -229,19 +214,10 @@ export class MediaEngine {
       defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
     session.streaming.start(stream, queue);
-    this.#streamed.add(session);
-  }
-
-  #hasHurried(): boolean {
-    for (const { session } of this.#live.values()) if (session.isHurried) return true;
-    return false;
   }
 
   #hasStream(): boolean {
-    for (const session of this.#streamed) {
-      if (session.streaming.isOn) return true;
-      this.#streamed.delete(session);
-    }
+    for (const { session } of this.#live.values()) if (session.streaming.isOn) return true;
     return false;
   }
 
@@ -275,24 +251,8 @@ export class MediaEngine {
     this.#bridges.leave(id);
     this.#live.delete(id);
     live.session.stopStream('media-failed');
-    this.#streamed.delete(live.session);
-    this.#byPhase[live.phase]?.delete(live.session);
     live.sockets.close();
     this.#pool.release(live.port, performance.now());
-  }
-
-  #leastLoadedPhase(): number {
-    let best = 0;
-    for (const [phase, sessions] of this.#byPhase.entries()) {
-      if (sessions.size < (this.#byPhase[best]?.size ?? 0)) best = phase;
-    }
-    return best;
-  }
-
-  #step(phase: number, ticks: number, transmit: boolean): void {
-    for (const [session, id] of this.#byPhase[phase] ?? []) {
-      for (let tick = 0; tick < ticks; tick += 1) this.#tick(session, id, transmit);
-    }
   }
 
   /** A defect that one call's packets bring to light must not end the calls of the whole thread. */
@@ -310,11 +270,13 @@ export class MediaEngine {
     }
   }
 
-  #tick(session: RtpSession, id: number, transmit: boolean): void {
-    try {
-      session.tick(transmit);
-    } catch (error) {
-      this.#fail(id, `media session failed: ${String(error)}`);
+  #tickAll(transmit: boolean): void {
+    for (const [id, { session }] of this.#live) {
+      try {
+        session.tick(transmit);
+      } catch (error) {
+        this.#fail(id, `media session failed: ${String(error)}`);
+      }
     }
   }
 

@@ -17,7 +17,7 @@ export type MediaWorkerData = {
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
   readonly silenceIntervalMs: number;
-  /** A message ends the worker's rest, unless it can wait. */
+  /** A message ends the worker's rest. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
@@ -52,12 +52,6 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
-
-/** Whether a message may wait for the worker's next step: nobody hears that a call which is over is closed some ms later. */
-export function canWait(message: ToMediaWorker): boolean {
-  if (message.kind === 'session') return message.command.kind === 'stopDetection';
-  return message.kind === 'close';
-}
 
 export type FromMediaWorker =
   | { readonly kind: 'ready' }

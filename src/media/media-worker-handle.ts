@@ -11,13 +11,12 @@ import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createRestMemory, wake } from '../lib/threads/thread-rest.ts';
 import { spawnWorker } from '../lib/threads/worker-threads.ts';
-import {
-  canWait,
-  type FromMediaWorker,
-  type MediaStatistics,
-  type MediaWorkerData,
-  type ToMediaWorker,
-  type WorkerWarning,
+import type {
+  FromMediaWorker,
+  MediaStatistics,
+  MediaWorkerData,
+  ToMediaWorker,
+  WorkerWarning,
 } from './media-messages.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';
@@ -192,7 +191,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #post(message: ToMediaWorker): void {
     if (!('worker' in this.#life)) return;
     this.#life.worker?.postMessage(message);
-    if (!canWait(message)) wake(this.#rest);
+    wake(this.#rest);
   }
 
   #started(): Life {

@@ -1,78 +1,114 @@
-// The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that what hundreds of bots and their callers say
-// to each other does not wait for all the others; where no bot and no caller waits, the four step together, once in 20 or 40 ms. Driven
-// by a monotonic clock from outside: a late call makes up for every step it missed, since the count of frames is the clock of detection.
+// The clock of a worker: every session ticks once in 20 ms. A clock that is late makes up for each tick that it missed, because the
+// count of frames is the clock of detection; what is heard is read from the sockets before its time counts as over.
+
+import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
 export const tickMs = 20;
-export const phases = 4;
-const stepMs = tickMs / phases;
 /** Three packets in a row fill a far end's jitter buffer again; more would only overflow it. */
 const maxTransmitLateMs = 60;
-/** 200 ms of steps in one go; then the sockets get their turn, however late the clock is. */
-const maxStepsAtOnce = 40;
+/** After 200 ms of ticks the sockets get their turn, however late the clock is. */
+const maxTicksAtOnce = 10;
 
-/** 0: each phase for itself, every 5 ms. Otherwise all four together, so many ticks at a time, when the turn of the last one has come. */
-export type Pace = 0 | 1 | 2;
-
-/** By what the sessions of a worker are at. */
-export function paceOf(sessions: {
-  /** What is relayed goes on at once. */
-  readonly areBridged: boolean;
-  /** A bot is connected in as few turns of the loop as it takes. */
-  readonly haveBot: boolean;
-  readonly areHurried: () => boolean;
-  /** Silence is sent in every tick: two packets in a row each 40 ms would be jitter at the far end. */
-  readonly sendAllSilence: boolean;
-}): Pace {
-  if (sessions.areBridged || sessions.haveBot) return 0;
-  return sessions.sendAllSilence || sessions.areHurried() ? 1 : 2;
-}
-
-/** `ticks` of 20 ms have passed for the sessions of this phase. `transmit` is false where what is sent would only make a burst. */
-export type PlayoutStep = (phase: number, ticks: number, transmit: boolean) => void;
-
+/** Counts ticks by a monotonic clock from outside, and does not drift from it. */
 export class PlayoutClock {
-  readonly #startMs: number;
-  #steps = 0;
+  #dueMs: number;
 
   constructor(nowMs: number) {
-    this.#startMs = nowMs;
+    this.#dueMs = nowMs + tickMs;
   }
 
-  /** When the next step is due, at this pace. */
-  nextMs(pace: Pace): number {
-    return this.#startMs + this.#nextSteps(pace) * stepMs;
+  /** When the next tick is due. */
+  get dueMs(): number {
+    return this.#dueMs;
   }
 
-  /** Runs the steps that are due, a bounded number of them. False: more are due. */
-  run(nowMs: number, pace: Pace, step: PlayoutStep): boolean {
-    for (let run = 0; run < maxStepsAtOnce; ) {
-      const dueMs = this.nextMs(pace);
-      if (dueMs > nowMs) return true;
-      const transmit = nowMs - dueMs <= maxTransmitLateMs;
-      const before = this.#steps;
-      this.#advance(this.#nextSteps(pace), (phase, ticks) => step(phase, ticks, transmit));
-      run += this.#steps - before;
+  /**
+   * Runs the ticks that are due, a bounded number of them. Returns false if more are due. `transmit` is false if what is sent would
+   * only make a burst.
+   */
+  run(nowMs: number, tick: (transmit: boolean) => void): boolean {
+    for (let ticks = 0; ticks < maxTicksAtOnce && this.#dueMs <= nowMs; ticks += 1) {
+      const transmit = nowMs - this.#dueMs <= maxTransmitLateMs;
+      this.#dueMs += tickMs;
+      tick(transmit);
     }
-    return this.nextMs(pace) > nowMs;
+    return this.#dueMs > nowMs;
+  }
+}
+
+export type PlayoutLoopSink = {
+  tick(transmit: boolean): void;
+  /** No session needs the clock until the next `start`. */
+  isIdle(): boolean;
+  /**
+   * Whether all that comes in can wait for the next tick. Then the thread stands still instead of waking for each packet, which takes a
+   * seventh off the CPU of a call with detection (at 5 calls/s). A message of the main thread ends the rest.
+   */
+  mayRest(): boolean;
+  /**
+   * Ticks were run, `lateMs` after the first of them was due. If the clock has not caught up, more
+   * ticks follow when the sockets have been read.
+   */
+  ran(lateMs: number, hasCaughtUp: boolean): void;
+};
+
+/** Runs the clock while the worker has sessions. */
+export class PlayoutLoop {
+  readonly #sink: PlayoutLoopSink;
+  readonly #rest: Pick<ThreadRest, 'rest'>;
+  #clock: PlayoutClock | undefined;
+  #maxLateMs = 0;
+  #ticksLate = 0;
+
+  constructor(sink: PlayoutLoopSink, rest: Pick<ThreadRest, 'rest'>) {
+    this.#sink = sink;
+    this.#rest = rest;
   }
 
-  #nextSteps(pace: Pace): number {
-    const size = Math.max(1, pace * phases);
-    return this.#steps - (this.#steps % size) + size;
+  /** The latest that the clock ever was. */
+  get maxLateMs(): number {
+    return this.#maxLateMs;
   }
 
-  /** Several ticks session by session: what the first brings into the processor's caches, the next finds there. */
-  #advance(toSteps: number, step: (phase: number, ticks: number) => void): void {
-    while (this.#steps < toSteps) {
-      const phase = this.#steps % phases;
-      const ticks = phase === 0 ? Math.floor((toSteps - this.#steps) / phases) : 0;
-      if (ticks === 0) {
-        this.#steps += 1;
-        step(phase, 1);
-        continue;
-      }
-      this.#steps += ticks * phases;
-      for (let each = 0; each < phases; each += 1) step(each, ticks);
+  /** Ticks that came too late to send. */
+  get ticksLate(): number {
+    return this.#ticksLate;
+  }
+
+  start(): void {
+    if (this.#clock !== undefined) return;
+    this.#clock = new PlayoutClock(performance.now());
+    this.#wait(this.#clock);
+  }
+
+  /** Ends in setImmediate: after a stall, what the sockets hold is read before its time counts as over. */
+  #wait(clock: PlayoutClock): void {
+    const run = () => setImmediate(() => this.#run(clock));
+    if (!this.#sink.mayRest()) {
+      setTimeout(run, Math.max(1, Math.ceil(clock.dueMs - performance.now())));
+      return;
     }
+    // In a turn of its own: by then, what the tick has sent is out.
+    setImmediate(() => {
+      this.#rest.rest(clock.dueMs - performance.now());
+      run();
+    });
+  }
+
+  #run(clock: PlayoutClock): void {
+    if (this.#sink.isIdle()) {
+      this.#clock = undefined;
+      return;
+    }
+    const nowMs = performance.now();
+    const lateMs = nowMs - clock.dueMs;
+    this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
+    const hasCaughtUp = clock.run(nowMs, (transmit) => {
+      if (!transmit) this.#ticksLate += 1;
+      this.#sink.tick(transmit);
+    });
+    this.#sink.ran(lateMs, hasCaughtUp);
+    if (hasCaughtUp) this.#wait(clock);
+    else setImmediate(() => this.#run(clock));
   }
 }

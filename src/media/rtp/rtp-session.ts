@@ -193,15 +193,6 @@ export class RtpSession {
     return this.#plans?.hasCall === true;
   }
 
-  /**
-   * The far end hears something of ours, or waits for it after its beep: then a tick more is a pause that people notice. Or the first
-   * packet that is listened to is still to come: of two ticks at once both would count as time for which it was held.
-   */
-  get isHurried(): boolean {
-    const speaks = this.#plans !== undefined || !this.#player.isUnused || this.#keys.isPressing;
-    return speaks || this.#jitter?.isStarted === false;
-  }
-
   /** Two people talk here from now on. */
   abandonPlans(): void {
     this.#plans?.abandon();

@@ -15,10 +15,10 @@ parentPort?.on('message', () => {
 
 const clock = new PlayoutClock(performance.now());
 for (;;) {
-  await pause(Math.max(1, Math.ceil(clock.nextMs(0) - performance.now())));
+  await pause(Math.max(1, Math.ceil(clock.dueMs - performance.now())));
   const nowMs = performance.now();
-  maxLateMs = Math.max(maxLateMs, nowMs - clock.nextMs(0));
-  clock.run(nowMs, 0, (phase, _ticks, isInTime) => {
-    if (phase === 0 && !isInTime) ticksLate += 1;
+  maxLateMs = Math.max(maxLateMs, nowMs - clock.dueMs);
+  clock.run(nowMs, (isInTime) => {
+    if (!isInTime) ticksLate += 1;
   });
 }
