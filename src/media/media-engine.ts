@@ -165,6 +165,7 @@ export class MediaEngine {
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         silenceFrames: this.#silenceFrames,
         scratch: this.#scratch,
+        counts: this.#counts,
         ssrc: random.readUInt32BE(0),
         firstSequence: random.readUInt16BE(4),
         firstTimestamp: random.readUInt32BE(6),
@@ -176,7 +177,6 @@ export class MediaEngine {
         tell: (event) => this.#tell(id, event),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
       },
-      this.#counts,
     );
   }
 
@@ -231,7 +231,7 @@ export class MediaEngine {
     // `amd_stopped` is always told, also to those who forget to ask for it.
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
-    this.#live.get(id)?.session.stopStream('call-ended');
+    this.#live.get(id)?.session.streaming.stop('call-ended');
     this.#tellEnvelope(id);
     this.#release(id);
     this.#post({ kind: 'closed', id });
@@ -250,7 +250,7 @@ export class MediaEngine {
     if (live === undefined) return;
     this.#bridges.leave(id);
     this.#live.delete(id);
-    live.session.stopStream('media-failed');
+    live.session.streaming.stop('media-failed');
     live.sockets.close();
     this.#pool.release(live.port, performance.now());
   }

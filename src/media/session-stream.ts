@@ -75,16 +75,6 @@ export class SessionStream {
     this.#streaming?.stream.tellTransferFailed(failure);
   }
 
-  /** Nothing of what the bot has said is played any more. */
-  clear(): void {
-    this.#streaming?.queue.clear();
-  }
-
-  /** The packet that was due was sent, or was not. */
-  returnMarks(): void {
-    this.#streaming?.queue.returnMarks();
-  }
-
   tick(): void {
     this.#streaming?.stream.tick();
   }

@@ -178,6 +178,7 @@ describe('media port', () => {
     const throwing = await open();
     const absent = await open();
     const healthy = await open();
+    throwing.session.applyAnswer(answerFor(4_000), 'answer');
     throwing.session.send({ kind: 'detect', settings: settingsFor(script.throws) });
     absent.session.send({ kind: 'detect', settings: settingsFor(script.throwsAtStart) });
     healthy.session.applyAnswer(answerFor(farEnd.port), 'answer');
@@ -329,6 +330,7 @@ describe('media port, apart', () => {
     await media.open(callId, bystander);
     (await media.open(callId, ended))?.close();
     await media.statistics();
+    first?.applyAnswer(answerFor(4_000), 'answer');
     first?.send({ kind: 'detect', settings: settingsFor(script.kills) });
     await until(() => bystander.failures.length > 0, 'the failure to be told');
 
@@ -393,6 +395,7 @@ describe('media port, apart', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     const timers = { ...defaultAmdTimers, noSpeechTimeoutMs: 200 };
+    session?.applyAnswer(answerFor(4_000), 'answer');
     session?.send({ kind: 'detect', settings: { timers } });
     await until(() => observed.amd.length === 2, 'detection');
     await media[Symbol.asyncDispose]();

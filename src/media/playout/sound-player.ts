@@ -83,6 +83,16 @@ export class SoundPlayer {
     for (const waiting of [...this.#waiting]) this.#finish(waiting, 'stopped');
   }
 
+  /** Nothing of what the bot has said is played any more. */
+  clearBot(): void {
+    this.#queue?.clear();
+  }
+
+  /** The packet that was due was sent, or was not: marks whose audio is over come back. */
+  returnMarks(): void {
+    this.#queue?.returnMarks();
+  }
+
   /** The next bytes, at most `count`, into `packet` from `start` on; how many there were. */
   read(packet: Uint8Array, start: number, count: number): number {
     const done = this.#readSounds(packet, start, count);

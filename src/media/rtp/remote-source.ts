@@ -31,11 +31,8 @@ export class RemoteSource {
   #unreachable = false;
   /** Undefined until the first packet since the last signalling. */
   #learningFramesLeft: number | undefined;
-  #candidateAddress = '';
-  #candidatePort = 0;
-  #candidateSsrc = 0;
-  #candidateSequence = 0;
-  #candidatePackets = 0;
+  /** Who sends from elsewhere, and may be the far end after a move. */
+  #candidate = { address: '', port: 0, ssrc: 0, sequence: 0, packets: 0 };
 
   get address(): string {
     return this.#address;
@@ -65,7 +62,7 @@ export class RemoteSource {
     this.#signalledAddress = address;
     this.#signalledPort = port;
     this.#learningFramesLeft = undefined;
-    this.#candidatePackets = 0;
+    this.#candidate.packets = 0;
     this.#unreachable = false;
     // The same address again (hold, resume): what was learned about the NAT in front of it stays good until it is disproved.
     if (!moved) return;
@@ -98,7 +95,7 @@ export class RemoteSource {
     if (!this.#believes(address, port, ssrc, sequence)) return false;
     this.#address = address;
     this.#port = port;
-    this.#candidatePackets = 0;
+    this.#candidate.packets = 0;
     this.#unreachable = false;
     this.#hear(ssrc);
     return true;
@@ -144,20 +141,18 @@ export class RemoteSource {
   }
 
   #believes(address: string, port: number, ssrc: number, sequence: number): boolean {
-    const gap = sequenceDistance(sequence, this.#candidateSequence);
+    const candidate = this.#candidate;
+    const gap = sequenceDistance(sequence, candidate.sequence);
     const continues =
-      this.#candidatePackets > 0 &&
-      address === this.#candidateAddress &&
-      port === this.#candidatePort &&
-      ssrc === this.#candidateSsrc &&
+      candidate.packets > 0 &&
+      address === candidate.address &&
+      port === candidate.port &&
+      ssrc === candidate.ssrc &&
       gap > 0 &&
       gap <= maxSequenceGap;
-    this.#candidatePackets = continues ? this.#candidatePackets + 1 : 1;
-    this.#candidateAddress = address;
-    this.#candidatePort = port;
-    this.#candidateSsrc = ssrc;
-    this.#candidateSequence = sequence;
-    return this.#candidatePackets >= packetsToBelieve;
+    const packets = continues ? candidate.packets + 1 : 1;
+    this.#candidate = { address, port, ssrc, sequence, packets };
+    return packets >= packetsToBelieve;
   }
 }
 

@@ -23,6 +23,7 @@ export type RtpSessionOptions = RtpSenderOptions & {
   /** See SilencePacing. */
   readonly silenceFrames: number;
   readonly scratch: RtpScratch;
+  readonly counts: RtpCounts;
 };
 
 /** What a payload type stands for. */

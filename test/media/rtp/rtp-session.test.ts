@@ -120,6 +120,7 @@ describe('RTP session', () => {
     });
 
     test('stopping it tells why, once', () => {
+      bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       bench.tick(5);
       bench.session.stopDetection('call-ended');
@@ -148,6 +149,7 @@ describe('RTP session', () => {
         },
         stop: () => [{ event: 'amd_stopped', reason: 'again', elapsedMs: 0 }],
       }));
+      once.session.applyRemote(remote, 'answer');
       once.session.startDetection(settingsFor());
       once.tick(10);
       once.session.stopDetection('call-ended');
@@ -176,6 +178,7 @@ describe('RTP session', () => {
           },
         };
       });
+      throwing.session.applyRemote(remote, 'answer');
       throwing.session.startDetection(settingsFor());
       throwing.tick(where === 'stop' ? 2 : 10);
       throwing.session.stopDetection('call-ended');

@@ -61,6 +61,7 @@ export class SessionBench {
         inactivityFrames,
         silenceFrames,
         scratch: createRtpScratch(),
+        counts: this.counts,
         ssrc: 0xcafe,
         firstSequence: 65_535,
         firstTimestamp: 2 ** 32 - 160,
@@ -86,7 +87,6 @@ export class SessionBench {
         tell: (event) => this.#note(event),
         onDetectorError: (error) => this.detectorErrors.push(error),
       },
-      this.counts,
     );
   }
 

@@ -1,0 +1,166 @@
+// Who hears a call: detection round by round, the plans that go by it, and the call's bot. What a plan wants to be said goes to the
+// transmission.
+
+import type { AmdSettings } from '../../calls/call-types.ts';
+import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { CallPlans } from '../../calls/plans/plans.ts';
+import type { PlaybackReport } from '../../calls/playback/playback.ts';
+import { Detection } from '../detection.ts';
+import { encodeMulawFrame } from '../g711.ts';
+import { PlannedCall } from '../plans/call-plans.ts';
+import { tickMs } from '../playout/playout.ts';
+import { SessionStream } from '../session-stream.ts';
+import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
+import type { Transmission } from './transmission.ts';
+
+/** Screeners give up within half of it. */
+const longestScreeningMs = 60_000;
+
+type ListenersSink = Pick<RtpSessionSink, 'tell' | 'onDetectorError'>;
+
+export class Listeners {
+  readonly #options: RtpSessionOptions;
+  readonly #transmission: Transmission;
+  readonly #sink: ListenersSink;
+  readonly streaming: SessionStream;
+  #settings: AmdSettings | undefined;
+  #detection: Detection | undefined;
+  #plans: PlannedCall | undefined;
+  /** A round begins with the call, and another one when a call screening was answered. */
+  #round = 1;
+  #roundStartFrames = 0;
+  #heardFrames = 0;
+  /** In this round. */
+  #hasStated = false;
+
+  constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
+    this.#options = options;
+    this.#transmission = transmission;
+    this.#sink = sink;
+    this.streaming = new SessionStream(transmission.player);
+  }
+
+  /** Someone wants a frame every 20 ms. */
+  get areListening(): boolean {
+    return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
+  }
+
+  /** A plan has the call: what the bot does does not end it. */
+  get isPlanned(): boolean {
+    return this.#plans?.hasCall === true;
+  }
+
+  /** At the answer: what was heard until now was ringback. */
+  startDetection(settings: AmdSettings, plans?: CallPlans): void {
+    if (this.#detection !== undefined) return;
+    this.#settings = settings;
+    if (plans !== undefined) this.#startPlans(settings, plans);
+    this.#detect(this.#settings);
+  }
+
+  stopDetection(reason: string): void {
+    this.#detection?.stop(reason);
+    this.#releaseWhenDone();
+  }
+
+  /** Two people talk here from now on. */
+  abandonPlans(): void {
+    this.#plans?.abandon();
+    this.#plans = undefined;
+    this.#releaseWhenDone();
+  }
+
+  /** The next 20 ms of the far end; silence if they were not received. */
+  hear(frame: Int16Array, isReceived: boolean): void {
+    if (this.streaming.isOn) {
+      const { mulaw, silence } = this.#options.scratch;
+      encodeMulawFrame(frame, mulaw);
+      this.streaming.hear(mulaw, silence);
+    }
+    this.#heardFrames += 1;
+    this.#detection?.push(frame, !isReceived, this.#transmission.soundPower);
+    this.#plans?.tick(this.#detection?.ear);
+    this.#releaseWhenDone();
+  }
+
+  /** The far end pressed a key. */
+  press(digit: string, durationMs: number): void {
+    this.#sink.tell({ kind: 'dtmf', digit, durationMs });
+    this.streaming.tellDigit(digit);
+  }
+
+  /** A sound began or ended. */
+  played(report: PlaybackReport): void {
+    this.#sink.tell({ kind: 'playback', report });
+    this.#plans?.played(report);
+  }
+
+  #startPlans(settings: AmdSettings, plans: CallPlans): void {
+    const waitForBeepMs = plans.voicemail?.waitForBeepMs;
+    if (waitForBeepMs !== undefined) this.#settings = { ...settings, waitForBeepMs };
+    this.#plans = new PlannedCall(plans, {
+      play: (playback) => this.#transmission.player.play(playback),
+      stopPlayback: () => this.#transmission.stop(),
+      muteBot: (isMuted) => this.streaming.mute(isMuted),
+      stopStream: (reason) => this.streaming.stop(reason),
+      forgetSpeaker: () => this.#detection?.ear?.forgetSpeaker(),
+      stopDetection: (reason) => this.stopDetection(reason),
+      detectAnew: () => this.#detectAnew(),
+      report: (report) => this.#sink.tell({ kind: 'plan', report }),
+    });
+  }
+
+  #detect(settings: AmdSettings): void {
+    this.#hasStated = false;
+    this.#detection = new Detection(this.#options.createDetector, settings, {
+      onAmd: (events) => this.#tellAmd(events),
+      onDetectorError: (error) => this.#sink.onDetectorError(error),
+    });
+    this.#releaseWhenDone();
+  }
+
+  #detectAnew(): void {
+    if (this.#settings === undefined) return;
+    this.#round += 1;
+    this.#roundStartFrames = this.#heardFrames;
+    this.#detect(settingsOfLaterRound(this.#settings));
+  }
+
+  #tellAmd(ofRound: readonly AmdEvent[]): void {
+    const events = this.#round === 1 ? ofRound : ofRound.map((event) => this.#inRound(event));
+    for (const amd of events) this.#sink.tell({ kind: 'amd', amd });
+    for (const event of events) {
+      // What was stated stands: a detection that fails after it only stops, as the call states it too.
+      if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
+      this.#hasStated = true;
+      this.#plans?.told(event);
+    }
+  }
+
+  /** A detector's clock begins with its round; the call's with the answer. */
+  #inRound(event: AmdEvent): AmdEvent {
+    const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
+    return { ...event, elapsedMs, round: this.#round };
+  }
+
+  /** A plan hears on after `amd_stopped`. Without one, the detector is given back. */
+  #releaseWhenDone(): void {
+    if (this.#plans?.isOver === true) this.#plans = undefined;
+    if (this.#plans !== undefined || this.#detection?.done !== true) return;
+    this.#detection.stop('plans-over');
+  }
+}
+
+/** The person who comes after a call screening has to look at a telephone first. */
+function settingsOfLaterRound(settings: AmdSettings): AmdSettings {
+  const { timers } = settings;
+  return {
+    ...settings,
+    timers: {
+      ...timers,
+      noSpeechTimeoutMs: Math.max(timers.noSpeechTimeoutMs, longestScreeningMs),
+      decisionTimeoutMs: Math.max(timers.decisionTimeoutMs, longestScreeningMs),
+      toneTimeoutMs: Math.max(timers.toneTimeoutMs, longestScreeningMs),
+    },
+  };
+}

@@ -1,0 +1,167 @@
+// What a call hears: takes each packet that is the far end's, by its kind, and hands on keys, and a frame of audio every 20 ms. Says
+// where the far end is, and when it has been silent for too long.
+
+import type { EnvelopeRecorder } from '../envelope-recorder.ts';
+import { decodeTable } from '../g711.ts';
+import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
+import { DtmfReceiver } from './dtmf-receiver.ts';
+import { JitterBuffer } from './jitter-buffer.ts';
+import type { Listeners } from './listeners.ts';
+import { PresentSsrc, type RemoteSource } from './remote-source.ts';
+import { readRtcpSender, readRtp } from './rtp-packet.ts';
+import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
+import type { Transmission } from './transmission.ts';
+
+type ReceptionSink = Pick<RtpSessionSink, 'connect' | 'disconnect' | 'tell'>;
+
+export class Reception {
+  readonly #options: RtpSessionOptions;
+  readonly #source: RemoteSource;
+  readonly #listeners: Listeners;
+  readonly #sink: ReceptionSink;
+  readonly #kinds = new Map<number, PacketKind>();
+  readonly #dtmf: DtmfReceiver;
+  readonly #ssrc = new PresentSsrc(() => {
+    this.#jitter?.reset();
+    this.#dtmf.reset();
+  });
+  #remote: RemoteMedia | undefined;
+  /** Records what is heard from the answer on: ringback and announcements before it are no person's. */
+  #envelope: EnvelopeRecorder | undefined;
+  #isConnected = false;
+  /** Exists while someone listens. */
+  #jitter: JitterBuffer | undefined;
+  #quietFrames = 0;
+  /** The other end of a bridge hears what is heard here. */
+  #partner: Transmission | undefined;
+
+  constructor(
+    options: RtpSessionOptions,
+    source: RemoteSource,
+    listeners: Listeners,
+    sink: ReceptionSink,
+  ) {
+    this.#options = options;
+    this.#source = source;
+    this.#listeners = listeners;
+    this.#sink = sink;
+    this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
+  }
+
+  /** `envelope` is undefined before the answer. Returns whether the far end may be at another place than before. */
+  apply(remote: RemoteMedia, envelope: EnvelopeRecorder | undefined): boolean {
+    const before = this.#remote;
+    const isAnswer = envelope !== undefined && this.#envelope === undefined;
+    const isElsewhere = before === undefined || isAnswer || hasMoved(before, remote);
+    this.#remote = remote;
+    this.#envelope ??= envelope;
+    this.#quietFrames = 0;
+    this.#kinds.clear();
+    this.#kinds.set(comfortNoisePayloadType, 'noise');
+    for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
+    for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
+    for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
+    // The old hold (0.0.0.0) names no address: where the far end was heard stays good.
+    if (remote.addressWithheld) return false;
+    this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
+    // An offer that changes nothing (a session timer's refresh) is no reason to open the lock.
+    if (!isElsewhere) return false;
+    this.#source.signal(remote.address, remote.port);
+    this.#connectOrDisconnect();
+    return true;
+  }
+
+  /** What is heard is sent to `partner`'s far end as well. `onFirst`: the first packet of it has left. */
+  relayTo(partner: Transmission, onFirst: () => void): void {
+    this.#partner = partner;
+    partner.startRelay(onFirst);
+  }
+
+  stopRelay(): void {
+    this.#partner?.stopRelay();
+    this.#partner = undefined;
+  }
+
+  receive(packet: Uint8Array, address: string, port: number): void {
+    if (!this.#isTheirs(packet, address, port)) {
+      this.receiveRtcp(packet, address, port);
+      return;
+    }
+    const { counts, scratch } = this.#options;
+    const { header } = scratch;
+    counts.received += 1;
+    this.#quietFrames = 0;
+    const kind = this.#kinds.get(header.payloadType);
+    if (kind === undefined || kind === 'noise') return;
+    this.#partner?.passOn(packet, header, kind);
+    if (this.#envelope === undefined) return;
+    const { payloadStart, payloadEnd, sequence, timestamp } = header;
+    if (kind === 'event') {
+      this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
+      return;
+    }
+    this.#envelope.hear(packet, payloadStart, payloadEnd, kind);
+    if (!this.#listeners.areListening) return;
+    this.#jitter ??= new JitterBuffer(counts.jitter);
+    this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
+  }
+
+  /** RTCP serves only as a sign of life: some far ends send no audio while their person is silent. */
+  receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
+    const sender = readRtcpSender(datagram);
+    if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
+      this.#quietFrames = 0;
+    } else this.#options.counts.discarded += 1;
+  }
+
+  /** ICMP says that what we sent did not arrive. No end of the call: its BYE may be on its way, or another address. */
+  unreachable(): void {
+    this.#source.markUnreachable();
+    this.#connectOrDisconnect();
+  }
+
+  /** 20 ms have passed. */
+  tick(isInTime: boolean): void {
+    this.#source.tick();
+    this.#connectOrDisconnect();
+    this.#dtmf.tick();
+    this.#ssrc.tick();
+    if (this.#envelope === undefined) return;
+    this.#listen(isInTime);
+    this.#watchActivity();
+  }
+
+  #listen(isInTime: boolean): void {
+    if (!this.#listeners.areListening) {
+      this.#jitter = undefined;
+      return;
+    }
+    const { counts, scratch } = this.#options;
+    if (!isInTime) counts.framesLate += 1;
+    this.#jitter ??= new JitterBuffer(counts.jitter);
+    const isReceived = this.#jitter.take(scratch.frame);
+    this.#listeners.hear(scratch.frame, isReceived);
+  }
+
+  #watchActivity(): void {
+    // On hold either side may rightly be silent for as long as it likes.
+    if (this.#remote?.weSend !== true || !this.#remote.theySend) return;
+    this.#quietFrames += 1;
+    if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.tell({ kind: 'inactive' });
+  }
+
+  #isTheirs(packet: Uint8Array, address: string, port: number): boolean {
+    const { header } = this.#options.scratch;
+    if (!readRtp(packet, header) || !this.#kinds.has(header.payloadType)) return false;
+    if (!this.#source.accept(address, port, header.ssrc, header.sequence)) return false;
+    return this.#ssrc.accept(header.ssrc, header.sequence);
+  }
+
+  #connectOrDisconnect(): void {
+    const { settled, port, address } = this.#source;
+    if (settled === this.#isConnected) return;
+    this.#isConnected = settled;
+    if (settled) this.#sink.connect(port, address);
+    else this.#sink.disconnect();
+  }
+}
