@@ -1,10 +1,25 @@
-// What the machine's transitions do with keys that the call presses.
+// What the machine's transitions do with keys: those that the far end presses, and those that the call presses.
 
 import { assertEvent } from 'xstate';
 import type { EventOf } from '../contract/call-event.ts';
 import { earlier } from '../life/call-effects.ts';
-import { header, stated } from '../life/call-events.ts';
-import { callSetup, commandMedia } from '../life/call-setup.ts';
+import { dtmfEvent, header, stated } from '../life/call-events.ts';
+import { type CallMachineEvent, callSetup, commandMedia } from '../life/call-setup.ts';
+import type { KeyTransport } from '../ports.ts';
+
+export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, ['leg.dtmf', 'media.dtmf']);
+  if (context.digits >= context.limits.maxDigits) return;
+  const { event: stated, ...sequences } = dtmfEvent(context, event.at, pressOf(event));
+  enqueue.assign({ digits: context.digits + 1, ...sequences });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
+
+function pressOf(event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>) {
+  const { digit, durationMs } = event;
+  const source: KeyTransport = event.type === 'leg.dtmf' ? 'info' : 'rtp';
+  return { digit, source, ...(durationMs === undefined ? {} : { durationMs }) };
+}
 
 export const noteTakesKeys = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.takesKeys');

@@ -2,31 +2,19 @@
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
-import type { AmdEvent } from '../detection/amd-event.ts';
-import { closingAmdEvents } from '../detection/closing-amd-events.ts';
-import type { KeyTransport } from '../ports.ts';
-import {
-  amdEvent,
-  answeredEvent,
-  type CallProgress,
-  dialingEvent,
-  dtmfEvent,
-  endEvent,
-  ringingEvent,
-} from './call-events.ts';
+import { stoppedEvent } from '../detection/detection-events.ts';
+import { answeredEvent, dialingEvent, endEvent, ringingEvent } from './call-events.ts';
 import {
   type EndCommand,
   endAfterAnswer,
   endBeforeAnswer,
   endOfExpiry,
   endOfFailure,
-  endOfMachine,
   endOfMaxDuration,
   endOfRemoteBye,
   endOfRingTimeout,
-  endOfVoicemail,
 } from './call-outcome.ts';
-import { type CallMachineContext, type CallMachineEvent, callSetup } from './call-setup.ts';
+import { type CallMachineContext, callSetup } from './call-setup.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
@@ -94,60 +82,6 @@ export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   });
 });
 
-export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'media.amd');
-  const { answeredAt } = context;
-  if (answeredAt === undefined || context.detection !== 'running') return;
-  if (isOverruled(context, event.amd)) return;
-  const amdEvents = [...context.amdEvents, event.amd];
-  // What is told after the call's end happened at its end: times do not run backwards.
-  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
-  const { event: stated, ...sequences } = amdEvent(
-    { ...context, answeredAt, amdEvents },
-    at,
-    event.amd,
-  );
-  enqueue.assign({
-    amdEvents,
-    detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
-    ...sequences,
-  });
-  enqueue({ type: 'append', params: { events: [stated] } });
-});
-
-export const notePlan = callSetup.assign(({ event }) => {
-  assertEvent(event, 'media.plan');
-  const { report } = event;
-  if (report.kind === 'held') return { heldBy: report.by };
-  if (report.kind === 'done') return { hasPlans: false };
-  // Detection listens to the one who comes after a call screening.
-  return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
-});
-
-/** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
-export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { answeredAt } = context;
-  if (answeredAt === undefined || context.detection !== 'running') return;
-  const at = context.end?.at ?? context.clock.now();
-  const { event, progress } = stoppedEvent({ ...context, answeredAt }, at, context.round);
-  enqueue.assign({ detection: 'stopped', ...progress });
-  enqueue({ type: 'append', params: { events: [event] } });
-});
-
-export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, ['leg.dtmf', 'media.dtmf']);
-  if (context.digits >= context.limits.maxDigits) return;
-  const { event: stated, ...sequences } = dtmfEvent(context, event.at, pressOf(event));
-  enqueue.assign({ digits: context.digits + 1, ...sequences });
-  enqueue({ type: 'append', params: { events: [stated] } });
-});
-
-function pressOf(event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>) {
-  const { digit, durationMs } = event;
-  const source: KeyTransport = event.type === 'leg.dtmf' ? 'info' : 'rtp';
-  return { digit, source, ...(durationMs === undefined ? {} : { durationMs }) };
-}
-
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
@@ -169,14 +103,6 @@ export function endIfAnswered(context: CallMachineContext): readonly CallEvent[]
     endAfterAnswer(answerNotStored, end.at),
   );
   return [stated, ...(stopped === undefined ? [] : [stopped.event]), last.event];
-}
-
-function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at: Date, round = 1) {
-  const { answeredAt } = progress;
-  const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime(), round);
-  const amdEvents = [...progress.amdEvents, amd];
-  const { event, ...sequences } = amdEvent({ ...progress, amdEvents }, at, amd);
-  return { event, progress: { amdEvents, ...sequences } };
 }
 
 export const endByFailure = callSetup.assign(({ event }) => {
@@ -221,20 +147,6 @@ export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enque
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
 });
 
-/** The message was left, or there was no machine to leave one with. */
-export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'media.plan');
-  const at = context.clock.now();
-  const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
-  enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'voicemail' } });
-});
-
-export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {
-  enqueue.assign({ end: endOfMachine(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'machine' } });
-});
-
 export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const reason =
     event.type === 'media.failed' ? event.reason : 'Answering machine detection failed';
@@ -252,22 +164,4 @@ export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue 
 
 export function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;
-}
-
-/** A verdict that was given stands: a detection that fails after it only stops. */
-function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
-  return amd.event === 'amd_error' && amdEvents.length > 0;
-}
-
-/** In `disconnect` mode, events that end the call: a machine, or a detection that failed. */
-export function disconnects(
-  context: CallMachineContext,
-  amd: AmdEvent,
-): 'machine' | 'failure' | undefined {
-  if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // An agent who hears a machine hangs up; a beep in a person's room ends no conversation.
-  if (context.ongoing?.isAnswered === true) return undefined;
-  if (isOverruled(context, amd)) return undefined;
-  if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';
-  return amd.event === 'amd_error' ? 'failure' : undefined;
 }

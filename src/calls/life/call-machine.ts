@@ -20,7 +20,14 @@
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
-import { noteTakesKeys, pressKeys, stateKeysSent } from '../keys/key-effects.ts';
+import {
+  disconnects,
+  hangUpOnMachine,
+  stateAmd,
+  stateAmdStopped,
+} from '../detection/detection-effects.ts';
+import { noteTakesKeys, pressKeys, stateDtmf, stateKeysSent } from '../keys/key-effects.ts';
+import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { statePlayback, statePlaybackFailed } from '../playback/playback-effects.ts';
 import {
   commandStream,
@@ -54,23 +61,16 @@ import {
   cancelByCommand,
   cancelByQueueTimeout,
   cancelByRingTimeout,
-  disconnects,
   doubtAnswer,
   endByFailure,
   endByLeg,
   endIfAnswered,
   hangUpByCommand,
-  hangUpByPlan,
   hangUpOnFailure,
-  hangUpOnMachine,
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
-  notePlan,
-  stateAmd,
-  stateAmdStopped,
   stateDialing,
-  stateDtmf,
   stateRinging,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';

@@ -1,0 +1,23 @@
+// What the machine's transitions do with a call's plans: note which plan has the call, and hang up when a plan is over.
+
+import { assertEvent } from 'xstate';
+import { endOfMachine, endOfVoicemail } from '../life/call-outcome.ts';
+import { callSetup } from '../life/call-setup.ts';
+
+export const notePlan = callSetup.assign(({ event }) => {
+  assertEvent(event, 'media.plan');
+  const { report } = event;
+  if (report.kind === 'held') return { heldBy: report.by };
+  if (report.kind === 'done') return { hasPlans: false };
+  // Detection listens to the one who comes after a call screening.
+  return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
+});
+
+/** The message was left, or there was no machine to leave one with. */
+export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'media.plan');
+  const at = context.clock.now();
+  const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
+  enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'voicemail' } });
+});
