@@ -3,6 +3,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
+import type { CommandRouting } from '../calls/dialout-ports.ts';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
 import { badCursor, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
@@ -20,7 +21,7 @@ import {
 import type { ApiServices } from './services.ts';
 
 export type CallRoutesDependencies = {
-  readonly services: Pick<ApiServices, 'calls' | 'control'>;
+  readonly services: Pick<ApiServices, 'calls' | 'commands'>;
   readonly caller: Caller;
 };
 
@@ -134,11 +135,22 @@ function registerEnd(
       const callId = callIdOf(request.params.callId);
       const state = found(await services.calls.state(scopeOf(request), callId));
       if (state === 'ended') return { callId, state: 'ended' as const };
-      const result = await services.control.end(callId, caller.of(request).appId);
-      if (result === 'unknown' || result === 'unreachable') throw outOfReach();
+      const result = await hangUp(services.commands, callId, caller.of(request).appId);
+      if (result === undefined) throw outOfReach();
       return { callId, state: result };
     },
   });
+}
+
+/** @returns undefined if the process that has the call did not answer */
+export async function hangUp(
+  commands: CommandRouting,
+  callId: CallId,
+  askedBy: string,
+): Promise<'ending' | 'ended' | undefined> {
+  const reply = await commands.run(callId, { command: 'hangup' }, askedBy);
+  if (reply?.ok !== true) return undefined;
+  return reply.state === 'ended' ? 'ended' : 'ending';
 }
 
 export function toFilter(query: (typeof listQuery)['_output']): CallFilter {

@@ -1,7 +1,7 @@
 // What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
 
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl, CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream/stream.ts';
 import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
@@ -12,7 +12,6 @@ import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
 
 export type {
-  CallControl,
   DialoutAnswer,
   Intake,
   RoutePlanner,
@@ -44,7 +43,6 @@ export type ApiServices = {
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
   /** What `maxDurationMs` of a request may be at most. */
   readonly maxCallDurationMs: number;
-  readonly control: CallControl;
   readonly commands: CommandRouting;
   readonly calls: CallQueries;
   readonly live: Pick<LiveEvents, 'follow'>;

@@ -217,7 +217,6 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       routes: sip.router,
       speechToTextProviders: media.speechToTextProviders,
       maxCallDurationMs: config.calls.maxDurationMs,
-      control: calls.control,
       commands: calls.commands,
       calls: createCallQueries(storage.database, contexts),
       live: openLive(environment, storage, parts.events),

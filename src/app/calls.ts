@@ -5,7 +5,6 @@ import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
-  CallControl,
   CommandRouting,
   Intake,
   RoutePlanner,
@@ -47,7 +46,6 @@ import { tracedIntake } from './tracing.ts';
 export type Calls = {
   readonly registry: CallRegistry;
   readonly intake: Intake;
-  readonly control: CallControl;
   readonly commands: CommandRouting;
   /**
    * Ends what an earlier process left, then dials what is queued. Last of all: a process that cannot start must not ring
@@ -132,7 +130,6 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     registry,
     startTaking: work.start,
     intake,
-    control: commands.control,
     commands: commands.routing,
     ...{ drain, isDraining },
     settle: (timeoutMs) => settle(out, parts, sip, timeoutMs),

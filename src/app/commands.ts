@@ -5,11 +5,10 @@ import { createStreamJudge } from '../api/commands/stream-command.ts';
 import { createTransferJudge } from '../api/commands/transfer-command.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { RoutePlanner } from '../calls/dialout-ports.ts';
 import { CallCommands } from '../calls/life/call-commands.ts';
 import type { CallRegistry } from '../calls/life/call-registry.ts';
 import type { NoteCommand } from '../calls/life/command-notes.ts';
-import { createCallControl } from '../dialout/call-control.ts';
 import { createCommandRouting, type NodeCommandRouting } from '../dialout/command-routing.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
@@ -19,7 +18,6 @@ import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 
 export type Commands = {
-  readonly control: CallControl;
   readonly routing: NodeCommandRouting;
   /** On NATS, until the closers run. */
   serve(): void;
@@ -46,12 +44,6 @@ export function openCommands(
   { registry, ends }: { readonly registry: CallRegistry; readonly ends: EndRecorder },
 ): Commands {
   const { ownerId } = config;
-  const control = createCallControl({
-    ...{ ledger, registry, ends, clock, ownerId },
-    askOwner: async (callId, askedBy) =>
-      (await sendCommand(connection, callId, { command: 'hangup' }, askedBy))?.ok === true,
-    note,
-  });
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
     isSoundReachable: (reference) => sounds.isReachable(reference),
@@ -61,11 +53,11 @@ export function openCommands(
     note,
   });
   const routing = createCommandRouting({
-    ...{ commands, ledger, control, ownerId },
+    ...{ commands, ledger, ends, clock, ownerId },
     askOwner: (callId, command, askedBy) => sendCommand(connection, callId, command, askedBy),
   });
   return {
-    ...{ control, routing },
+    routing,
     serve() {
       const serving = serveCommands(
         connection,

@@ -80,11 +80,6 @@ export type RoutePlanner = {
   passes(trunk: string, headerName: string): boolean;
 };
 
-export type CallControl = {
-  /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. `unreachable`: the node that has it does not answer. */
-  end(callId: CallId, askedBy?: string): Promise<'ending' | 'ended' | 'unknown' | 'unreachable'>;
-};
-
 export type CommandRouting = {
   /**
    * Has a command done, wherever the call is. Undefined: the process that has it did not answer; whether it was done is not known.

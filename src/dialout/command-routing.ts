@@ -1,21 +1,33 @@
 // Commands find their call: here, at the node that has it, or in the queue, where no node has it yet.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { AcceptedCall } from '../calls/call-types.ts';
 import type { Command, CommandReply } from '../calls/contract/command.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting } from '../calls/dialout-ports.ts';
 import { type CallCommands, refusedBy } from '../calls/life/call-commands.ts';
-import {
-  type ControlLedger,
-  handOverAttempts,
-  handOverPauseMs,
-  type NodeCallControl,
-} from './call-control.ts';
+import { progressOfAccepted } from '../calls/life/call-events.ts';
+import { endBeforeAnswer } from '../calls/life/call-outcome.ts';
+import type { Clock } from '../calls/ports.ts';
+import type { EndRecorder } from './end-recorder.ts';
+
+export type OwnershipLedger = {
+  /** @returns undefined if there is no such call */
+  ownership(
+    callId: CallId,
+  ): Promise<
+    | { readonly phase: 'queued'; readonly call: AcceptedCall }
+    | { readonly phase: 'claimed'; readonly ownerId: string }
+    | { readonly phase: 'ended' }
+    | undefined
+  >;
+};
 
 export type CommandRoutingPorts = {
   readonly commands: Pick<CallCommands, 'run'>;
-  readonly ledger: ControlLedger;
-  readonly control: Pick<NodeCallControl, 'endHere'>;
+  readonly ledger: OwnershipLedger;
+  readonly ends: Pick<EndRecorder, 'recordQueued'>;
+  readonly clock: Clock;
   readonly ownerId: string;
   /** Asks the node that has the call. Undefined: none of them answered in time. */
   readonly askOwner: (
@@ -32,8 +44,12 @@ export type NodeCommandRouting = CommandRouting & {
 
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 
+/** A worker has claimed the call and not started its machine yet: milliseconds, unless SQL is slow. */
+const handOverAttempts = 20;
+const handOverPauseMs = 50;
+
 export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRouting {
-  const { commands, ledger, control, ownerId, askOwner } = ports;
+  const { commands, ledger, ends, clock, ownerId, askOwner } = ports;
 
   async function tryToRun(callId: CallId, command: Command, askedBy?: string): Promise<Found> {
     const reply = commands.run(callId, command, askedBy);
@@ -47,14 +63,16 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
       case 'claimed':
         return found.ownerId === ownerId ? 'here-soon' : 'elsewhere';
       case 'queued':
-        return await runQueued(callId, command);
+        return await runQueued(found.call, command);
     }
   }
 
-  async function runQueued(callId: CallId, command: Command): Promise<Found> {
+  async function runQueued(call: AcceptedCall, command: Command): Promise<Found> {
     if (command.command !== 'hangup') return refusedBy('queued', command);
-    const state = await control.endHere(callId);
-    return state === undefined ? 'elsewhere' : done(command, state);
+    const end = endBeforeAnswer({ by: 'application' }, clock.now());
+    const isCancelled = await ends.recordQueued(progressOfAccepted(call), end);
+    // Otherwise a process has claimed the call in this very moment.
+    return isCancelled ? done(command, 'ending') : 'here-soon';
   }
 
   async function tryUntilFound(callId: CallId, command: Command, askedBy?: string): Promise<Found> {

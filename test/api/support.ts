@@ -120,13 +120,12 @@ export async function startHarness(
     },
     speechToTextProviders: undefined,
     maxCallDurationMs: 7_200_000,
-    control: {
-      end: async (callId) => {
+    commands: {
+      run: async (callId) => {
         ended.push(callId);
-        return harness.endResult;
+        return harness.endResult === 'unknown' ? undefined : { ok: true, state: harness.endResult };
       },
     },
-    commands: { run: async () => undefined },
     calls: {
       list: async (scope, filter) => {
         listed.push({ scope, filter });

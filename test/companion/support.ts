@@ -135,7 +135,6 @@ export async function startRig(
       },
       speechToTextProviders: undefined,
       maxCallDurationMs: 7_200_000,
-      control: { end: unused },
       commands: { run: unused },
       calls: {
         list: unused,

@@ -1,11 +1,8 @@
 // The services of calls as the gateway has them, short of SIP: requests are stored, and no process takes them.
 
-import { CallRegistry } from '../../src/calls/life/call-registry.ts';
-import { defaultCallLimits } from '../../src/calls/life/call-setup.ts';
-import type { MediaPort } from '../../src/calls/media.ts';
-import type { SipPort } from '../../src/calls/ports.ts';
+import type { ApiServices } from '../../src/api/services.ts';
 import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
-import { createCallControl } from '../../src/dialout/call-control.ts';
+import { createCommandRouting } from '../../src/dialout/command-routing.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
@@ -24,7 +21,10 @@ const ownerId = 'contract';
 /** More than any run of these tests places: the queue never drains. */
 const maxQueued = 1_000_000;
 
-export async function callServices(dependencies: CompanionDependencies, closers: Closers) {
+export async function callServices(
+  dependencies: CompanionDependencies,
+  closers: Closers,
+): Promise<Partial<ApiServices>> {
   const { database, events, clock, logger } = dependencies;
   const ledger = createCallLedger(dependencies);
   const appending = {
@@ -38,14 +38,14 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     logger,
   });
   closers.add('outbox', () => outbox.stop(3_000));
-  const registry = new CallRegistry(
-    { outbox, clock, logger, sip: unused as SipPort, media: unused as MediaPort },
-    { limits: defaultCallLimits, maxConcurrent: 0 },
-  );
   const converter = createConverter();
   closers.add('converter', () => converter.close());
   const ends = createEndRecorder(outbox);
   const gateway = { host: '127.0.0.1', port: 5060, transport: 'udp' } as const;
+  const routing = createCommandRouting({
+    ...{ ledger, ends, clock, ownerId, commands: { run: () => undefined } },
+    askOwner: async () => undefined,
+  });
   return {
     intake: createIntake(
       {
@@ -57,12 +57,13 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       },
       { maxQueued, queueTimeoutMs: 300_000 },
     ),
-    control: createCallControl({
-      ...{ ledger, registry, ends, clock, ownerId },
-      askOwner: async () => false,
-    }),
-    // There is no call here that could be told to do something.
-    commands: { run: async () => ({ ok: true, state: 'answered' }) as const },
+    commands: {
+      run: async (callId, command) =>
+        command.command === 'hangup'
+          ? await routing.run(callId, command)
+          : // No call here could be told to do anything else.
+            { ok: true, state: 'answered' },
+    },
     calls: createCallQueries(database, await openContextStore(events)),
     routes: createRouter({
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
@@ -81,12 +82,3 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     },
   };
 }
-
-const unused: unknown = new Proxy(
-  {},
-  {
-    get: (_target, name) => {
-      throw new Error(`nothing is dialled here (${String(name)})`);
-    },
-  },
-);

@@ -3,9 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandReply } from '../../src/calls/contract/command.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
-import type { ControlLedger } from '../../src/dialout/call-control.ts';
-import { createCommandRouting } from '../../src/dialout/command-routing.ts';
+import { createCommandRouting, type OwnershipLedger } from '../../src/dialout/command-routing.ts';
+import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { acceptedCall } from '../support/call-records.ts';
+import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const call = acceptedCall();
 const { callId } = call;
@@ -14,29 +15,30 @@ const hangup: Command = { command: 'hangup', id: 'two' };
 const done: CommandReply = { ok: true, commandId: 'one', state: 'answered' };
 
 function rig(
-  ownership: ControlLedger['ownership'],
+  ownership: OwnershipLedger['ownership'],
   {
     here,
     owner,
-    cancelled = 'ending',
   }: {
-    readonly here?: () => Promise<CommandReply> | undefined;
+    readonly here?: (command: Command) => Promise<CommandReply> | undefined;
     readonly owner?: CommandReply;
-    readonly cancelled?: 'ending';
   } = {},
 ) {
   const asked: [CallId, Command, string | undefined][] = [];
+  const world = new DialoutWorld();
+  world.accept(call);
   const routing = createCommandRouting({
-    commands: { run: () => here?.() },
+    commands: { run: (_callId, command) => here?.(command) },
     ledger: { ownership },
-    control: { endHere: async () => cancelled },
+    ends: createEndRecorder(world.process('node-1/a').outbox),
+    clock: { now: () => new Date('2026-03-01T12:00:00.000Z') },
     ownerId: 'node-1/a',
     askOwner: async (asksCall, command, askedBy) => {
       asked.push([asksCall, command, askedBy]);
       return owner;
     },
   });
-  return { asked, routing };
+  return { asked, world, routing };
 }
 
 describe('a command to a call', () => {
@@ -64,6 +66,7 @@ describe('a command to a call', () => {
     const { routing } = rig(async () => ({ phase: 'claimed', ownerId: 'node-2/b' }));
 
     expect(await routing.run(callId, stop)).toBeUndefined();
+    expect(await routing.run(callId, hangup)).toBeUndefined();
   });
 
   test('that this process is just about to start waits for it', async () => {
@@ -81,19 +84,61 @@ describe('a command to a call', () => {
     expect(await routing.run(callId, stop)).toEqual(done);
   });
 
-  test('that waits in the queue: it may be cancelled, and nothing else', async () => {
-    const { routing } = rig(async () => ({ phase: 'queued', call }));
+  test('that waits in the queue: a hang-up states its whole end, and no process dials it', async () => {
+    const { world, routing } = rig(async () => ({ phase: 'queued', call }));
 
     expect(await routing.run(callId, hangup)).toEqual({
       ok: true,
       state: 'ending',
       commandId: 'two',
     });
+    await settled();
+    const timeline = world.timelineOf(callId);
+    expect(timeline.map(({ type, eventSequence }) => [type, eventSequence])).toEqual([
+      ['queued', 1],
+      ['failed', 2],
+    ]);
+    expect(world.endOf(callId)?.data).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'Cancelled by the application',
+      notificationSequence: 1,
+    });
+  });
+
+  test('that waits in the queue takes no other command', async () => {
+    const { world, routing } = rig(async () => ({ phase: 'queued', call }));
+
     expect(await routing.runHere(callId, stop)).toEqual({
       ok: false,
       code: 'state',
       error: 'The call is queued; stop needs one that is answered.',
     });
+    expect(world.ended()).toEqual([]);
+  });
+
+  test('that a worker claims in that very moment: its machine is told as soon as it is there', async () => {
+    let isHere = false;
+    const told: Command[] = [];
+    const { world, routing } = rig(
+      async () => {
+        world.take(callId, 'node-1/a');
+        setTimeout(() => {
+          isHere = true;
+        }, 1);
+        return { phase: 'queued', call };
+      },
+      {
+        here: (command) => {
+          if (!isHere) return undefined;
+          told.push(command);
+          return Promise.resolve({ ok: true, state: 'ending' });
+        },
+      },
+    );
+
+    expect(await routing.run(callId, { command: 'hangup' })).toEqual({ ok: true, state: 'ending' });
+    expect(told).toEqual([{ command: 'hangup' }]);
+    expect(world.ended()).toEqual([]);
   });
 
   test('that has ended is refused, but for a hang-up, whose wish is so', async () => {
@@ -111,5 +156,11 @@ describe('a command to a call', () => {
 
     expect(await routing.run(callId, stop)).toBeUndefined();
     expect(await routing.runHere(callId, stop)).toBeUndefined();
+  });
+
+  test('while SQL is unreachable: the sender is told', async () => {
+    const { routing } = rig(() => Promise.reject(new Error('SQL is unreachable')));
+
+    await expect(routing.run(callId, hangup)).rejects.toThrow('SQL is unreachable');
   });
 });

@@ -14,10 +14,11 @@ import type { ApiInstance } from '../../http/http.ts';
 import { dependencyRetryAfterS, problemHeaders, toProblem } from '../../http/problem.ts';
 import type { CallDetails } from '../../interactions/call-queries.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { hangUp } from '../call-routes.ts';
 import type { ApiServices, StreamedCall } from '../services.ts';
 import { callResource, callResourceSchema, endingCallSchema } from './call-resource.ts';
 
-type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'control' | 'streams'>;
+type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'commands' | 'streams'>;
 type Dependencies = {
   readonly services: TwilioServices;
   readonly faults: Pick<ClientFaults, 'problemOf'>;
@@ -98,7 +99,7 @@ export function registerTwilioRoutes(
       scope.post(path, { schema: schemas.hangUp }, async (request) => {
         const call = await authenticate(request);
         checkForm(request.body);
-        await hangUp(services, call);
+        await end(services, call);
         return await hangUpAnswer(services, call);
       });
       done();
@@ -157,20 +158,12 @@ async function detailsOf(
   return details;
 }
 
-async function hangUp({ control }: TwilioServices, { callId, appId }: TwilioCall): Promise<void> {
-  switch (await control.end(callId, `bot of ${appId}`)) {
-    case 'ending':
-      return;
-    case 'ended':
-    case 'unknown':
-      throw new TwilioError('unknown', 'The call is not there, or has ended');
-    case 'unreachable':
-      throw new TwilioError(
-        'unreachable',
-        'The call cannot be reached just now.',
-        dependencyRetryAfterS,
-      );
-  }
+async function end({ commands }: TwilioServices, { callId, appId }: TwilioCall): Promise<void> {
+  const state = await hangUp(commands, callId, `bot of ${appId}`);
+  if (state === 'ended') throw new TwilioError('unknown', 'The call is not there, or has ended');
+  if (state !== undefined) return;
+  const message = 'The call cannot be reached just now.';
+  throw new TwilioError('unreachable', message, dependencyRetryAfterS);
 }
 
 /**

@@ -3,8 +3,8 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { callResource } from '../../../src/api/twilio/call-resource.ts';
+import type { CommandReply } from '../../../src/calls/contract/command.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { CallControl } from '../../../src/calls/dialout-ports.ts';
 import type { CallDetails } from '../../../src/interactions/call-queries.ts';
 import { app, type Harness, startHarness } from '../support.ts';
 
@@ -32,13 +32,13 @@ type Asked = {
 
 describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
   let harness: Harness;
-  let result: Awaited<ReturnType<CallControl['end']>>;
+  let result: CommandReply | undefined;
   let call: CallDetails | undefined;
   let isAway: boolean;
   beforeEach(async () => {
     // Sixty requests of a slow machine take more than the second after which one more is answered.
     vi.useFakeTimers({ toFake: ['performance'] });
-    result = 'ending';
+    result = { ok: true, state: 'ending' };
     call = answered;
     isAway = false;
     harness = await startHarness({
@@ -55,7 +55,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
         seal: (_botId, url) => ({ url }),
         callOf: async () => ({ callId, accountSid, appId: bot.appId }),
       },
-      control: { end: async () => result },
+      commands: { run: async () => result },
     });
   });
   afterEach(async () => {
@@ -149,12 +149,18 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
   });
 
   test('POST for a call that cannot be reached is a 503 that says when to ask again', async () => {
-    result = 'unreachable';
+    result = undefined;
 
     expect(await hangUp()).toEqual({
       ...{ status: 503, retryAfter: '5' },
       body: { code: 20_503, message: expect.any(String), status: 503 },
     });
+  });
+
+  test('POST for a call that has ended is a 404', async () => {
+    result = { ok: true, state: 'ended' };
+
+    expect(await hangUp()).toMatchObject({ status: 404, body: { code: 20_404, status: 404 } });
   });
 
   test('POST with bad credentials is a 429 in the end, which says when to ask again', async () => {
