@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { callEventData } from '../src/calls/contract/call-event.ts';
+import { callEvents } from '../src/calls/contract/call-event.ts';
 import { callOutcomes } from '../src/calls/contract/call-words.ts';
 import { configuration, events, outcomes, problems, sandbox } from './support/page-tables.ts';
 
@@ -49,8 +49,8 @@ describe('a table is the code’s', () => {
     expect(new Set(listed)).toEqual(new Set(callOutcomes));
   });
 
-  test.each(Object.entries(callEventData))('%s says when it is stated', (_type, schema) => {
-    expect(schema.description).toMatch(/\w/);
+  test.each(Object.entries(callEvents))('%s says when it is stated', (_type, { data }) => {
+    expect(data.description).toMatch(/\w/);
   });
 });
 

@@ -2,10 +2,10 @@
 // and of the commands that it takes. From the schemas of the contract; a new type of event is in it by itself.
 
 import { z } from 'zod';
-import { callEventData, callEventSchema, callEventTypes } from '../calls/contract/call-event.ts';
+import { callEventSchema, callEvents, callEventTypes } from '../calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../calls/contract/command.ts';
 import { exampleEvent } from '../calls/contract/event-examples.ts';
-import { eventTable, notificationOf } from '../calls/contract/event-table.ts';
+import { notificationOf, statusRows } from '../calls/contract/event-table.ts';
 import { eventNotificationSchema, notificationSchema } from '../calls/contract/notification.ts';
 import { selectedEventTypes, typesWithStatus } from '../calls/contract/notify-events.ts';
 import type { ApiInstance } from '../http/http.ts';
@@ -41,7 +41,7 @@ function eventMessages(): Node {
       {
         name: type,
         title: type,
-        summary: callEventData[type].description ?? type,
+        summary: callEvents[type].data.description ?? type,
         contentType: 'application/json',
         payload: schemaOf(callEventSchema(type)),
         examples: [{ name: type, payload: exampleEvent(type) }],
@@ -53,7 +53,7 @@ function eventMessages(): Node {
 /** One of each of the four statuses. */
 function notificationExamples(): readonly Node[] {
   return typesWithStatus.map((type) => ({
-    name: eventTable[type].notification.status,
+    name: statusRows[type].status,
     payload: notificationOf(exampleEvent(type)) ?? {},
   }));
 }

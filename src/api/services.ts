@@ -2,7 +2,7 @@
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
-import type { RequestedStream } from '../calls/stream/stream.ts';
+import type { BotAddresses } from '../calls/stream/stream-request.ts';
 import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
@@ -19,11 +19,7 @@ export type {
   SubmitResult,
 } from '../calls/dialout-ports.ts';
 
-export type StreamServices = {
-  /** Whether bots may be at the host of this URL; of a name that is only known when it is resolved. */
-  isReachable(url: URL): boolean;
-  /** As it is stored. */
-  seal(botId: string, url: string): Pick<RequestedStream, 'url' | 'sealedQuery'>;
+export type StreamServices = BotAddresses & {
   /** By the name that its bot knows; undefined: there is none. */
   callOf(callSid: string): Promise<StreamedCall | undefined>;
 };

@@ -11,10 +11,10 @@ import type {
   Submission,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
+import type { NoteCommand } from '../calls/life/call-commands.ts';
 import { CallRegistry } from '../calls/life/call-registry.ts';
 import { defaultCallLimits } from '../calls/life/call-setup.ts';
 import type { SecondLeg } from '../calls/life/call-step.ts';
-import type { NoteCommand } from '../calls/life/command-notes.ts';
 import type { MediaPort } from '../calls/media.ts';
 import type { CallOutbox, SipPort } from '../calls/ports.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
@@ -173,10 +173,7 @@ function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLeg
   const { storage, limitsOf } = parts;
   return new SecondLegs({
     ...{ takes: storage.secondLegTakes, trunks: storage.takes, limitsOf, clock, logger },
-    appLimits: async (appId) => {
-      const app = await storage.apps.find(appId);
-      return app && { limits: app.limits };
-    },
+    apps: storage.apps,
   });
 }
 

@@ -1,14 +1,11 @@
 // Commands to calls: those of this process, and the way to those of others.
 
 import { randomUUID } from 'node:crypto';
-import { createStreamJudge } from '../api/commands/stream-command.ts';
-import { createTransferJudge } from '../api/commands/transfer-command.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { RoutePlanner } from '../calls/dialout-ports.ts';
-import { CallCommands } from '../calls/life/call-commands.ts';
+import { CallCommands, type NoteCommand } from '../calls/life/call-commands.ts';
 import type { CallRegistry } from '../calls/life/call-registry.ts';
-import type { NoteCommand } from '../calls/life/command-notes.ts';
 import { createCommandRouting, type NodeCommandRouting } from '../dialout/command-routing.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
@@ -45,10 +42,8 @@ export function openCommands(
 ): Commands {
   const { ownerId } = config;
   const commands = new CallCommands({
-    ...{ registry, clock, sounds: sounds.port },
+    ...{ registry, clock, sounds: sounds.port, routes, apps, streams },
     isSoundReachable: (reference) => sounds.isReachable(reference),
-    judgeTransfer: createTransferJudge({ routes, apps }),
-    judgeStream: createStreamJudge({ apps, streams }),
     newCommandId: () => `cmd-${randomUUID()}`,
     note,
   });

@@ -1,9 +1,10 @@
-// Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a call is ended.
+// Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a command finds its call.
 
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 import type { AppLimits } from './target/app-limits.ts';
+import type { NumberReading } from './target/number-reading.ts';
 
 /** The intake fills in what the caller left to it. */
 export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
@@ -123,6 +124,17 @@ export type CallIntake = {
    * @throws Error where that is not known
    */
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
+};
+
+/** The app that placed a call, as far as its commands depend on it. */
+export type CallingApp = NumberReading & {
+  readonly limits?: AppLimits;
+};
+
+/** Rejects while SQL does not answer. */
+export type AppLookup = {
+  /** @returns undefined if the app is unknown or revoked */
+  find(appId: string): Promise<CallingApp | undefined>;
 };
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────

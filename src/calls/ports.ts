@@ -2,9 +2,11 @@
 // scripted one; third-party types never cross it.
 
 import type { AcceptedCall, DialTarget } from './call-types.ts';
-import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
+import type { CallEvent } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
+import type { KeyTransport } from './keys/keys.ts';
+import type { FailedAttempt } from './life/call-contract.ts';
 import type { CallStep } from './life/call-step.ts';
 import type { VoiceCodec } from './media.ts';
 import type { Sound } from './playback/playback.ts';
@@ -181,9 +183,6 @@ export type SecondLegPort = {
 };
 
 // ── What a call's media needs ────────────────────────────────────────────────────────────────────────────────────────
-
-/** rtp: telephone events (RFC 4733). info: SIP INFO, `application/dtmf-relay`, one a key. */
-export type KeyTransport = 'rtp' | 'info';
 
 export type StreamPort = {
   /** Rejects when what the stream needs cannot be read. */

@@ -5,9 +5,10 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { Command, CommandReply } from '../calls/contract/command.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting } from '../calls/dialout-ports.ts';
-import { type CallCommands, refusedBy } from '../calls/life/call-commands.ts';
+import type { CallCommands } from '../calls/life/call-commands.ts';
 import { progressOfAccepted } from '../calls/life/call-events.ts';
 import { endBeforeAnswer } from '../calls/life/call-outcome.ts';
+import { callHasEnded, refusedBy } from '../calls/life/command-handler.ts';
 import type { Clock } from '../calls/ports.ts';
 import type { EndRecorder } from './end-recorder.ts';
 
@@ -103,6 +104,5 @@ function done({ id }: Command, state: string): CommandReply {
 
 /** To a hang-up, what it wants is so. */
 function endedFor(command: Command): CommandReply {
-  if (command.command === 'hangup') return done(command, 'ended');
-  return { ok: false, code: 'ended', error: 'The call has ended.' };
+  return command.command === 'hangup' ? done(command, 'ended') : callHasEnded;
 }

@@ -3,9 +3,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { AppLookup, CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
 import type { Clock, SecondLegPort } from '../calls/ports.ts';
-import { type AppLimits, mayDial } from '../calls/target/app-limits.ts';
+import { mayDial } from '../calls/target/app-limits.ts';
 import type { Transfer } from '../calls/transfer/transfer.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -15,10 +15,7 @@ export type SecondLegsPorts = {
   readonly takes: SecondLegTakes;
   readonly trunks: Pick<CallTakes, 'nextStart' | 'release'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** Undefined: there is no such app (any more). */
-  readonly appLimits: (
-    appId: string,
-  ) => Promise<{ readonly limits: AppLimits | undefined } | undefined>;
+  readonly apps: AppLookup;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -80,8 +77,8 @@ export class SecondLegs implements SecondLegPort {
   }
 
   async #judge({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {
-    const { appLimits, takes, clock } = this.#ports;
-    const app = await appLimits(appId);
+    const { apps, takes, clock } = this.#ports;
+    const app = await apps.find(appId);
     if (app === undefined) return 'The app is not known any more';
     const { limits } = app;
     if (!mayDial(limits, to)) return 'The app may not dial this number';

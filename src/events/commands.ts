@@ -8,6 +8,7 @@ import {
   type ReadCommand,
   readCommand,
 } from '../calls/contract/command.ts';
+import type { MemberError } from '../calls/contract/schema.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
@@ -45,7 +46,6 @@ export function serveCommands(
 }
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;
-type MemberError = NonNullable<Refusal['errors']>[number];
 
 /** Of all members together. */
 const maxErrorLength = 1_000;

@@ -5,6 +5,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import type { MemberError } from '../calls/contract/schema.ts';
 import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
@@ -32,9 +33,7 @@ export const problemKinds = {
 } as const;
 
 export type ProblemKind = keyof typeof problemKinds;
-
-/** A wrong member of the request: `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
-export type MemberError = { readonly path: string; readonly message: string };
+export type { MemberError };
 
 type ProblemExtras = {
   readonly errors?: readonly MemberError[];

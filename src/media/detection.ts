@@ -1,8 +1,7 @@
 // One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
 
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { AmdEvent } from '../calls/detection/amd-event.ts';
-import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
+import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
 import type { CreateDetector, Detector, PlanEar } from './detector-port.ts';
 
 const frameMs = 20;

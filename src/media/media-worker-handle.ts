@@ -3,7 +3,7 @@
 
 import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../calls/call-types.ts';
-import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
+import { closingAmdEvents } from '../calls/detection/amd-event.ts';
 import type { MediaCommand, MediaEvent, MediaObserver } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import { Changes } from '../lib/changes.ts';

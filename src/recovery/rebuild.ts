@@ -1,12 +1,12 @@
 // What a process that is gone knew of a call, put together from what is stored; and what it owed. Pure.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
-import { closingAmdEvents } from '../calls/detection/closing-amd-events.ts';
-import { amdEvent, type CallProgress } from '../calls/life/call-events.ts';
+import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
+import { type CallProgress, queuedEvent } from '../calls/life/call-events.ts';
 import type { GatewayLoss } from '../calls/life/call-outcome.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
-import type { TransferSummary } from '../calls/transfer/transfer-summary.ts';
+import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 
 export type Rebuilt = {
   readonly progress: CallProgress;
@@ -30,11 +30,9 @@ export function rebuild(
   const { answeredAt } = progress;
   if (answeredAt === undefined || !owesAmdStopped(progress)) return { progress, missing };
 
-  const elapsedMs = now.getTime() - answeredAt.getTime();
-  const [, amd] = closingAmdEvents(`gateway-${loss}`, elapsedMs, lastRound(progress.amdEvents));
-  const stopped = { ...progress, answeredAt, amdEvents: [...progress.amdEvents, amd] };
-  const { event, ...sequences } = amdEvent(stopped, now, amd);
-  return { progress: { ...stopped, ...sequences }, missing: [...missing, event] };
+  const stop = { reason: `gateway-${loss}`, round: lastRound(progress.amdEvents) };
+  const stopped = amdStoppedEvent({ ...progress, answeredAt }, now, stop);
+  return { progress: { ...progress, ...stopped.progress }, missing: [...missing, stopped.event] };
 }
 
 /** Each number once: what SQL holds stands. */

@@ -3,15 +3,9 @@
 
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { KeyTransport } from '../calls/keys/keys.ts';
 import type { VoiceCodec } from '../calls/media.ts';
-import type {
-  CallLeg,
-  Clock,
-  KeyTransport,
-  LegObserver,
-  PlaceRequest,
-  SipPort,
-} from '../calls/ports.ts';
+import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import { Changes } from '../lib/changes.ts';
 import { inBackground } from '../lib/in-background.ts';

@@ -1,8 +1,8 @@
 // A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
 // call or our patience ends it. Lives in the media worker; its clock is the session's.
 
-import type { AmdEvent } from '../calls/detection/amd-event.ts';
-import { verdictOf } from '../calls/life/call-events.ts';
+import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
+
 import type { StreamCounts, StreamSettings } from '../calls/stream/stream.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';

@@ -2,8 +2,6 @@
 
 import { describe, expect, test } from 'vitest';
 import { CallNotes } from '../../src/calls/capture/call-notes.ts';
-import { commandSchema } from '../../src/calls/contract/command.ts';
-import { describeCommand } from '../../src/calls/life/command-notes.ts';
 
 describe('notes of a call', () => {
   test('say when a mark was set and when it came back, also where two have one name', () => {
@@ -29,22 +27,4 @@ describe('notes of a call', () => {
     expect([kept[0]?.at, kept.at(-1)?.at]).toEqual([0, 4_999]);
     expect(kept.length + left).toBe(5_000);
   });
-});
-
-test.each([
-  [
-    { command: 'play', sound: 'https://a.example/x.wav?key=s3cret' },
-    'play https://a.example/x.wav',
-  ],
-  [{ command: 'play', sound: 'sound:hi', loop: true }, 'play sound:hi, again and again'],
-  [{ command: 'dtmf', digits: '12#' }, 'dtmf 12#'],
-  [
-    { command: 'transfer', to: 'sip:agents@pbx.example', headers: { 'X-Key': 's3cret' } },
-    'transfer to sip:agents@pbx.example (bridge)',
-  ],
-  [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
-  [{ command: 'stream', url: null }, 'stream to no bot'],
-  [{ command: 'hangup' }, 'hangup'],
-])('the command %j reads', (command, text) => {
-  expect(describeCommand(commandSchema.parse(command))).toBe(text);
 });

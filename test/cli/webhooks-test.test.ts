@@ -4,9 +4,9 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { callEventData, callEventTypes } from '../../src/calls/contract/call-event.ts';
+import { callEvents, callEventTypes } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
-import { eventTable } from '../../src/calls/contract/event-table.ts';
+import { statusRows } from '../../src/calls/contract/event-table.ts';
 import { ReceiverConnection } from '../../src/cli/webhooks/receiver-connection.ts';
 import { runReceiverChecks, scoreReceiver } from '../../src/cli/webhooks/webhooks-command.ts';
 import { type VerifyOptions, verify } from '../../src/notifier/webhooks.ts';
@@ -124,9 +124,8 @@ describe('a receiver', () => {
     const before = ({ status }: Record<string, unknown>): undefined => void statuses.add(status);
     await examine(receiver({ before }));
 
-    const rows = Object.values(eventTable).map(({ notification }) => notification);
-    const wanted = rows.flatMap((row) => [row === 'as-selected' ? 'Event' : row.status]);
-    expect(statuses).toEqual(new Set(wanted));
+    const wanted = Object.values(statusRows).map(({ status }) => status);
+    expect(statuses).toEqual(new Set(['Event', ...wanted]));
   });
 
   test('that does not say what it did cannot be seen through, and loses points only where it is strict', async () => {
@@ -220,7 +219,7 @@ describe('what is wrong with a receiver is found', () => {
 
 describe('the example of an event', () => {
   test.each(callEventTypes)('%s is as its schema says', (type) => {
-    expect(callEventData[type].strict().parse(exampleEvent(type).data)).toEqual(
+    expect(callEvents[type].data.strict().parse(exampleEvent(type).data)).toEqual(
       exampleEvent(type).data,
     );
   });

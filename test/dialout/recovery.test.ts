@@ -9,16 +9,16 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
+import { amdEvent } from '../../src/calls/detection/detection-events.ts';
 import {
-  amdEvent,
   answeredEvent,
   type CallProgress,
   dialingEvent,
-  dtmfEvent,
   progressOfAccepted,
   queuedEvent,
   ringingEvent,
   type Stated,
+  stated,
 } from '../../src/calls/life/call-events.ts';
 import { endOfRemoteBye } from '../../src/calls/life/call-outcome.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
@@ -56,7 +56,7 @@ function story(request: Partial<DialoutRequest> = {}) {
   const answered = tell(answeredEvent({ ...progress, answeredAt }));
   progress = { ...progress, amdEvents: [human] };
   const amd = tell(amdEvent({ ...progress, answeredAt }, at(6), human));
-  const dtmf = tell(dtmfEvent(progress, at(7), { digit: '5', source: 'rtp' }));
+  const dtmf = tell(stated(progress, 'dtmf', at(7), { digit: '5', source: 'rtp' }));
   return { call, queued, dialing, ringing, answered, amd, dtmf };
 }
 type Story = ReturnType<typeof story>;

@@ -2,8 +2,12 @@
 // as long as it is wanted.
 
 import { describe, expect, test } from 'vitest';
-import type { CallTakes, SecondLegTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
-import type { AppLimits } from '../../src/calls/target/app-limits.ts';
+import type {
+  CallingApp,
+  CallTakes,
+  SecondLegTakes,
+  TrunkLimits,
+} from '../../src/calls/dialout-ports.ts';
 import type { Transfer } from '../../src/calls/transfer/transfer.ts';
 import { SecondLegs } from '../../src/dialout/second-legs.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -19,7 +23,7 @@ const { trunk: _, ...direct } = transfer;
 const wanted = () => true;
 
 type World = {
-  readonly app?: { readonly limits: AppLimits | undefined } | undefined;
+  readonly app?: CallingApp | undefined;
   readonly trunkLimits?: TrunkLimits | undefined;
   readonly countToday?: SecondLegTakes['countToday'];
   readonly takeSlot?: SecondLegTakes['takeSlot'];
@@ -47,7 +51,7 @@ function open(world: World = {}) {
       },
     },
     limitsOf: () => ('trunkLimits' in world ? world.trunkLimits : { maxConcurrentCalls: 1 }),
-    appLimits: async () => ('app' in world ? world.app : { limits: undefined }),
+    apps: { find: async () => ('app' in world ? world.app : {}) },
     clock: { now: () => new Date() },
     logger: silentLogger,
   });

@@ -1,7 +1,7 @@
 // The tables of the pages, made from the code that they describe.
 
-import { type CallEventType, callEventData } from '../../src/calls/contract/call-event.ts';
-import { eventTable } from '../../src/calls/contract/event-table.ts';
+import { callEvents } from '../../src/calls/contract/call-event.ts';
+import { statusRows } from '../../src/calls/contract/event-table.ts';
 import {
   type CallEnd,
   endAfterAnswer,
@@ -58,14 +58,14 @@ export const problems = table(
 
 export const events = table(
   ['event', 'when', 'members of `data`', '`status` of its notification', 'context'],
-  Object.entries(callEventData).map(([type, schema]) => {
-    const { notification, context } = eventTable[type as CallEventType];
+  Object.entries(callEvents).map(([type, { data }]) => {
+    const statuses: Readonly<Record<string, { readonly status: string }>> = statusRows;
     return [
       code(type),
-      schema.description ?? '',
-      Object.keys(schema.shape).map(code).join(', '),
-      code(notification === 'as-selected' ? 'Event' : notification.status),
-      context === 'unchanged' ? '' : 'changes',
+      data.description ?? '',
+      Object.keys(data.shape).map(code).join(', '),
+      code(statuses[type]?.status ?? 'Event'),
+      'context' in data.shape ? 'changes' : '',
     ];
   }),
 );

@@ -2,16 +2,16 @@
 
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { amdEvent } from '../../src/calls/detection/detection-events.ts';
 import {
-  amdEvent,
   answeredEvent,
   type CallProgress,
   dialingEvent,
-  dtmfEvent,
   endEvent,
   progressOfAccepted,
   queuedEvent,
   ringingEvent,
+  stated,
 } from '../../src/calls/life/call-events.ts';
 import { attemptDelivery, type Delivery } from '../../src/notifier/delivery.ts';
 import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
@@ -60,7 +60,7 @@ describe('the steps of a call', () => {
           elapsedMs: 900,
           transcript: 'hello this is Jane',
         }).event,
-        dtmfEvent(following(5, answered), at(6), { digit: '7', source: 'rtp' }).event,
+        stated(following(5, answered), 'dtmf', at(6), { digit: '7', source: 'rtp' }).event,
         endEvent(following(6, detected), { ...hungUp, reason: '200 OK' }).event,
       ),
     ).toEqual([

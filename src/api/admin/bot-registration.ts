@@ -2,14 +2,13 @@
 // query string of its stream's URL, which may be a secret.
 
 import { z } from 'zod';
-import { streamUrl } from '../../calls/stream/stream-members.ts';
+import { streamConnect, streamUrl } from '../../calls/stream/stream-members.ts';
 import { invalidRequest } from '../../http/problem.ts';
 import { plainId } from '../../lib/ids.ts';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
 import type { Bot, BotStore } from '../../store/apps/bot-directory.ts';
 import { type StreamAddress, sealStreamUrl } from '../../store/apps/stream-addresses.ts';
 import type { SecretBox } from '../../store/secrets.ts';
-import { streamConnect } from '../dialout/stream-request.ts';
 
 export const newBot = z
   .strictObject({

@@ -5,12 +5,16 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import {
   type Command,
+  type CommandOf,
   type CommandReply,
-  commandId,
   commandRemarks,
   commandSchema as contract,
   readCommand,
 } from '../../calls/contract/command.ts';
+import { commandId } from '../../calls/contract/definitions.ts';
+import { type AppLimits, mayDial } from '../../calls/target/app-limits.ts';
+import { parseTarget } from '../../calls/target/parse-target.ts';
+import { withGlobalNumber } from '../../calls/transfer/transfer-request.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
@@ -19,7 +23,6 @@ import type { App } from '../../store/apps/app-directory.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
 import type { ApiServices } from '../services.ts';
-import { mayAskFor, withGlobalNumber } from './transfer-command.ts';
 
 const commandSchema = contract.meta({
   id: 'CallCommand',
@@ -106,8 +109,16 @@ function commandOf(request: FastifyRequest, app: App): Asked {
   const command = withId(read.command, request);
   const wasIgnored = ignored.length === 0 ? {} : { ignored };
   if (command.command !== 'transfer') return { command, remarks: wasIgnored };
-  const { transfer, to } = withGlobalNumber(command, app);
+  const dialled = withGlobalNumber(command, app);
+  if (!dialled.ok) throw invalidRequest(dialled.errors);
+  const { transfer, to } = dialled;
   return { command: transfer, remarks: { ...(to === undefined ? {} : { to }), ...wasIgnored } };
+}
+
+/** Whether an app may have it begun at all: limits of who asks, beside those of the call. */
+function mayAskFor(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
+  const target = parseTarget(to);
+  return target.ok && mayDial(limits, target.target);
 }
 
 /** The header and the member are one id: two of them would be two minds. */

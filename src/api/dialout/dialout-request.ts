@@ -10,8 +10,18 @@ import {
   unknownMembers,
 } from '../../calls/contract/misspellings.ts';
 import type { DialoutRemarks, SubmittedRequest } from '../../calls/dialout-ports.ts';
+import {
+  planErrors,
+  planSoundErrors,
+  screeningMember,
+  voicemailMember,
+} from '../../calls/plans/plan-members.ts';
 import type { RequestedStream } from '../../calls/stream/stream.ts';
+import { streamMember } from '../../calls/stream/stream-members.ts';
+import { resolveStream } from '../../calls/stream/stream-request.ts';
 import type { TransferPlan } from '../../calls/transfer/transfer.ts';
+import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
+import { resolveBridge } from '../../calls/transfer/transfer-request.ts';
 import type { MemberError } from '../../http/problem.ts';
 import { canonicalJson } from '../../http/stored-json.ts';
 import { describeIssues } from '../../lib/issues.ts';
@@ -21,9 +31,6 @@ import type { ApiServices } from '../services.ts';
 import { withGlobalNumbers } from './bare-numbers.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
-import { planErrors, planSoundErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
-import { resolveStream, streamSchema } from './stream-request.ts';
-import { bridgeSchema, resolveBridge } from './transfer-request.ts';
 
 export type ParsedDialout =
   | {
@@ -52,10 +59,10 @@ const knownNames = new Map([
 /** By the member that has them. Names in `metadata`, parameters and headers are the caller's own. */
 const nestedNames = Object.entries({
   timers: timersSchema,
-  stream: streamSchema,
-  voicemail: voicemailSchema,
-  screening: screeningSchema,
-  bridge: bridgeSchema,
+  stream: streamMember,
+  voicemail: voicemailMember,
+  screening: screeningMember,
+  bridge: bridgeMember,
   callControlParameter: callControlSchema,
 }).map(([name, { shape }]) => [name, namesOf(shape)] as const);
 

@@ -6,18 +6,18 @@ import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
+import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
+import { streamMember } from '../../calls/stream/stream-members.ts';
 import {
   hasAtMostOneReading,
   numberReadingMembers,
   oneReadingOnly,
 } from '../../calls/target/number-reading.ts';
-import { isSipUser } from '../../calls/target/parse-target.ts';
+import { isSipUser, targetMember } from '../../calls/target/parse-target.ts';
+import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { plainId } from '../../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
-import { screeningSchema, voicemailSchema } from './plan-requests.ts';
-import { streamSchema } from './stream-request.ts';
-import { bridgeSchema, targetSchema } from './transfer-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 
@@ -111,7 +111,7 @@ const shortestCallMs = 1_000;
 export const dialoutSchema = z
   .object({
     botId: botId.describe('the bot of the path again; also accepted as `bot`'),
-    target: targetSchema.describe(
+    target: targetMember.describe(
       '`tel:` number with country code, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers. A number that no phone can have (its length, its country code) is a 400. Without `+`, a number is taken if it is valid with one, e.g. `tel:12025550110`; how others are read, `defaultCountry` or `bareNumbers` must say',
     ),
     ...numberReadingMembers,
@@ -185,23 +185,23 @@ export const dialoutSchema = z
       .describe(
         'events to be notified of beside the four statuses, by type, family (`stream-*`) or `*`; each arrives with `status: Event`. `answered`, `amd`, `completed` and `failed` may be named and change nothing: they have a status of their own. Left out: no event beside the four statuses. Needs `notifyurl`',
       ),
-    stream: streamSchema
+    stream: streamMember
       .nullable()
       .optional()
       .describe(
         'the audio stream to the bot (Twilio Media Streams over WebSocket). Left out: as the bot is registered; null: none',
       ),
-    voicemail: voicemailSchema
+    voicemail: voicemailMember
       .optional()
       .describe(
         'a message for a machine, which begins within 150 ms after the beep; then the call is hung up. Needs `machineDetection: detect`',
       ),
-    screening: screeningSchema
+    screening: screeningMember
       .optional()
       .describe(
         'what a call screener hears, once; then detection begins anew for the one who comes. Needs `machineDetection: detect`',
       ),
-    bridge: bridgeSchema
+    bridge: bridgeMember
       .optional()
       .describe("whom the person is connected to, e.g. an agents' queue"),
     callControlParameter: callControlSchema

@@ -4,8 +4,7 @@
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';
-
-type MemberError = { readonly path: string; readonly message: string };
+import type { MemberError } from './schema.ts';
 
 export type UnknownMembers = {
   /** Near misses, each with what is meant. */

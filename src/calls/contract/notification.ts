@@ -4,9 +4,11 @@
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
-import { transferSummary } from '../transfer/transfer-summary.ts';
-import { callEventEnvelope, type EventOf, voicemailLeft } from './call-event.ts';
+import { voicemailLeft } from '../playback/playback-contract.ts';
+import { transferSummary } from '../transfer/transfer-contract.ts';
+import type { EventOf } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
+import { callEventEnvelope } from './definitions.ts';
 import { type SelectedEventType, selectedEventTypes } from './notify-events.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
@@ -64,7 +66,7 @@ export const notificationSchema = z.object({
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
 
-/** `callEventData` says which data belongs to which type. */
+/** `callEvents` says which data belongs to which type. */
 export const eventNotificationSchema = z.object({
   ...envelope,
   status: z.literal('Event'),

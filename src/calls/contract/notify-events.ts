@@ -5,8 +5,9 @@ import { type CallEventType, callEventTypes } from './call-event.ts';
 
 /** These events have notifications with a status of their own, so they are not sent twice. */
 export const typesWithStatus = ['answered', 'amd', 'completed', 'failed'] as const;
+export type TypeWithStatus = (typeof typesWithStatus)[number];
 
-export type SelectedEventType = Exclude<CallEventType, (typeof typesWithStatus)[number]>;
+export type SelectedEventType = Exclude<CallEventType, TypeWithStatus>;
 
 export const selectedEventTypes = callEventTypes.filter(
   (type): type is SelectedEventType => !typesWithStatus.some((known) => known === type),

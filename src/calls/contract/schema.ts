@@ -24,6 +24,9 @@ export function matching<Schema extends z.ZodType>(
   return { ok: false, reason: z.prettifyError(error).slice(0, 1_000) };
 }
 
+/** A wrong member of a request or a command. `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
+export type MemberError = { readonly path: string; readonly message: string };
+
 export type Mismatch = { readonly ok: false; readonly reason: string };
 
 /** A word of ours. Any text is let pass: a later version may have one more. */

@@ -67,3 +67,61 @@ export type AmdEvidence = Immutable<z.infer<typeof amdEvidence>>;
 
 export const amdEvent = z.object({ event: z.enum(amdEventNames), ...amdEvidence.shape });
 export type AmdEvent = Immutable<z.infer<typeof amdEvent>>;
+
+export const exampleAmdEvent: AmdEvent = {
+  event: 'amd_human_detected',
+  reason: 'short-greeting',
+  elapsedMs: 1_640,
+  words: 2,
+  confidence: 0.93,
+  speechMs: 620,
+  pauseMs: 700,
+};
+
+/** What a machine said as far as it was understood: at the verdict it has often only begun. */
+export function greetingOf(events: readonly AmdEvent[]): string | undefined {
+  const ofMachine = events.filter(
+    ({ event }) => event === 'amd_machine_detected' || event === 'amd_machine_stopped_speaking',
+  );
+  return ofMachine.findLast(({ transcript }) => transcript !== undefined)?.transcript;
+}
+
+const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
+
+/** What detection came to, in the last round that came to anything. */
+export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
+  const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
+  for (const last of rounds) {
+    const verdict = verdictOfRound(events.filter(({ round = 1 }) => round === last));
+    if (verdict !== undefined) return verdict;
+  }
+  return undefined;
+}
+
+/** The first verdict, unless a later event took it back. Never `amd_stopped`. */
+function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
+  const correction = events.find((event) => event.corrects !== undefined);
+  return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
+}
+
+/**
+ * Close a detection that does not close itself: its worker died, its call was lost, it threw. The process that finds that out states
+ * these two, so that the grammar holds: an error, and the stop that ends every detection. Where detection did not fail, but its call
+ * ended or was lost, only the stop is owed.
+ */
+export function closingAmdEvents(
+  reason: string,
+  elapsedMs: number,
+  round = 1,
+): readonly [error: AmdEvent, stopped: AmdEvent] {
+  // Two clocks may have been read: the second never says that it was before the answer.
+  const evidence = {
+    reason,
+    elapsedMs: Math.max(0, Math.round(elapsedMs)),
+    ...(round === 1 ? {} : { round }),
+  };
+  return [
+    { event: 'amd_error', ...evidence },
+    { event: 'amd_stopped', ...evidence },
+  ];
+}

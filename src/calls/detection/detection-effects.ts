@@ -1,12 +1,11 @@
 // What the machine's transitions do with what detection says: state it, and hang up where the request asks for that.
 
 import { assertEvent } from 'xstate';
-import { earlier } from '../life/call-effects.ts';
-import { amdEvent } from '../life/call-events.ts';
+import { upToTheEnd } from '../life/call-events.ts';
 import { endOfMachine } from '../life/call-outcome.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
 import type { AmdEvent } from './amd-event.ts';
-import { stoppedEvent } from './detection-events.ts';
+import { amdEvent, amdStoppedEvent } from './detection-events.ts';
 
 export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.amd');
@@ -14,13 +13,9 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   if (answeredAt === undefined || context.detection !== 'running') return;
   if (isOverruled(context, event.amd)) return;
   const amdEvents = [...context.amdEvents, event.amd];
-  // What is told after the call's end happened at its end: times do not run backwards.
-  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
-  const { event: stated, ...sequences } = amdEvent(
-    { ...context, answeredAt, amdEvents },
-    at,
-    event.amd,
-  );
+  const at = upToTheEnd(context, event.at);
+  const progress = { ...context, answeredAt, amdEvents };
+  const { event: stated, ...sequences } = amdEvent(progress, at, event.amd);
   enqueue.assign({
     amdEvents,
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
@@ -34,7 +29,8 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const { event, progress } = stoppedEvent({ ...context, answeredAt }, at, context.round);
+  const stop = { reason: 'call-ended', round: context.round };
+  const { event, progress } = amdStoppedEvent({ ...context, answeredAt }, at, stop);
   enqueue.assign({ detection: 'stopped', ...progress });
   enqueue({ type: 'append', params: { events: [event] } });
 });

@@ -1,15 +1,43 @@
-// Builds the event that closes a call's detection in its place. Pure.
+// Builds the event `amd`. Pure, like `call-events.ts`.
 
-import { amdEvent, type CallProgress } from '../life/call-events.ts';
-import { closingAmdEvents } from './closing-amd-events.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { EventOf } from '../contract/call-event.ts';
+import {
+  answerTimes,
+  type CallProgress,
+  callContext,
+  numbered,
+  type Stated,
+} from '../life/call-events.ts';
+import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.ts';
 
-export function stoppedEvent(
-  progress: CallProgress & { readonly answeredAt: Date },
+type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
+
+/** `progress.amdEvents` already holds `amd`, so that the context in the event does too. */
+export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): Stated {
+  const isNotified = isSubscribed(progress.call, amd.event);
+  return numbered<EventOf<'amd'>>(progress, 'amd', at, isNotified, (number) => ({
+    ...answerTimes(progress, progress.answeredAt),
+    ...number,
+    amd,
+    context: callContext(progress),
+  }));
+}
+
+/** Left out of the request: every event is sent. An empty list: none. */
+function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
+  const { notifyUrl, amdEventsSubscription } = call.request;
+  return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
+}
+
+/** Detection did not say itself that it stopped. */
+export function amdStoppedEvent<Progress extends AnsweredProgress>(
+  progress: Progress,
   at: Date,
-  round = 1,
+  { reason, round }: { readonly reason: string; readonly round: number },
 ) {
-  const { answeredAt } = progress;
-  const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime(), round);
+  const elapsedMs = at.getTime() - progress.answeredAt.getTime();
+  const [, amd] = closingAmdEvents(reason, elapsedMs, round);
   const amdEvents = [...progress.amdEvents, amd];
   const { event, ...sequences } = amdEvent({ ...progress, amdEvents }, at, amd);
   return { event, progress: { amdEvents, ...sequences } };

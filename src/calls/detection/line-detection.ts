@@ -1,7 +1,6 @@
 // Since when detection of a call runs: a line that loses its media closes it in detection's place.
 
-import type { AmdEvent } from './amd-event.ts';
-import { closingAmdEvents } from './closing-amd-events.ts';
+import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
 
 export class LineDetection {
   #startedAt: Date | undefined;

@@ -2,14 +2,23 @@
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { assertNever } from '../call-types.ts';
-import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
+import type { CallNote } from '../capture/capture.ts';
+import type { Command, CommandReply } from '../contract/command.ts';
 import type { CallId } from '../contract/identity.ts';
-import { CallPlaying, type PlayingPorts } from '../playback/play-command.ts';
-import { type StreamingPorts, streamByCommand } from '../stream/stream-command.ts';
-import { type TransferringPorts, transferByCommand } from '../transfer/transfer-command.ts';
+import { dtmfHandler } from '../keys/dtmf-command.ts';
+import {
+  CallPlaying,
+  type PlayingPorts,
+  playHandler,
+  stopHandler,
+} from '../playback/play-command.ts';
+import { type StreamingPorts, streamHandler } from '../stream/stream-command.ts';
+import { type TransferringPorts, transferHandler } from '../transfer/transfer-command.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
-import { type NoteCommand, notedCommand } from './command-notes.ts';
+import { type Asked, type CommandHandler, refusedBy } from './command-handler.ts';
+
+/** Where commands are noted. */
+export type NoteCommand = (callId: CallId, note: CallNote) => void;
 
 export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &
@@ -20,6 +29,37 @@ export type CallCommandsPorts = PlayingPorts &
     /** For who looks into the call. */
     readonly note?: NoteCommand;
   };
+
+type HandlerPorts = CallCommandsPorts & { readonly playing: CallPlaying };
+
+const hangUpHandler: CommandHandler<'hangup', HandlerPorts> = {
+  note: () => 'hangup',
+  obey({ id }, { live, ports }) {
+    ports.registry.end(live.call.callId, { by: 'application' });
+    // Bots of before there were ids get the reply of then.
+    return { ok: true, state: 'ending', ...(id === undefined ? {} : { commandId: id }) };
+  },
+};
+
+/** By the name of the command; one without its row does not compile. */
+const handlers: {
+  readonly [Name in Command['command']]: CommandHandler<Name, HandlerPorts>;
+} = {
+  hangup: hangUpHandler,
+  play: playHandler,
+  stop: stopHandler,
+  dtmf: dtmfHandler,
+  stream: streamHandler,
+  transfer: transferHandler,
+};
+
+function handlerOf<Name extends Command['command']>({
+  command,
+}: {
+  readonly command: Name;
+}): CommandHandler<Name, HandlerPorts> {
+  return handlers[command];
+}
 
 /** For each call, some more than a person could listen to. `max` would allocate all of them for every call. */
 const rememberedLimits = { maxSize: 1_000, sizeCalculation: () => 1 };
@@ -45,21 +85,21 @@ export class CallCommands {
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply> | undefined {
     const live = this.#ports.registry.live(callId);
     if (live === undefined) return undefined;
-    const commanded = this.#commandedOf(callId);
+    const { playing, remembered } = this.#commandedOf(callId);
+    const ports = { ...this.#ports, playing };
+    const run = (commandId: string): Promise<CommandReply> =>
+      this.#noted(callId, { command, commandId, askedBy }, () =>
+        obey(command, { live, commandId, ports }),
+      );
     const { id } = command;
-    const obey = (commandId: string): Promise<CommandReply> => {
-      const reply = this.#obey(live, commanded, command, commandId);
-      const note: Parameters<typeof notedCommand>[0] = (one) => this.#ports.note?.(callId, one);
-      return notedCommand(note, { command, commandId, askedBy }, reply);
-    };
-    if (id === undefined) return obey(this.#ports.newCommandId());
+    if (id === undefined) return run(this.#ports.newCommandId());
     const digest = digestOf(command);
-    const earlier = commanded.remembered.get(id);
+    const earlier = remembered.get(id);
     if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
-    const reply = obey(id);
-    commanded.remembered.set(id, { digest, reply });
+    const reply = run(id);
+    remembered.set(id, { digest, reply });
     // What was not done may be asked for again: the call may have been answered by then.
-    const forget = (): boolean => commanded.remembered.delete(id);
+    const forget = (): boolean => remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();
     }, forget);
@@ -71,34 +111,20 @@ export class CallCommands {
     this.#commanded.delete(callId);
   }
 
-  async #obey(
-    live: LiveCall,
-    { playing }: Commanded,
-    command: Command,
-    commandId: string,
+  async #noted(
+    callId: CallId,
+    { command, commandId, askedBy = 'unknown' }: Noted,
+    obeyed: () => Promise<CommandReply>,
   ): Promise<CommandReply> {
-    if (command.command === 'hangup') {
-      this.#ports.registry.end(live.call.callId, { by: 'application' });
-      // Bots of before there were ids get the reply of then.
-      const named = command.id === undefined ? {} : { commandId };
-      return { ok: true, state: 'ending', ...named };
-    }
-    if (live.state !== 'answered') return refusedBy(live.state, command);
-    switch (command.command) {
-      case 'play':
-        return await playing.play(live, command, commandId);
-      case 'stop':
-        playing.stop(live);
-        return { ok: true, commandId, state: live.state };
-      case 'dtmf':
-        return pressKeys(live, command, commandId);
-      case 'stream':
-        return await streamByCommand(this.#ports, live.call, command, commandId);
-      case 'transfer':
-        return await transferByCommand(this.#ports, live.call, command, commandId);
-      default:
-        return assertNever(command);
-    }
+    const at = Date.now();
+    const begunMs = performance.now();
+    const reply = await obeyed();
+    this.#ports.note?.(callId, {
+      ...{ kind: 'command', at, what: handlerOf(command).note(command), by: askedBy, commandId },
+      tookMs: Math.round(performance.now() - begunMs),
+      ...(reply.ok ? {} : { refusal: reply.error }),
+    });
+    return reply;
   }
 
   #commandedOf(callId: CallId): Commanded {
@@ -113,20 +139,17 @@ export class CallCommands {
   }
 }
 
-/** 40 ms are enough for most exchanges (Q.24), 70 ms for all; people press for some 100. */
-const defaultKeyMs = 100;
+type Noted = {
+  readonly command: Command;
+  readonly commandId: string;
+  /** Undefined: who asked does not say. */
+  readonly askedBy: string | undefined;
+};
 
-function pressKeys(
-  live: LiveCall,
-  { digits, durationMs = defaultKeyMs }: CommandOf<'dtmf'>,
-  commandId: string,
-): CommandReply {
-  if (!live.takesKeys) {
-    const error = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
-    return { ok: false, code: 'digits', error };
-  }
-  live.send({ type: 'command.press', keys: { commandId, digits, durationMs } });
-  return { ok: true, commandId, state: live.state };
+async function obey(command: Command, asked: Asked<HandlerPorts>): Promise<CommandReply> {
+  const { state }: LiveCall = asked.live;
+  if (command.command !== 'hangup' && state !== 'answered') return refusedBy(state, command);
+  return await handlerOf(command).obey(command, asked);
 }
 
 /** The same at both doors, in whichever order its members came. */
@@ -137,12 +160,6 @@ function digestOf(command: Command): string {
       : value,
   );
   return createHash('sha256').update(canonical).digest('base64');
-}
-
-/** The state forbids it. */
-export function refusedBy(state: string, { command }: Command): CommandReply {
-  const error = `The call is ${state}; ${command} needs one that is answered.`;
-  return { ok: false, code: 'state', error };
 }
 
 async function idUsed(): Promise<CommandReply> {

@@ -2,7 +2,7 @@
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
-import { stoppedEvent } from '../detection/detection-events.ts';
+import { amdStoppedEvent } from '../detection/detection-events.ts';
 import { answeredEvent, dialingEvent, endEvent, ringingEvent } from './call-events.ts';
 import {
   type EndCommand,
@@ -97,7 +97,8 @@ export function endIfAnswered(context: CallMachineContext): readonly CallEvent[]
   }
   const answered = { ...context, ...doubtfulAnswer };
   const detects = context.call.request.machineDetection !== 'disabled';
-  const stopped = detects ? stoppedEvent(answered, end.at) : undefined;
+  const stop = { reason: 'call-ended', round: 1 };
+  const stopped = detects ? amdStoppedEvent(answered, end.at, stop) : undefined;
   const last = endEvent(
     { ...answered, ...stopped?.progress },
     endAfterAnswer(answerNotStored, end.at),
@@ -161,7 +162,3 @@ export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue 
   enqueue.assign({ end: endOfMaxDuration(context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
 });
-
-export function earlier(one: Date, other: Date): Date {
-  return one < other ? one : other;
-}

@@ -14,7 +14,7 @@ import type { CallPlans } from '../plans/plans.ts';
 import type { CallLeg, Clock, LegEvent, SipPort, SoundPort, StreamPort } from '../ports.ts';
 import { LineStream } from '../stream/line-stream.ts';
 import { LineTransfer } from '../transfer/line-transfer.ts';
-import type { TransferPorts } from '../transfer/transfer-ports.ts';
+import type { TransferPorts } from '../transfer/transfer-report.ts';
 import {
   fromLeg,
   fromMedia,

@@ -3,6 +3,7 @@
 import { within } from '../../lib/within.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
 import type { LiveCall } from '../life/call-registry.ts';
+import { type CommandHandler, invalidCommand } from '../life/command-handler.ts';
 import type { Clock, SoundPort } from '../ports.ts';
 import { publicNameOf, soundNotReachable } from './sound-reference.ts';
 
@@ -16,13 +17,23 @@ export type PlayingPorts = {
 /** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
 const answerWithinMs = 1_000;
 
-const notReachable: CommandReply = {
-  ok: false,
-  code: 'invalid',
-  error: `sound: ${soundNotReachable}`,
-  errors: [{ path: 'sound', message: soundNotReachable }],
+type OfCall = { readonly playing: CallPlaying };
+
+export const playHandler: CommandHandler<'play', OfCall> = {
+  note: ({ sound, loop }) =>
+    `play ${publicNameOf(sound)}${loop === true ? ', again and again' : ''}`,
+  obey: (command, { live, commandId, ports }) => ports.playing.play(live, command, commandId),
 };
 
+export const stopHandler: CommandHandler<'stop', OfCall> = {
+  note: () => 'stop',
+  obey(_command, { live, commandId, ports }) {
+    ports.playing.stop(live);
+    return { ok: true, commandId, state: live.state };
+  },
+};
+
+/** What the commands of one call have it play. */
 export class CallPlaying {
   readonly #ports: PlayingPorts;
   /** Settles when everything that was asked for before is with the media worker. */
@@ -39,7 +50,9 @@ export class CallPlaying {
     command: CommandOf<'play'>,
     playbackId: string,
   ): Promise<CommandReply> {
-    if (!this.#ports.isSoundReachable(command.sound)) return notReachable;
+    if (!this.#ports.isSoundReachable(command.sound)) {
+      return invalidCommand([{ path: 'sound', message: soundNotReachable }]);
+    }
     const loading = this.#ports.sounds.loadSound(live.call.accountId, command.sound);
     const early = within(loading, answerWithinMs);
     const stops = this.#stops;

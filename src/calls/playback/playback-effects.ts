@@ -2,15 +2,13 @@
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
-import { earlier } from '../life/call-effects.ts';
-import { header, type Stated, stated } from '../life/call-events.ts';
+import { type Stated, stated, upToTheEnd } from '../life/call-events.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
 import { afterPlayback, type PlaybackReport } from './playback.ts';
 
 export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
-  // What is told after the call's end happened at its end: times do not run backwards.
-  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
+  const at = upToTheEnd(context, event.at);
   const { event: stated, ...sequences } = playbackEvent(context, at, event.report);
   enqueue.assign({ playback: afterPlayback(context.playback, stated), ...sequences });
   enqueue({ type: 'append', params: { events: [stated] } });
@@ -41,9 +39,7 @@ function playbackEvent(
   report: PlaybackReport,
 ): Stated {
   const { kind, ...told } = report;
-  const type = `playback-${kind}` as const;
   // As every event that comes of a command.
   const command = told.source === 'command' ? { commandId: told.playbackId } : {};
-  const event = { ...header(progress, type, at), type, data: { ...command, ...told } } as CallEvent;
-  return stated(progress, event);
+  return stated(progress, `playback-${kind}`, at, { ...command, ...told });
 }

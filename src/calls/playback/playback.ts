@@ -1,7 +1,8 @@
 // Sounds that a call plays: what is asked of the media worker, what it tells of each, and what of that is known of the call.
 
-import type { CallEvent, VoicemailLeft } from '../contract/call-event.ts';
+import type { CallEvent } from '../contract/call-event.ts';
 import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.ts';
+import type { VoicemailLeft } from './playback-contract.ts';
 
 /** Ready to be played: µ-law, 8 kHz. */
 export type Sound = {

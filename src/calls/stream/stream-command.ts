@@ -1,45 +1,67 @@
-// Streams by command: judged for their call, then begun or ended if nothing has come between.
+// Streams by command: judged for their call, through whichever door the command came, then begun or ended if nothing has come
+// between. What may be a secret in the URL is sealed before the call has it.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { CommandOf, CommandReply } from '../contract/command.ts';
+import type { CommandOf } from '../contract/command.ts';
+import type { AppLookup } from '../dialout-ports.ts';
 import type { CallRegistry } from '../life/call-registry.ts';
+import { type CommandHandler, callHasEnded, type Refusal } from '../life/command-handler.ts';
 import type { RequestedStream } from './stream.ts';
-
-type Begun = CommandOf<'stream'> & { readonly url: string };
-
-export type JudgedStream =
-  | { readonly ok: true; readonly stream: RequestedStream }
-  | { readonly ok: false; readonly refusal: Extract<CommandReply, { readonly ok: false }> };
+import { withoutQuery } from './stream-members.ts';
+import { type BotAddresses, notReachable } from './stream-request.ts';
 
 export type StreamingPorts = {
   readonly registry: Pick<CallRegistry, 'live'>;
-  /** By where bots may be, and by what the app that placed the call has, not the one that asks. */
-  readonly judgeStream: (
-    call: AcceptedCall,
-    command: Pick<Begun, 'url' | 'parameters'>,
-  ) => Promise<JudgedStream>;
+  readonly apps: AppLookup;
+  readonly streams: BotAddresses;
 };
 
-export async function streamByCommand(
-  { registry, judgeStream }: StreamingPorts,
-  call: AcceptedCall,
-  command: CommandOf<'stream'>,
-  commandId: string,
-): Promise<CommandReply> {
-  const judged = isBegun(command) ? await judgeStream(call, command) : undefined;
-  if (judged?.ok === false) return judged.refusal;
-  // Meanwhile the call may have ended, or another process have it.
-  const live = registry.live(call.callId);
-  if (live === undefined) return { ok: false, code: 'ended', error: 'The call has ended.' };
-  const { state, streamObstacles } = live;
-  const obstacle = judged === undefined ? streamObstacles.toEnd : streamObstacles.toBegin;
-  const error = state === 'answered' ? obstacle : `The call is ${state}.`;
-  if (error !== undefined) return { ok: false, code: 'state', error };
-  const stream = judged === undefined ? {} : { stream: judged.stream };
-  live.send({ type: 'command.stream', commandId, ...stream });
-  return { ok: true, commandId, state };
-}
+type Begun = CommandOf<'stream'> & { readonly url: string };
+
+type JudgedStream =
+  | { readonly ok: true; readonly stream: RequestedStream }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+export const streamHandler: CommandHandler<'stream', StreamingPorts> = {
+  note: ({ url }) => (url === null ? 'stream to no bot' : `stream to ${withoutQuery(url)}`),
+  async obey(command, { live: { call }, commandId, ports }) {
+    const judged = isBegun(command) ? await judge(ports, call, command) : undefined;
+    if (judged?.ok === false) return judged.refusal;
+    // Meanwhile the call may have ended, or another process have it.
+    const live = ports.registry.live(call.callId);
+    if (live === undefined) return callHasEnded;
+    const { state, streamObstacles } = live;
+    const obstacle = judged === undefined ? streamObstacles.toEnd : streamObstacles.toBegin;
+    const error = state === 'answered' ? obstacle : `The call is ${state}.`;
+    if (error !== undefined) return { ok: false, code: 'state', error };
+    const stream = judged === undefined ? {} : { stream: judged.stream };
+    live.send({ type: 'command.stream', commandId, ...stream });
+    return { ok: true, commandId, state };
+  },
+};
 
 function isBegun(command: CommandOf<'stream'>): command is Begun {
   return command.url !== null;
+}
+
+/** By where bots may be, and by what the app that placed the call has, not the one that asks. */
+async function judge(
+  { apps, streams }: StreamingPorts,
+  { appId, botId }: AcceptedCall,
+  { url, parameters = {} }: Begun,
+): Promise<JudgedStream> {
+  const problems: string[] = [];
+  if (!streams.isReachable(new URL(url))) problems.push(notReachable);
+  try {
+    const app = await apps.find(appId);
+    if (app === undefined) problems.push(`the app ${appId} is revoked`);
+  } catch {
+    // SQL does not answer. Opening the stream asks again, and tells if it cannot.
+  }
+  if (problems.length === 0) {
+    return { ok: true, stream: { ...streams.seal(botId, url), connect: 'answered', parameters } };
+  }
+  const errors = problems.map((message) => ({ path: 'url', message }));
+  const error = `url: ${problems.join('; ')}`;
+  return { ok: false, refusal: { ok: false, code: 'invalid', error, errors } };
 }

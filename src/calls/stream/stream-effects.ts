@@ -1,8 +1,8 @@
 // What the machine's transitions do with streams to bots: that of the request, and those that commands begin in its place. No I/O.
 
 import { assertEvent } from 'xstate';
-import { earlier } from '../life/call-effects.ts';
-import { streamEvent } from '../life/call-events.ts';
+import { assertNever } from '../call-types.ts';
+import { type Stated, stated, upToTheEnd } from '../life/call-events.ts';
 import { endAfterAnswer, endOfBotFailure } from '../life/call-outcome.ts';
 import {
   type CallMachineContext,
@@ -121,12 +121,40 @@ export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }
   const streamEvents = context.streamEvents + 1;
   const isBeginning = report.kind === 'opened' && report.connection === 1;
   if (goesOn && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
-  // What is told after the call's end happened at its end: times do not run backwards.
-  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
+  const at = upToTheEnd(context, event.at);
   const { event: stated, ...sequences } = streamEvent(context, at, report, stream);
   enqueue.assign({ streamEvents, ...sequences });
   enqueue({ type: 'append', params: { events: [stated] } });
 });
+
+/** What becomes of a stream to a bot, and the commands that began and stopped it. */
+function streamEvent(
+  context: CallMachineContext,
+  at: Date,
+  report: StreamReport,
+  { commandId, stopping }: Pick<StreamProgress, 'commandId' | 'stopping'>,
+): Stated {
+  const command = commandId === undefined ? {} : { commandId };
+  switch (report.kind) {
+    case 'opened': {
+      const { connection, openMs } = report;
+      return stated(context, 'stream-started', at, { ...command, connection, openMs });
+    }
+    case 'broken':
+    case 'lost': {
+      const data = { ...command, reason: report.reason, willRetry: report.kind === 'broken' };
+      return stated(context, 'stream-failed', at, data);
+    }
+    case 'stopped':
+    case 'botLeft': {
+      const reason = report.kind === 'botLeft' ? 'bot-closed' : report.reason;
+      const data = { ...command, ...stopping, reason, ...report.counts };
+      return stated(context, 'stream-stopped', at, data);
+    }
+    default:
+      return assertNever(report);
+  }
+}
 
 /** The media worker did not say it in time. */
 export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
+import { streamConnects } from './stream.ts';
 
 const maxUrlLength = 2_048;
 /** They are told in one message at the start of the stream, with the metadata. */
@@ -44,6 +45,23 @@ export const streamParameters = z
     message: `must have at most ${maxParameters} members`,
   })
   .describe('told to the bot as `customParameters`, with the metadata');
+
+export const streamConnect = z.enum(streamConnects);
+
+/** The member `stream` of a dial-out request. */
+export const streamMember = z.object({
+  url: streamUrl
+    .optional()
+    .describe(
+      'ws or wss URL of the bot; its query string is kept encrypted. Left out: that of the bot',
+    ),
+  connect: streamConnect
+    .optional()
+    .describe(
+      '`answered`: at the 200 OK; `person`: when detection says that a person is there, which needs `machineDetection`. Left out: as the bot has it, or `answered`',
+    ),
+  parameters: streamParameters.optional(),
+});
 
 /** The query may be a secret. */
 export function withoutQuery(url: string): string {

@@ -3,6 +3,7 @@
 // dialled in part is not dialled at all, and neither is one that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
+import { z } from 'zod';
 import { impossibilityOf } from '../../lib/phone-numbers.ts';
 import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
@@ -36,6 +37,17 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
       return refuse('must be a tel: or sip: URI, e.g. tel:+12025550110');
   }
 }
+
+/** A member of a request: the text becomes what is dialled. */
+export const targetMember = z
+  .string()
+  .max(512)
+  .transform((text, context) => {
+    const result = parseTarget(text);
+    if (result.ok) return result.target;
+    context.addIssue({ code: 'custom', message: result.message });
+    return z.NEVER;
+  });
 
 /** Whether settings decide which number this is: a `tel:` URI without `+`. */
 export function isBareNumber(text: string): boolean {

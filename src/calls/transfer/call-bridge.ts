@@ -6,13 +6,17 @@ import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
 import { type AcceptedCall, assertNever } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
+import { type KeyTaker, type PressedKey, passKey } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
-import { type KeyTaker, type PressedKey, passKey } from '../keys/passed-keys.ts';
 import type { MediaEvent, MediaSession, PartnerSession } from '../media.ts';
 import type { CallLeg, LegEvent } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
-import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
-import type { TransferEnd, TransferReport } from './transfer-report.ts';
+import type {
+  OngoingTransfer,
+  TransferEnd,
+  TransferPorts,
+  TransferReport,
+} from './transfer-report.ts';
 
 /** Well below the 5 s after which a 200 that is not acknowledged is hung up. */
 const storeAnswerTimeoutMs = 4_000;

@@ -7,8 +7,12 @@ import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
 import type { CallLeg, ReferEvent, SecondLegPort } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
-import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
-import type { TransferEnd, TransferReport } from './transfer-report.ts';
+import type {
+  OngoingTransfer,
+  TransferEnd,
+  TransferPorts,
+  TransferReport,
+} from './transfer-report.ts';
 
 type ReferralPorts = Pick<TransferPorts, 'clock'> & {
   readonly admission: Pick<SecondLegPort, 'admit'>;

@@ -1,14 +1,13 @@
 // The transfers of one line, one at a time.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { KeyTaker, PressedKey } from '../keys/passed-keys.ts';
+import type { KeyTaker, PressedKey } from '../keys/keys.ts';
 import type { MediaSession } from '../media.ts';
 import type { CallLeg } from '../ports.ts';
 import { type BridgedPerson, CallBridge } from './call-bridge.ts';
 import { CallReferral } from './call-referral.ts';
 import type { Transfer } from './transfer.ts';
-import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
-import type { TransferReport } from './transfer-report.ts';
+import type { OngoingTransfer, TransferPorts, TransferReport } from './transfer-report.ts';
 
 export class LineTransfer {
   readonly #call: AcceptedCall;

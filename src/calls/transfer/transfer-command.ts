@@ -1,40 +1,91 @@
-// Transfers by command: judged for their call, then begun if nothing has come between.
+// Transfers by command: judged for their call, through whichever door the command came, then begun if nothing has come between.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { CommandOf, CommandReply } from '../contract/command.ts';
+import type { CommandOf } from '../contract/command.ts';
+import type { AppLookup, CallingApp, RoutePlanner } from '../dialout-ports.ts';
 import type { CallRegistry } from '../life/call-registry.ts';
-import { uriOfTarget } from '../target/dial-target.ts';
-import { isBareNumber } from '../target/parse-target.ts';
+import {
+  type CommandHandler,
+  callHasEnded,
+  invalidCommand,
+  type Refusal,
+} from '../life/command-handler.ts';
+import { mayDial } from '../target/app-limits.ts';
+import { type TargetResult, uriOfTarget } from '../target/dial-target.ts';
+import { readingFor } from '../target/number-reading.ts';
+import { isBareNumber, parseTarget } from '../target/parse-target.ts';
 import type { TransferRequest } from './transfer.ts';
-
-export type JudgedTransfer =
-  | { readonly ok: true; readonly transfer: TransferRequest }
-  | { readonly ok: false; readonly refusal: Extract<CommandReply, { readonly ok: false }> };
+import { resolveTransfer } from './transfer-request.ts';
 
 export type TransferringPorts = {
   readonly registry: Pick<CallRegistry, 'live'>;
-  /** By the call's trunk, and by the limits of the app that placed it, not of the one that asks. */
-  readonly judgeTransfer: (
-    call: AcceptedCall,
-    command: CommandOf<'transfer'>,
-  ) => Promise<JudgedTransfer>;
+  readonly routes: RoutePlanner;
+  readonly apps: AppLookup;
 };
 
-export async function transferByCommand(
-  { registry, judgeTransfer }: TransferringPorts,
-  call: AcceptedCall,
+type JudgedTransfer =
+  | { readonly ok: true; readonly transfer: TransferRequest }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
+  note: ({ to, mode }) => `transfer to ${to} (${mode})`,
+  async obey(command, { live: { call }, commandId, ports }) {
+    const judged = await judge(ports, call, command);
+    if (!judged.ok) return judged.refusal;
+    // Meanwhile the call may have ended, or another transfer begun.
+    const live = ports.registry.live(call.callId);
+    if (live === undefined) return callHasEnded;
+    const { state, transferObstacle } = live;
+    const obstacle = state === 'answered' ? transferObstacle : `The call is ${state}.`;
+    if (obstacle !== undefined) return { ok: false, code: 'state', error: obstacle };
+    live.send({ type: 'command.transfer', commandId, transfer: judged.transfer });
+    const dialled = isBareNumber(command.to) ? { to: uriOfTarget(judged.transfer.to) } : {};
+    return { ok: true, commandId, state, ...dialled };
+  },
+};
+
+/** By the call's trunk, and by the limits of the app that placed it, not of the one that asks. */
+async function judge(
+  { routes, apps }: TransferringPorts,
+  { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
-  commandId: string,
-): Promise<CommandReply> {
-  const judged = await judgeTransfer(call, command);
-  if (!judged.ok) return judged.refusal;
-  // Meanwhile the call may have ended, or another transfer begun.
-  const live = registry.live(call.callId);
-  if (live === undefined) return { ok: false, code: 'ended', error: 'The call has ended.' };
-  const { state, transferObstacle } = live;
-  const obstacle = state === 'answered' ? transferObstacle : `The call is ${state}.`;
-  if (obstacle !== undefined) return { ok: false, code: 'state', error: obstacle };
-  live.send({ type: 'command.transfer', commandId, transfer: judged.transfer });
-  const dialled = isBareNumber(command.to) ? { to: uriOfTarget(judged.transfer.to) } : {};
-  return { ok: true, commandId, state, ...dialled };
+): Promise<JudgedTransfer> {
+  // SQL may not answer. The second leg asks for the limits again, and is placed when it knows them.
+  const app = await apps.find(appId).catch(() => 'in-doubt' as const);
+  const target = targetOf(command, app);
+  if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
+  if (!target.ok) return invalid([{ path: 'to', message: target.message }]);
+  const ofCall = { caller, trunk, accountId, routes };
+  const resolved = resolveTransfer({ ...command, to: target.target }, ofCall);
+  if (!resolved.ok) return invalid(resolved.errors);
+  if (app === 'in-doubt' || (app !== undefined && mayDial(app.limits, target.target))) {
+    return resolved;
+  }
+  return { ok: false, refusal: forbidden };
 }
+
+/** `in-doubt`: the app may read this number, which has no `+`, as another one. */
+function targetOf(
+  command: CommandOf<'transfer'>,
+  app: CallingApp | 'in-doubt' | undefined,
+): TargetResult | 'in-doubt' {
+  const reading = readingFor(command, typeof app === 'object' ? app : {});
+  const dependsOnApp = isBareNumber(command.to) && Object.keys(reading).length === 0;
+  return app === 'in-doubt' && dependsOnApp ? 'in-doubt' : parseTarget(command.to, reading);
+}
+
+function invalid(errors: Parameters<typeof invalidCommand>[0]): JudgedTransfer {
+  return { ok: false, refusal: invalidCommand(errors) };
+}
+
+const inDoubt: Refusal = {
+  ok: false,
+  code: 'internal',
+  error: 'How the app reads a number without + cannot be looked up just now: write it with +.',
+};
+
+const forbidden: Refusal = {
+  ok: false,
+  code: 'forbidden',
+  error: 'The app may not dial this number.',
+};

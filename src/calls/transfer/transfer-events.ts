@@ -1,11 +1,10 @@
 // Builds the events of a transfer, and what the call's end says of it. Pure, like `call-events.ts`.
 
-import type { CallEvent } from '../contract/call-event.ts';
 import type { CallOutcome } from '../contract/call-words.ts';
-import { type CallProgress, header, type Stated, stated } from '../life/call-events.ts';
+import { type CallProgress, type Stated, stated } from '../life/call-events.ts';
 import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
-import type { TransferSummary } from './transfer-summary.ts';
+import type { TransferSummary } from './transfer-contract.ts';
 
 /** With what is known of the transfer from then on. */
 type StatedTransfer = Stated & { readonly transfer: TransferSummary };
@@ -16,10 +15,9 @@ export function transferRingingEvent(
   ongoing: Ongoing,
   response: { readonly sipStatus: number; readonly earlyMedia: boolean },
 ): Stated {
-  const type = 'transfer-ringing';
   const { sipStatus, earlyMedia } = response;
   const data = { ...namesOf(ongoing), sipStatus, earlyMedia };
-  return stated(progress, { ...header(progress, type, at), type, data });
+  return stated(progress, 'transfer-ringing', at, data);
 }
 
 export function transferAnsweredEvent(
@@ -27,11 +25,9 @@ export function transferAnsweredEvent(
   at: Date,
   ongoing: Ongoing,
 ): StatedTransfer {
-  const type = 'transfer-answered';
   const names = namesOf(ongoing);
-  const event: CallEvent = { ...header(progress, type, at), type, data: names };
   const transfer = { ...names, answeredAt: at.toISOString(), outcome: 'completed' as const };
-  return { ...stated(progress, event), transfer };
+  return { ...stated(progress, 'transfer-answered', at, names), transfer };
 }
 
 export function transferCompletedEvent(
@@ -40,7 +36,6 @@ export function transferCompletedEvent(
   ongoing: Ongoing,
   outcome: 'completed' | 'transferred',
 ): StatedTransfer {
-  const type = 'transfer-completed';
   const answeredAt = progress.transfer?.answeredAt ?? at.toISOString();
   const durationMs = Math.max(0, at.getTime() - new Date(answeredAt).getTime());
   const { msToTwoWayAudio } = progress.transfer ?? {};
@@ -49,8 +44,7 @@ export function transferCompletedEvent(
     ...{ outcome, answeredAt, durationMs },
     ...(msToTwoWayAudio === undefined ? {} : { msToTwoWayAudio }),
   };
-  const event: CallEvent = { ...header(progress, type, at), type, data: transfer };
-  return { ...stated(progress, event), transfer };
+  return { ...stated(progress, 'transfer-completed', at, transfer), transfer };
 }
 
 export function transferFailedEvent(
@@ -59,13 +53,12 @@ export function transferFailedEvent(
   ongoing: Ongoing,
   why: { readonly outcome: CallOutcome; readonly reason: string; readonly sipStatus?: number },
 ): StatedTransfer {
-  const type = 'transfer-failed';
   const { outcome, reason, sipStatus } = why;
   const names = namesOf(ongoing);
   const status = sipStatus === undefined ? {} : { sipStatus };
   const data = { ...names, outcome, reason, ...status };
-  const event: CallEvent = { ...header(progress, type, at), type, data };
-  return { ...stated(progress, event), transfer: { ...names, outcome, ...status } };
+  const transfer = { ...names, outcome, ...status };
+  return { ...stated(progress, 'transfer-failed', at, data), transfer };
 }
 
 function namesOf({ commandId, transfer: { to, mode } }: Ongoing) {

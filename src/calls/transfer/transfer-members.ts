@@ -1,10 +1,15 @@
 // How a transfer is asked for, by the plan of a dial-out request or by a command.
 
 import { z } from 'zod';
-import { isBareNumber, isSipUser, parseTarget } from '../target/parse-target.ts';
-import { defaultTransferTimeoutMs, transferFallbacks, transferModes } from './transfer.ts';
+import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
+import {
+  defaultTransferTimeoutMs,
+  transferFallbacks,
+  transferModes,
+  transferStarts,
+} from './transfer.ts';
 
-export const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
+const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
 /**
  * Stays a text, because a command is handed on as it came to the process that has the call. How a
@@ -65,3 +70,15 @@ export const transferMembers = {
     .default('hangup')
     .describe('what becomes of the call if no agent is reached and no bot has a stream'),
 };
+
+/** The member `bridge` of a dial-out request. */
+export const bridgeMember = z.object({
+  to: targetMember.describe(transferTargetMeaning),
+  ...transferMembers,
+  on: z
+    .enum(transferStarts)
+    .optional()
+    .describe(
+      '`person`: when detection says that a person is there, which needs `machineDetection`; `answered`: at the answer. Left out: `person` where detection runs',
+    ),
+});

@@ -1,8 +1,34 @@
-// What becomes of a transfer, as the line tells the machine, and what it comes to.
+// A transfer between the line and the machine: what it needs, what the line asks of it, what becomes of it, and what that comes to.
 
+import type { Logger } from '../../lib/logger.ts';
+import type { AcceptedCall } from '../call-types.ts';
 import type { CallOutcome } from '../contract/call-words.ts';
+import type { PressedKey } from '../keys/keys.ts';
 import { endOfFailure } from '../life/call-outcome.ts';
-import type { LegEnd, LegFailure } from '../ports.ts';
+import type { SecondLeg } from '../life/call-step.ts';
+import type { Clock, LegEnd, LegFailure, SecondLegPort, SipPort } from '../ports.ts';
+
+export type TransferPorts = {
+  readonly sip: SipPort;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly admission: SecondLegPort;
+  /** As soon as possible; false: it was not stored, and the call is not this process's any more, or has ended. Never rejects. */
+  readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;
+};
+
+/** Tells the machine what comes of it, and nothing more once it was given up. */
+export type OngoingTransfer = {
+  start(): void;
+  /** The far end of the first leg has pressed a key. */
+  passKey?(key: PressedKey): void;
+  /** The call is over, or does not want it any more. Idempotent. */
+  giveUp(reason: string): void;
+  /** Who was to be connected is a machine after all: no agent is called for it. An agent who has answered already is left with it. */
+  withdraw?(): void;
+  /** The first leg was hung up by its far end: whether that is what the transfer was to come to. Then the machine was told so. */
+  endsBySuccess?(): boolean;
+};
 
 /** What becomes of a transfer, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or `referred`. */
 export type TransferReport =

@@ -2,7 +2,7 @@
 // what to mend. A receiver is seen by its answers alone: what it did with a repetition only by the word that it answers.
 
 import type { CallEventType } from '../../calls/contract/call-event.ts';
-import { eventTable } from '../../calls/contract/event-table.ts';
+import { statusRows } from '../../calls/contract/event-table.ts';
 import type { NotificationBody } from '../../calls/contract/notification.ts';
 import { typesWithStatus } from '../../calls/contract/notify-events.ts';
 import {
@@ -51,7 +51,7 @@ const first = (type: CallEventType) => new MadeUpCall().next(type);
 
 /** Each status that there is, as its own call's only notification. */
 const statusChecks = [
-  ...typesWithStatus.map((type) => statusCheck(eventTable[type].notification.status, type)),
+  ...typesWithStatus.map((type) => statusCheck(statusRows[type].status, type)),
   statusCheck('Event', 'dtmf'),
 ];
 

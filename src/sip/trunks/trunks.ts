@@ -2,8 +2,8 @@
 // variable that holds it and never stands in the file.
 
 import { LineCounter, parseDocument } from 'yaml';
+import type { KeyTransport } from '../../calls/keys/keys.ts';
 import type { VoiceCodec } from '../../calls/media.ts';
-import type { KeyTransport } from '../../calls/ports.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';

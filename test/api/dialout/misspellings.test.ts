@@ -7,20 +7,20 @@ import {
   dialoutSchema,
   timersSchema,
 } from '../../../src/api/dialout/dialout-schema.ts';
-import { screeningSchema, voicemailSchema } from '../../../src/api/dialout/plan-requests.ts';
-import { streamSchema } from '../../../src/api/dialout/stream-request.ts';
-import { bridgeSchema } from '../../../src/api/dialout/transfer-request.ts';
 import { commandSchema } from '../../../src/calls/contract/command.ts';
+import { screeningMember, voicemailMember } from '../../../src/calls/plans/plan-members.ts';
+import { streamMember } from '../../../src/calls/stream/stream-members.ts';
+import { bridgeMember } from '../../../src/calls/transfer/transfer-members.ts';
 import { nearMisses } from '../../../src/lib/near-miss.ts';
 import { dial, type Harness, minimal, type ProblemDocument, startHarness } from '../support.ts';
 
 const shapes: Readonly<Record<string, object>> = {
   request: dialoutSchema.shape,
   timers: timersSchema.shape,
-  stream: streamSchema.shape,
-  voicemail: voicemailSchema.shape,
-  screening: screeningSchema.shape,
-  bridge: bridgeSchema.shape,
+  stream: streamMember.shape,
+  voicemail: voicemailMember.shape,
+  screening: screeningMember.shape,
+  bridge: bridgeMember.shape,
   callControlParameter: callControlSchema.shape,
   ...Object.fromEntries(
     commandSchema.options.map(({ shape }) => [`command ${shape.command.value}`, shape]),

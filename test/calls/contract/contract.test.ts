@@ -1,4 +1,4 @@
-// An event is written once: its data in the contract, what follows from it in one table, and nowhere else.
+// An event is written once, in the folder of its feature, and a command is missed where its handler is looked up.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -13,19 +13,22 @@ import { eventTeller } from '../../support/call-events.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The files that do not compile when the contract has one event more. */
-async function brokenBy(imaginaryEvent: string): Promise<readonly string[]> {
+/** The files that do not compile after a change of one of them. */
+async function brokenBy(change: {
+  readonly file: string;
+  readonly after: string;
+  readonly insert: string;
+}): Promise<readonly string[]> {
   const copy = await mkdtemp(join(tmpdir(), 'offhook-contract-'));
   onTestFinished(() => rm(copy, { recursive: true, force: true }));
   await cp(join(root, 'src'), join(copy, 'src'), { recursive: true });
   await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'));
   await cp(join(root, 'package.json'), join(copy, 'package.json'));
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
-  const contract = join(copy, 'src', 'calls', 'contract', 'call-event.ts');
-  const text = await readFile(contract, 'utf8');
-  const opening = 'export const callEventData = {\n';
-  expect(text).toContain(opening);
-  await writeFile(contract, text.replace(opening, `${opening}  ${imaginaryEvent},\n`));
+  const { file, after, insert } = change;
+  const text = await readFile(join(copy, file), 'utf8');
+  expect(text).toContain(after);
+  await writeFile(join(copy, file), text.replace(after, `${after}${insert}`));
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const output = await promisify(execFile)(tsc, ['--noEmit', '-p', copy], { cwd: copy }).then(
     ({ stdout }) => stdout,
@@ -35,11 +38,29 @@ async function brokenBy(imaginaryEvent: string): Promise<readonly string[]> {
   return [...new Set(files)];
 }
 
-describe('the contract of events', () => {
-  test('an event more is missed in the table of events, among the examples, and nowhere else', async () => {
-    expect(await brokenBy('paused: eventData({ by: z.string() })')).toEqual([
-      'src/calls/contract/event-examples.ts',
-      'src/calls/contract/event-table.ts',
+describe('the contract', () => {
+  const ofKeys = { file: 'src/calls/keys/key-contract.ts', after: 'export const keyEvents = {\n' };
+  const data = 'data: { by: z.string() }';
+  const rest = "line: ({ by }) => by, watched: () => '', example: { by: 'them' }";
+
+  test('an event without its lines and its example does not compile, there and nowhere else', async () => {
+    const insert = `  paused: callEvent({ when: 'it was paused', ${data} }),\n`;
+
+    expect(await brokenBy({ ...ofKeys, insert })).toEqual([ofKeys.file]);
+  });
+
+  test('an event that has them is missed nowhere', async () => {
+    const insert = `  paused: callEvent({ when: 'it was paused', ${data}, ${rest} }),\n`;
+
+    expect(await brokenBy({ ...ofKeys, insert })).toEqual([]);
+  });
+
+  test('a command more is missed among the handlers, and nowhere else', async () => {
+    const file = 'src/calls/contract/command.ts';
+    const insert = "  stopCommand.extend({ command: z.literal('mute') }),\n";
+
+    expect(await brokenBy({ file, after: '  stopCommand,\n', insert })).toEqual([
+      'src/calls/life/call-commands.ts',
     ]);
   });
 

@@ -4,15 +4,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallNote } from '../../../src/calls/capture/capture.ts';
 import { type Command, commandSchema } from '../../../src/calls/contract/command.ts';
+import type { CallingApp } from '../../../src/calls/dialout-ports.ts';
 import { CallCommands } from '../../../src/calls/life/call-commands.ts';
 import type { LiveCall } from '../../../src/calls/life/call-registry.ts';
 import type { CallMachineEvent } from '../../../src/calls/life/call-setup.ts';
 import type { SoundResult } from '../../../src/calls/ports.ts';
 import type { RequestedStream } from '../../../src/calls/stream/stream.ts';
-import type { JudgedStream } from '../../../src/calls/stream/stream-command.ts';
 import type { StreamObstacles } from '../../../src/calls/stream/stream-effects.ts';
 import type { TransferRequest } from '../../../src/calls/transfer/transfer.ts';
-import type { JudgedTransfer } from '../../../src/calls/transfer/transfer-command.ts';
 import { acceptedCall } from '../../support/scripted-call.ts';
 
 const call = acceptedCall();
@@ -23,8 +22,9 @@ let sent: CallMachineEvent[];
 let hangUps: number;
 let obstacle: string | undefined;
 let isHere: boolean;
-let judgement: Promise<JudgedTransfer>;
-let streamJudgement: Promise<JudgedStream>;
+/** That placed the call. */
+let app: CallingApp | undefined;
+let planningFails: boolean;
 let streamObstacles: StreamObstacles;
 /** By reference; what is not here is not there. */
 let sounds: Map<string, Promise<SoundResult>>;
@@ -33,12 +33,12 @@ let noted: CallNote[];
 
 const stream: RequestedStream = {
   ...{ url: 'wss://bot.example/audio', sealedQuery: 'c2VhbGVk' },
-  ...{ connect: 'answered', parameters: {} },
+  ...{ connect: 'answered', parameters: { a: 'b' } },
 };
 
 const transfer: TransferRequest = {
   to: { kind: 'sip', user: 'agents', host: 'pbx.example' },
-  caller: '15550001111',
+  caller: call.request.caller,
   mode: 'bridge',
   timeoutMs: 30_000,
   keepStream: false,
@@ -65,8 +65,8 @@ beforeEach(() => {
   hangUps = 0;
   obstacle = undefined;
   isHere = true;
-  judgement = Promise.resolve({ ok: true, transfer });
-  streamJudgement = Promise.resolve({ ok: true, stream });
+  app = {};
+  planningFails = false;
   streamObstacles = { toBegin: undefined, toEnd: undefined };
   sounds = new Map([
     ['sound:a', Promise.resolve(sound('sound:a'))],
@@ -92,8 +92,18 @@ beforeEach(() => {
         await (sounds.get(reference) ?? { ok: false, reason: `There is no ${reference}` }),
     },
     isSoundReachable: (reference) => reference !== 'https://10.0.0.1/a.wav',
-    judgeTransfer: async () => await judgement,
-    judgeStream: async () => await streamJudgement,
+    routes: {
+      plan: () => {
+        if (planningFails) throw new Error('a defect');
+        return { ok: true };
+      },
+      passes: () => false,
+    },
+    apps: { find: async () => app },
+    streams: {
+      isReachable: () => true,
+      seal: (_botId, url) => ({ url: url.replace(/\?.*/, ''), sealedQuery: 'c2VhbGVk' }),
+    },
     clock: { now: () => new Date(0) },
     note: (_callId, note) => void noted.push(note),
     newCommandId: () => {
@@ -143,6 +153,25 @@ describe('a command', () => {
       { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('takes no keys') },
     ]);
     expect(noted[0]).not.toHaveProperty('refusal');
+  });
+
+  test.each([
+    [
+      { command: 'play', sound: 'https://a.example/x.wav?key=s3cret' },
+      'play https://a.example/x.wav',
+    ],
+    [{ command: 'play', sound: 'sound:hi', loop: true }, 'play sound:hi, again and again'],
+    [{ command: 'dtmf', digits: '12#' }, 'dtmf 12#'],
+    [
+      { command: 'transfer', to: 'sip:agents@pbx.example', headers: { 'X-Key': 's3cret' } },
+      'transfer to sip:agents@pbx.example (bridge)',
+    ],
+    [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
+    [{ command: 'stream', url: null }, 'stream to no bot'],
+    [{ command: 'hangup' }, 'hangup'],
+  ])('%j is noted without what may be secret', async (command, text) => {
+    await run(commandSchema.parse(command));
+    expect(noted).toMatchObject([{ what: text }]);
   });
 
   test('without an id gets one', async () => {
@@ -272,10 +301,10 @@ describe('under an id', () => {
   test('what failed ends nothing but its answer, and may be asked for again', async () => {
     const asked = { command: 'transfer', to: 'tel:+12025550177', id: 'k' };
     const command = commandSchema.parse(asked);
-    judgement = Promise.reject(new Error('the database is away'));
+    planningFails = true;
     const answers = await Promise.allSettled([run(command), run(command)]);
     await settled();
-    judgement = Promise.resolve({ ok: true, transfer });
+    planningFails = false;
 
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await run(command)).toMatchObject({ ok: true, commandId: 'k' });
@@ -316,12 +345,13 @@ describe('a transfer', () => {
   });
 
   test('is refused as it was judged, and may be asked for again', async () => {
-    const refusal = { ok: false, code: 'forbidden', error: 'The app may not.' } as const;
-    judgement = Promise.resolve({ ok: false, refusal });
-    expect(await run(command)).toEqual(refusal);
+    app = undefined;
+    expect(await run(command)).toEqual({
+      ...{ ok: false, code: 'forbidden', error: 'The app may not dial this number.' },
+    });
     expect(begun()).toEqual([]);
 
-    judgement = Promise.resolve({ ok: true, transfer });
+    app = {};
     expect(await run(command)).toMatchObject({ ok: true });
   });
 
@@ -362,19 +392,17 @@ describe('a stream', () => {
   });
 
   test('ends by null, which is not judged', async () => {
-    streamJudgement = Promise.reject(new Error('asked'));
-    streamJudgement.catch(() => undefined);
+    app = undefined;
     expect(await run({ command: 'stream', url: null, id: 'bot' })).toEqual(taken);
 
     expect(sent).toEqual([{ type: 'command.stream', commandId: 'bot' }]);
   });
 
   test('is refused as it was judged, and may be asked for again', async () => {
-    const refusal = { ok: false, code: 'invalid', error: 'url: is private' } as const;
-    streamJudgement = Promise.resolve({ ok: false, refusal });
-    expect(await run(command)).toEqual(refusal);
+    app = undefined;
+    expect(await run(command)).toMatchObject({ ok: false, code: 'invalid' });
 
-    streamJudgement = Promise.resolve({ ok: true, stream });
+    app = {};
     expect(await run(command)).toEqual(taken);
   });
 

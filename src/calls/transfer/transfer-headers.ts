@@ -1,7 +1,7 @@
 // Headers that an application adds to the INVITE or REFER of a transfer. What the dialog, the gateway or the carrier's trust in us
 // rests on is refused by name.
 
-import type { MemberError } from '../../http/problem.ts';
+import type { MemberError } from '../contract/schema.ts';
 
 /** Far below what a control frame to the SIP engine may have. */
 const mostHeaders = 16;
@@ -58,7 +58,7 @@ function problemOf(
 }
 
 /** What carriers believe of senders that they trust. */
-export function needsTrust(name: string): boolean {
+function needsTrust(name: string): boolean {
   const lower = name.toLowerCase();
   return (
     lower.startsWith('p-') ||

@@ -1,15 +1,15 @@
 // The members `voicemail` and `screening` of a dial-out request: what happens after the verdict without a round trip.
 
 import { z } from 'zod';
-import type { MachineDetectionMode } from '../../calls/call-types.ts';
-import { noBeepChoices } from '../../calls/plans/plans.ts';
-import { soundNotReachable, soundReference } from '../../calls/playback/sound-reference.ts';
-import type { MemberError } from '../../http/problem.ts';
+import type { MachineDetectionMode } from '../call-types.ts';
+import type { MemberError } from '../contract/schema.ts';
+import { soundNotReachable, soundReference } from '../playback/sound-reference.ts';
+import { noBeepChoices } from './plans.ts';
 
 const milliseconds = (from: number, to: number) =>
   z.number().overwrite(Math.round).min(from).max(to);
 
-export const voicemailSchema = z.object({
+export const voicemailMember = z.object({
   play: soundReference,
   ifNoBeep: z
     .enum(noBeepChoices)
@@ -23,7 +23,7 @@ export const voicemailSchema = z.object({
     .describe('from the first start of the message to the hang-up, restarts included'),
 });
 
-export const screeningSchema = z.object({ play: soundReference });
+export const screeningMember = z.object({ play: soundReference });
 
 type WantedPlans = {
   readonly voicemail?: { readonly play: string } | undefined;

@@ -1,21 +1,25 @@
 // A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of the app that placed it.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createTransferJudge } from '../../../src/api/commands/transfer-command.ts';
 import { commandSchema } from '../../../src/calls/contract/command.ts';
-import type { App } from '../../../src/store/apps/app-directory.ts';
+import type { CallingApp } from '../../../src/calls/dialout-ports.ts';
+import type { CallMachineEvent } from '../../../src/calls/life/call-setup.ts';
+import {
+  type TransferringPorts,
+  transferHandler,
+} from '../../../src/calls/transfer/transfer-command.ts';
 import { acceptedCall } from '../../support/call-records.ts';
-import { app } from '../support.ts';
+import { liveCall } from '../../support/live-call.ts';
 
 const call = acceptedCall();
 const ofTrunk = { ...call, request: { ...call.request, trunk: 'carrier', caller: '15550001111' } };
 
-let known: App | undefined | Error;
+let known: CallingApp | undefined | Error;
 beforeEach(() => {
-  known = app({ appId: call.appId });
+  known = {};
 });
 
-const judge = createTransferJudge({
+const ports: Pick<TransferringPorts, 'routes' | 'apps'> = {
   routes: {
     plan: (_target, trunk) =>
       trunk === undefined || trunk === 'carrier'
@@ -29,12 +33,18 @@ const judge = createTransferJudge({
       return appId === call.appId ? known : undefined;
     },
   },
-});
+};
 
 async function judged(members: object) {
   const command = commandSchema.parse({ command: 'transfer', ...members });
   if (command.command !== 'transfer') throw new Error('not a transfer');
-  return await judge(ofTrunk, command);
+  const sent: CallMachineEvent[] = [];
+  const live = liveCall(ofTrunk, (event) => sent.push(event));
+  const asked = { live, commandId: 'agents', ports: { ...ports, registry: { live: () => live } } };
+  const reply = await transferHandler.obey(command, asked);
+  const [event] = sent;
+  if (event?.type === 'command.transfer') return { ok: true, transfer: event.transfer };
+  return { ok: false, refusal: reply };
 }
 
 describe('a transfer by command', () => {
@@ -75,10 +85,7 @@ describe('a transfer by command', () => {
   });
 
   test.each(['bridge', 'refer'])('%s: keeps to the numbers of the app', async (mode) => {
-    known = app({
-      appId: call.appId,
-      limits: { allowedPrefixes: ['49'], deniedPrefixes: ['49900'] },
-    });
+    known = { limits: { allowedPrefixes: ['49'], deniedPrefixes: ['49900'] } };
     const forbidden = { ok: false, refusal: { ok: false, code: 'forbidden' } };
 
     expect(await judged({ mode, to: 'tel:+4930123456' })).toMatchObject({ ok: true });
@@ -104,7 +111,7 @@ describe('a transfer by command', () => {
       refusal: { code: 'invalid', errors: [{ path: 'to', message: expect.any(String) }] },
     });
     expect(await judged({ to, defaultCountry: 'US' })).toMatchObject(dialled);
-    known = app({ appId: call.appId, defaultCountry: 'US' });
+    known = { defaultCountry: 'US' };
     expect(await judged({ to })).toMatchObject(dialled);
   });
 

@@ -1,19 +1,20 @@
-// A stream by command is judged for its call: where bots may be, and whether its app can sign; the URL's query is sealed.
+// A stream by command is judged for its call: where bots may be, and whether its app is there to sign; the URL's query is sealed.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createStreamJudge } from '../../../src/api/commands/stream-command.ts';
-import type { App } from '../../../src/store/apps/app-directory.ts';
+import type { CallingApp } from '../../../src/calls/dialout-ports.ts';
+import type { CallMachineEvent } from '../../../src/calls/life/call-setup.ts';
+import { type StreamingPorts, streamHandler } from '../../../src/calls/stream/stream-command.ts';
 import { acceptedCall } from '../../support/call-records.ts';
-import { app } from '../support.ts';
+import { liveCall } from '../../support/live-call.ts';
 
 const call = acceptedCall();
 
-let known: App | undefined | Error;
+let known: CallingApp | undefined | Error;
 beforeEach(() => {
-  known = app({ appId: call.appId });
+  known = {};
 });
 
-const judge = createStreamJudge({
+const ports: Pick<StreamingPorts, 'apps' | 'streams'> = {
   apps: {
     find: async () => {
       if (known instanceof Error) throw known;
@@ -24,7 +25,20 @@ const judge = createStreamJudge({
     isReachable: ({ hostname }) => hostname !== '10.0.0.1',
     seal: (botId, url) => ({ url: url.split('?')[0] ?? '', sealedQuery: `sealed for ${botId}` }),
   },
-});
+};
+
+async function judge(members: {
+  readonly url: string;
+  readonly parameters?: Readonly<Record<string, string>>;
+}) {
+  const sent: CallMachineEvent[] = [];
+  const live = liveCall(call, (event) => sent.push(event));
+  const asked = { live, commandId: 'bot', ports: { ...ports, registry: { live: () => live } } };
+  const reply = await streamHandler.obey({ command: 'stream', ...members }, asked);
+  const [event] = sent;
+  if (event?.type === 'command.stream') return { ok: true, stream: event.stream };
+  return { ok: false, refusal: reply };
+}
 
 const url = 'wss://bot.example/audio?key=s3cret';
 const judged = {
@@ -37,11 +51,11 @@ const judged = {
 
 describe('a stream by command', () => {
   test('is sealed for the bot of the call', async () => {
-    expect(await judge(call, { url, parameters: { a: 'b' } })).toEqual(judged);
+    expect(await judge({ url, parameters: { a: 'b' } })).toEqual(judged);
   });
 
   test('is refused where no bot may be', async () => {
-    const refused = await judge(call, { url: 'wss://10.0.0.1/?key=s3cret' });
+    const refused = await judge({ url: 'wss://10.0.0.1/?key=s3cret' });
 
     expect(refused).toMatchObject({
       refusal: {
@@ -55,7 +69,7 @@ describe('a stream by command', () => {
   test('is refused where the app was revoked, so that nothing can sign', async () => {
     known = undefined;
 
-    expect(await judge(call, { url })).toMatchObject({
+    expect(await judge({ url })).toMatchObject({
       refusal: { errors: [{ path: 'url', message: `the app ${call.appId} is revoked` }] },
     });
   });
@@ -63,6 +77,6 @@ describe('a stream by command', () => {
   test('is taken while SQL does not answer: opening it asks again', async () => {
     known = new Error('SQL is unreachable');
 
-    expect(await judge(call, { url, parameters: { a: 'b' } })).toEqual(judged);
+    expect(await judge({ url, parameters: { a: 'b' } })).toEqual(judged);
   });
 });

@@ -1,35 +1,29 @@
-// The member `stream` of a dial-out request, and the stream of a bot: what an address of a bot may be, and what a request, its
-// bot and its app come to together.
+// What a stream comes to: whether a bot may be at its address, and whether the app can sign. The same for the member `stream` of a
+// dial-out request, beside which the bot has an address of its own, and for the command.
 
-import { z } from 'zod';
-import { type RequestedStream, streamConnects } from '../../calls/stream/stream.ts';
-import { streamParameters, streamUrl } from '../../calls/stream/stream-members.ts';
-import type { MemberError } from '../../http/problem.ts';
-import type { StreamAddress } from '../../store/apps/stream-addresses.ts';
-import type { StreamServices } from '../services.ts';
+import type { z } from 'zod';
+import type { MemberError } from '../contract/schema.ts';
+import type { RequestedStream, StreamConnect } from './stream.ts';
+import type { streamMember } from './stream-members.ts';
 
-export const streamConnect = z.enum(streamConnects);
+type SealedAddress = Pick<RequestedStream, 'url' | 'sealedQuery'>;
 
-export const streamSchema = z.object({
-  url: streamUrl
-    .optional()
-    .describe(
-      'ws or wss URL of the bot; its query string is kept encrypted. Left out: that of the bot',
-    ),
-  connect: streamConnect
-    .optional()
-    .describe(
-      '`answered`: at the 200 OK; `person`: when detection says that a person is there, which needs `machineDetection`. Left out: as the bot has it, or `answered`',
-    ),
-  parameters: streamParameters.optional(),
-});
+/** Where bots may be, and how their addresses are kept. */
+export type BotAddresses = {
+  /** Whether bots may be at the host of this URL; of a name that is only known when it is resolved. */
+  isReachable(url: URL): boolean;
+  /** As it is stored: the query string may be a secret. */
+  seal(botId: string, url: string): SealedAddress;
+};
 
-export type WantedStream = z.output<typeof streamSchema>;
+type WantedStream = z.output<typeof streamMember>;
+
+type RegisteredStream = SealedAddress & { readonly connect: StreamConnect };
 
 type Asking = {
-  readonly bot: { readonly botId: string; readonly stream?: StreamAddress };
+  readonly bot: { readonly botId: string; readonly stream?: RegisteredStream };
   readonly detects: boolean;
-  readonly streams: StreamServices;
+  readonly streams: BotAddresses;
 };
 
 export type ResolvedStream =
@@ -79,9 +73,7 @@ function streamErrors(
   return errors;
 }
 
-function addressOf(
-  stream: StreamAddress | undefined,
-): Pick<RequestedStream, 'url' | 'sealedQuery'> {
+function addressOf(stream: RegisteredStream | undefined): SealedAddress {
   if (stream === undefined) throw new Error('a stream without an address passed its checks');
   const { url, sealedQuery } = stream;
   return { url, ...(sealedQuery === undefined ? {} : { sealedQuery }) };

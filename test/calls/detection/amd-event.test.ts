@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { closingAmdEvents } from '../../../src/calls/detection/closing-amd-events.ts';
+import { closingAmdEvents } from '../../../src/calls/detection/amd-event.ts';
 
 describe('detection that something else closes', () => {
   test('has failed, and then stopped, for the same reason at the same time', () => {

@@ -2,8 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Keys } from '../../../src/calls/keys/keys.ts';
-import { type PressedKey, passKey } from '../../../src/calls/keys/passed-keys.ts';
-import type { KeyTransport } from '../../../src/calls/ports.ts';
+import { type KeyTransport, type PressedKey, passKey } from '../../../src/calls/keys/keys.ts';
 
 type To = { readonly transport: KeyTransport; readonly takesKeys: boolean };
 

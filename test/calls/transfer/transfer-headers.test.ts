@@ -1,7 +1,7 @@
 // Headers that an application adds to the INVITE or REFER of a transfer: which it may, and what the others are told.
 
 import { describe, expect, test } from 'vitest';
-import { checkTransferHeaders } from '../../../src/api/dialout/transfer-headers.ts';
+import { checkTransferHeaders } from '../../../src/calls/transfer/transfer-headers.ts';
 
 /** As the trunk lists them. */
 const passes = (name: string): boolean => ['p-asserted-identity', 'diversion'].includes(name);

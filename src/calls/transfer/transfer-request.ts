@@ -1,40 +1,19 @@
-// The member `bridge` of a dial-out request: whom a person is to be connected to, and what that comes to with the call's trunk and
-// its app's rights.
+// What a transfer comes to with its call: by which trunk, with which caller ID and headers. The same for the member `bridge` of a
+// dial-out request and for the command.
 
-import { z } from 'zod';
-import type { DialTarget, MachineDetectionMode } from '../../calls/call-types.ts';
-import type { RoutePlanner } from '../../calls/dialout-ports.ts';
-import { parseTarget } from '../../calls/target/parse-target.ts';
-import {
-  type TransferPlan,
-  type TransferRequest,
-  transferStarts,
-} from '../../calls/transfer/transfer.ts';
-import { transferMembers, transferTargetMeaning } from '../../calls/transfer/transfer-members.ts';
-import type { MemberError } from '../../http/problem.ts';
+import type { z } from 'zod';
+import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
+import type { CommandOf } from '../contract/command.ts';
+import type { MemberError } from '../contract/schema.ts';
+import type { RoutePlanner } from '../dialout-ports.ts';
+import { uriOfTarget } from '../target/dial-target.ts';
+import { type NumberReading, readingFor } from '../target/number-reading.ts';
+import { isBareNumber, parseTarget } from '../target/parse-target.ts';
+import type { TransferPlan, TransferRequest } from './transfer.ts';
 import { checkTransferHeaders } from './transfer-headers.ts';
+import type { bridgeMember } from './transfer-members.ts';
 
-/** The number or SIP address to call, in a dial-out and in a transfer. */
-export const targetSchema = z
-  .string()
-  .max(512)
-  .transform((text, context) => {
-    const result = parseTarget(text);
-    if (result.ok) return result.target;
-    context.addIssue({ code: 'custom', message: result.message });
-    return z.NEVER;
-  });
-
-export const bridgeSchema = z.object({
-  to: targetSchema.describe(transferTargetMeaning),
-  ...transferMembers,
-  on: z
-    .enum(transferStarts)
-    .optional()
-    .describe(
-      '`person`: when detection says that a person is there, which needs `machineDetection`; `answered`: at the answer. Left out: `person` where detection runs',
-    ),
-});
+type WantedPlan = z.output<typeof bridgeMember>;
 
 /** The call that it belongs to. */
 export type OfCall = {
@@ -50,7 +29,7 @@ export type ResolvedTransfer =
 
 /** `prefix`: where its members stand, for messages. */
 export function resolveTransfer(
-  wanted: Omit<z.output<typeof bridgeSchema>, 'on'>,
+  wanted: Omit<WantedPlan, 'on'>,
   call: OfCall,
   prefix = '',
 ): ResolvedTransfer {
@@ -96,7 +75,7 @@ export type ResolvedPlan =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 export function resolveBridge(
-  wanted: z.output<typeof bridgeSchema> | undefined,
+  wanted: WantedPlan | undefined,
   call: OfCall,
   machineDetection: MachineDetectionMode,
 ): ResolvedPlan {
@@ -111,4 +90,25 @@ export function resolveBridge(
   }
   if (errors.length > 0 || !resolved.ok) return { ok: false, errors };
   return { ok: true, bridge: { ...resolved.transfer, on } };
+}
+
+type GlobalTransfer<Transfer> =
+  | { readonly ok: true; readonly transfer: Transfer; readonly to?: string }
+  | { readonly ok: false; readonly errors: readonly MemberError[] };
+
+/**
+ * Writes the number of a transfer with its `+`, by the settings of the app that asks: its limits
+ * judge the number next.
+ *
+ * @returns `to` only if the number was written without `+`
+ */
+export function withGlobalNumber<Transfer extends CommandOf<'transfer'>>(
+  transfer: Transfer,
+  app: NumberReading,
+): GlobalTransfer<Transfer> {
+  if (!isBareNumber(transfer.to)) return { ok: true, transfer };
+  const result = parseTarget(transfer.to, readingFor(transfer, app));
+  if (!result.ok) return { ok: false, errors: [{ path: 'to', message: result.message }] };
+  const to = uriOfTarget(result.target);
+  return { ok: true, transfer: { ...transfer, to }, to };
 }

@@ -1,0 +1,18 @@
+// Keys by command: refused where the far end takes none.
+
+import type { CommandHandler } from '../life/command-handler.ts';
+
+/** 40 ms are enough for most exchanges (Q.24), 70 ms for all; people press for some 100. */
+const defaultKeyMs = 100;
+
+export const dtmfHandler: CommandHandler<'dtmf'> = {
+  note: ({ digits }) => `dtmf ${digits}`,
+  obey({ digits, durationMs = defaultKeyMs }, { live, commandId }) {
+    if (!live.takesKeys) {
+      const error = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
+      return { ok: false, code: 'digits', error };
+    }
+    live.send({ type: 'command.press', keys: { commandId, digits, durationMs } });
+    return { ok: true, commandId, state: live.state };
+  },
+};

@@ -1,0 +1,201 @@
+// A call's own course in the contract: the command that ends it, and the events from the queue to the answer, and of the end.
+
+import { z } from 'zod';
+import { type CallContext, callContextSchema } from '../contract/call-context.ts';
+import {
+  type CallOutcome,
+  callOutcomes,
+  type ReasonCode,
+  reasonCodes,
+} from '../contract/call-words.ts';
+import { callCommand, callEvent, seconds } from '../contract/definitions.ts';
+import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.ts';
+import { amdEventNames, exampleAmdEvent } from '../detection/amd-event.ts';
+import { voicemailLeft } from '../playback/playback-contract.ts';
+import { transferSummary } from '../transfer/transfer-contract.ts';
+
+export const hangupCommand = callCommand('hangup', {}).describe(
+  'cancels the call or hangs up, in every state of the call',
+);
+
+const failedAttempt = z.object({
+  gateway: z.string().describe('host:port, and the transport where it is not UDP'),
+  sipStatus: z.number().int().exactOptional(),
+  reason: z.string().describe('phrase without the status, or what failed'),
+  durationMs,
+});
+/** What came of an INVITE over one gateway, after which another gateway was tried. */
+export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
+
+const failedAttempts = z
+  .array(failedAttempt)
+  .exactOptional()
+  .describe('what the call tried before in vain, in order; absent where the first gateway took it');
+
+/** Of the answer; repeated on every later event of the call. */
+export const answerTimes = {
+  callConnectTime: instant,
+  ringDurationInMS: durationMs,
+  connectDurationInMS: durationMs,
+};
+export type AnswerTimes = Immutable<z.infer<z.ZodObject<typeof answerTimes>>>;
+
+export const exampleAnswer = {
+  callConnectTime: '2026-11-20T09:00:04.310Z',
+  ringDurationInMS: 2_900,
+  connectDurationInMS: 3_120,
+} as const;
+
+export const exampleContexts = contextsOf({
+  amdRingDurationInMs: exampleAnswer.ringDurationInMS,
+  amdConnectDurationInMs: exampleAnswer.connectDurationInMS,
+});
+
+function contextsOf(durations: CallContext['session']['UserSession']['amdInfo']) {
+  const contextOf = (UserSession: CallContext['session']['UserSession']): CallContext => ({
+    session: { UserSession },
+    metadata: { campaign: 'autumn' },
+  });
+  return {
+    empty: contextOf({ amd: [], amdInfo: {} }),
+    answered: contextOf({ amd: [], amdInfo: durations }),
+    detected: contextOf({
+      amd: [exampleAmdEvent.event],
+      amdInfo: { amdEvents: [exampleAmdEvent], ...durations },
+    }),
+  };
+}
+
+/** Up to the answer. */
+export const placingEvents = {
+  queued: callEvent({
+    when: 'the request is stored',
+    data: { trunk: z.string().exactOptional() },
+    line: () => '',
+    watched: ({ trunk }, { appId, botId }) =>
+      `queued by ${appId} for bot ${botId}${trunk === undefined ? '' : `, trunk ${trunk}`}`,
+    example: { trunk: 'carrier' },
+  }),
+  dialing: callEvent({
+    when: 'an INVITE was sent; one event for each gateway that is tried',
+    data: {
+      trunk: z.string().exactOptional(),
+      gateway: z.string(),
+      attempt: z.number().int().min(1).describe('counts the gateways from 1'),
+      failedAttempts,
+    },
+    line: ({ trunk = 'no trunk', gateway, failedAttempts: failed }) => {
+      const last = failed?.at(-1);
+      const after = last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
+      return `by ${trunk} to ${gateway}${after}`;
+    },
+    watched: ({ gateway, attempt, failedAttempts: failed }) => {
+      const last = failed?.at(-1);
+      if (last === undefined) return `dialing over ${gateway}`;
+      const why = [last.sipStatus, last.reason].filter((part) => part !== undefined).join(' ');
+      return `dialing over ${gateway}, gateway ${attempt}, because ${last.gateway} failed: ${why}`;
+    },
+    example: { trunk: 'carrier', gateway: 'sip.carrier.example:5060', attempt: 1 },
+  }),
+  ringing: callEvent({
+    when: 'the first 18x response',
+    data: { sipStatus: z.number().int(), sipReason: z.string(), earlyMedia: z.boolean() },
+    line: ({ sipStatus, sipReason }) => `${sipStatus} ${sipReason}`,
+    watched: ({ sipStatus, sipReason, earlyMedia }) =>
+      `ringing (${sipStatus} ${sipReason}${earlyMedia ? ', early media' : ''})`,
+    example: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
+  }),
+  answered: callEvent({
+    when: 'the 200 OK was stored and acknowledged',
+    data: { ...answerTimes, context: callContextSchema },
+    line: () => '',
+    watched: ({ ringDurationInMS }) => `answered after ringing ${seconds(ringDurationInMS)}`,
+    example: { ...exampleAnswer, notificationSequence: 1, context: exampleContexts.answered },
+  }),
+};
+
+const endData = {
+  outcome: wordOf<CallOutcome>(callOutcomes),
+  reason: z.string(),
+  reasonCode: wordOf<ReasonCode>(reasonCodes),
+  sipStatus: z.number().int().exactOptional().describe('absent where no SIP status led to the end'),
+  callConnectTime: instant.exactOptional().describe('absent where the call was never answered'),
+  ringDurationInMS: durationMs.describe('first 18x to the answer, or to the end; 0 without a ring'),
+  connectDurationInMS: durationMs.describe('INVITE to answer; 0 when never answered'),
+  callDisconnectTime: instant,
+  callDurationS: durationMs
+    .exactOptional()
+    .describe('whole seconds from answer to end; only on `completed`'),
+  callDurationMs: durationMs.exactOptional().describe('the same in milliseconds, not rounded'),
+  sessionId: z
+    .string()
+    .exactOptional()
+    .describe('only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it'),
+  machineDetection: z
+    .enum(amdEventNames)
+    .exactOptional()
+    .describe('the verdict where detection ran and has one, never `amd_stopped`'),
+  machineDetected: z
+    .boolean()
+    .exactOptional()
+    .describe('true when the call was ended because a machine picked up'),
+  playedMs: durationMs
+    .exactOptional()
+    .describe('of all sounds, what went out; absent where none was played'),
+  voicemail: voicemailLeft.exactOptional().describe('absent where no message was begun'),
+  transfer: transferSummary
+    .exactOptional()
+    .describe('what became of the last transfer; absent where there was none'),
+  failedAttempts,
+  context: callContextSchema,
+};
+type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;
+
+const endLine = ({ reason, reasonCode, callDurationMs, machineDetection }: EndData): string => {
+  const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
+  const verdict = machineDetection === undefined ? [] : [machineDetection];
+  return [reason, reasonCode, ...duration, ...verdict].join(', ');
+};
+
+/** A call has exactly one of them, its last event. */
+export const endEvents = {
+  completed: callEvent({
+    when: 'an answered call ended',
+    data: endData,
+    line: endLine,
+    watched: ({ reasonCode, outcome, callDurationMs = 0 }) => {
+      const why = outcome === 'completed' ? reasonCode : `${reasonCode}, ${outcome}`;
+      return `completed: ${why}, ${seconds(callDurationMs)} after the answer`;
+    },
+    example: {
+      outcome: 'completed',
+      reason: '200 OK',
+      reasonCode: 'Caller-disconnected',
+      ...exampleAnswer,
+      callDisconnectTime: '2026-11-20T09:00:16.710Z',
+      callDurationS: 12,
+      callDurationMs: 12_400,
+      sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+      machineDetection: exampleAmdEvent.event,
+      notificationSequence: 3,
+      context: exampleContexts.detected,
+    },
+  }),
+  failed: callEvent({
+    when: 'a call ended before it was answered',
+    data: endData,
+    line: endLine,
+    watched: ({ reason, outcome }) => `failed: ${reason} (${outcome})`,
+    example: {
+      outcome: 'busy',
+      reason: '486 Busy Here',
+      reasonCode: 'Busy here',
+      sipStatus: 486,
+      ringDurationInMS: 0,
+      connectDurationInMS: 0,
+      callDisconnectTime: '2026-11-20T09:00:02.120Z',
+      notificationSequence: 1,
+      context: exampleContexts.empty,
+    },
+  }),
+};

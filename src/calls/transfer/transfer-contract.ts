@@ -1,0 +1,94 @@
+// Transfers in the contract: the command that begins one, the events that say what becomes of it, and what the end of a call
+// says of the last one.
+
+import { z } from 'zod';
+import { type CallOutcome, callOutcomes } from '../contract/call-words.ts';
+import { callCommand, callEvent, seconds } from '../contract/definitions.ts';
+import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.ts';
+import {
+  hasAtMostOneReading,
+  numberReadingMembers,
+  oneReadingOnly,
+} from '../target/number-reading.ts';
+import { transferModes } from './transfer.ts';
+import { transferMembers, transferTarget } from './transfer-members.ts';
+
+export const transferCommand = callCommand('transfer', {
+  to: transferTarget,
+  ...transferMembers,
+  ...numberReadingMembers,
+})
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
+  .describe('connects the person to an agent; one at a time, 20 in a call');
+
+const names = {
+  commandId: z
+    .string()
+    .exactOptional()
+    .describe('of the command that began it; absent for `bridge` of the request'),
+  to: z.string().describe('`tel:` or `sip:` URI'),
+  mode: z.enum(transferModes),
+};
+
+export const transferSummary = z.object({
+  ...names,
+  outcome: wordOf<CallOutcome>(callOutcomes).describe(
+    '`completed`: bridged; `transferred`: referred; else what it failed with',
+  ),
+  answeredAt: instant.exactOptional().describe('absent where it was not answered'),
+  durationMs: durationMs.exactOptional().describe('from the answer of the second leg to its end'),
+  msToTwoWayAudio: durationMs
+    .exactOptional()
+    .describe("from the second leg's 200 OK until audio had gone both ways"),
+  sipStatus: z.number().int().exactOptional().describe('of a second leg that failed'),
+});
+export type TransferSummary = Immutable<z.infer<typeof transferSummary>>;
+
+const example = { commandId: 'agents-1', to: 'sip:agents@pbx.example', mode: 'bridge' } as const;
+
+export const transferEvents = {
+  'transfer-ringing': callEvent({
+    when: 'the phone of whom the person is to be connected to rings',
+    data: {
+      ...names,
+      sipStatus: z.number().int().describe('the first 18x of the second leg'),
+      earlyMedia: z.boolean().describe('the person hears its ringback instead of ours'),
+    },
+    line: ({ to, sipStatus }) => `${to}: ${sipStatus}`,
+    watched: ({ mode, sipStatus }) => `transfer (${mode}) rings: ${sipStatus}`,
+    example: { ...example, sipStatus: 180, earlyMedia: false },
+  }),
+  'transfer-answered': callEvent({
+    when: 'the person is connected: the second 200 OK was stored and acknowledged',
+    data: names,
+    line: ({ to, mode }) => `${to} (${mode})`,
+    watched: ({ mode }) => `transfer (${mode}): connected`,
+    example,
+  }),
+  'transfer-completed': callEvent({
+    when: 'a connection that was made is over',
+    data: transferSummary.shape,
+    line: ({ to, durationMs: lastedMs = 0 }) => `${to}, ${seconds(lastedMs)}`,
+    watched: ({ outcome, durationMs: lastedMs = 0 }) =>
+      `transfer over after ${seconds(lastedMs)}: ${outcome}`,
+    example: {
+      ...example,
+      outcome: 'completed',
+      answeredAt: '2026-11-20T09:00:14.020Z',
+      durationMs: 65_300,
+      msToTwoWayAudio: 45,
+    },
+  }),
+  'transfer-failed': callEvent({
+    when: 'no agent was connected; the call goes on where there is a bot, or `onFailure: stay`',
+    data: {
+      ...names,
+      outcome: wordOf<CallOutcome>(callOutcomes),
+      reason: z.string().describe('phrase without the status, or what failed'),
+      sipStatus: z.number().int().exactOptional(),
+    },
+    line: ({ to, reason }) => `${to}: ${reason}`,
+    watched: ({ outcome, reason }) => `transfer failed: ${outcome} (${reason})`,
+    example: { ...example, outcome: 'busy', reason: '486 Busy Here', sipStatus: 486 },
+  }),
+};

@@ -1,0 +1,11 @@
+// An answered call of this process, as commands see it.
+
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { LiveCall } from '../../src/calls/life/call-registry.ts';
+
+export function liveCall(call: AcceptedCall, send: LiveCall['send']): LiveCall {
+  return {
+    ...{ call, send, state: 'answered', takesKeys: true, transferObstacle: undefined },
+    streamObstacles: { toBegin: undefined, toEnd: undefined },
+  };
+}
