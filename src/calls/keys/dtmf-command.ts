@@ -12,7 +12,8 @@ export const dtmfHandler: CommandHandler<'dtmf'> = {
       const error = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
       return { ok: false, code: 'digits', error };
     }
-    live.send({ type: 'command.press', keys: { commandId, digits, durationMs } });
+    const keys = { commandId, digits, durationMs };
+    live.send({ type: 'command.media', command: { kind: 'press', keys } });
     return { ok: true, commandId, state: live.state };
   },
 };

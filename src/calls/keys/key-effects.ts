@@ -2,7 +2,7 @@
 
 import { assertEvent } from 'xstate';
 import { stated, upToTheEnd } from '../life/call-events.ts';
-import { type CallMachineEvent, callSetup, commandMedia } from '../life/call-setup.ts';
+import { type CallMachineEvent, callSetup } from '../life/call-setup.ts';
 import type { KeyTransport } from './keys.ts';
 
 export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -24,10 +24,10 @@ export const noteTakesKeys = callSetup.assign(({ event }) => {
   return { takesKeys: event.takesKeys };
 });
 
-export const pressKeys = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'command.press');
-  enqueue.assign({ pressing: context.pressing + 1 });
-  enqueue(commandMedia({ kind: 'press', keys: event.keys }));
+/** The media owes a report of each command that presses keys. */
+export const countKeys = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'command.media');
+  return event.command.kind === 'press' ? { pressing: context.pressing + 1 } : {};
 });
 
 export const stateKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {

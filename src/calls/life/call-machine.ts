@@ -26,7 +26,7 @@ import {
   stateAmd,
   stateAmdStopped,
 } from '../detection/detection-effects.ts';
-import { noteTakesKeys, pressKeys, stateDtmf, stateKeysSent } from '../keys/key-effects.ts';
+import { countKeys, noteTakesKeys, stateDtmf, stateKeysSent } from '../keys/key-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { statePlayback, statePlaybackFailed } from '../playback/playback-effects.ts';
 import {
@@ -195,19 +195,15 @@ export const callMachine = callSetup.createMachine({
           },
           { actions: notePlan },
         ],
-        'command.play': {
-          actions: {
-            type: 'commandLine',
-            params: ({ event }) => ({
-              type: 'media',
-              command: { kind: 'play', playback: event.playback },
-            }),
-          },
+        'command.media': {
+          actions: [
+            countKeys,
+            {
+              type: 'commandLine',
+              params: ({ event }) => ({ type: 'media', command: event.command }),
+            },
+          ],
         },
-        'command.stopPlayback': {
-          actions: commandMedia({ kind: 'stopPlayback' }),
-        },
-        'command.press': { actions: pressKeys },
         'command.stream': { actions: commandStream },
         'media.keysSent': { actions: stateKeysSent },
         'transfer.ringing': { actions: stateTransferRinging },

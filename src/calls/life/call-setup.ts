@@ -5,10 +5,8 @@ import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
-import type { Keys } from '../keys/keys.ts';
 import type { MediaCommand, MediaEvent } from '../media.ts';
 import type { PlanName } from '../plans/plans.ts';
-import type { Playback } from '../playback/playback.ts';
 import type { Clock, LegEvent, StepResult } from '../ports.ts';
 import type { NumberedStream, RequestedStream } from '../stream/stream.ts';
 import type { Transfer, TransferFallback, TransferRequest } from '../transfer/transfer.ts';
@@ -67,10 +65,8 @@ export type CallMachineEvent =
   /** What became of storing the answer, and the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
-  /** In a call that is not answered they do nothing. */
-  | { readonly type: 'command.play'; readonly playback: Playback }
-  | { readonly type: 'command.stopPlayback' }
-  | { readonly type: 'command.press'; readonly keys: Keys }
+  /** A command that the media obeys. Before the answer this event and the next ones do nothing. */
+  | { readonly type: 'command.media'; readonly command: MediaCommand }
   /** Without a stream: the one that the call has is to end. */
   | {
       readonly type: 'command.stream';

@@ -66,10 +66,8 @@ export class CallPlaying {
       }
       const { sound } = result;
       const loop = command.loop === true ? { loop: true } : {};
-      live.send({
-        type: 'command.play',
-        playback: { playbackId, source: 'command', sound, ...loop },
-      });
+      const playback = { playbackId, source: 'command', sound, ...loop } as const;
+      live.send({ type: 'command.media', command: { kind: 'play', playback } });
     });
     const told = await early;
     if (told?.ok === false) return { ok: false, code: 'sound', error: told.reason };
@@ -78,7 +76,7 @@ export class CallPlaying {
 
   stop(live: LiveCall): void {
     this.#stops += 1;
-    live.send({ type: 'command.stopPlayback' });
+    live.send({ type: 'command.media', command: { kind: 'stopPlayback' } });
   }
 
   #tellUnplayed(

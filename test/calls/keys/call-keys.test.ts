@@ -15,7 +15,7 @@ async function answeredCall() {
 
 test('keys are pressed by command, and stated when they were', async () => {
   const call = await answeredCall();
-  call.actor.send({ type: 'command.press', keys });
+  call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   expect(call.log).toContain('press menu');
   call
     .media()
@@ -29,7 +29,7 @@ test('keys are pressed by command, and stated when they were', async () => {
 
 test('a call that ends meanwhile waits for what became of them', async () => {
   const call = await answeredCall();
-  call.actor.send({ type: 'command.press', keys });
+  call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   call.remoteBye();
   await call.settle();
   expect(call.log).toContain('stopPlayback');
@@ -44,7 +44,7 @@ test('a call that ends meanwhile waits for what became of them', async () => {
 
 test('but not for ever', async () => {
   const call = await answeredCall();
-  call.actor.send({ type: 'command.press', keys });
+  call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   call.remoteBye();
   await call.settle();
   call.advance(1_000);

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallNote } from '../../../src/calls/capture/capture.ts';
 import { type Command, commandSchema } from '../../../src/calls/contract/command.ts';
 import type { CallingApp } from '../../../src/calls/dialout-ports.ts';
+import type { Keys } from '../../../src/calls/keys/keys.ts';
 import { CallCommands } from '../../../src/calls/life/call-commands.ts';
 import type { LiveCall } from '../../../src/calls/life/call-registry.ts';
 import type { CallMachineEvent } from '../../../src/calls/life/call-setup.ts';
@@ -115,13 +116,18 @@ beforeEach(() => {
 
 const run = (command: Command) => commands.run(call.callId, command);
 const played = () =>
-  sent.flatMap((event) => (event.type === 'command.play' ? [event.playback.sound.name] : []));
+  sent.flatMap((event) =>
+    event.type === 'command.media' && event.command.kind === 'play'
+      ? [event.command.playback.sound.name]
+      : [],
+  );
 const told = () =>
   sent.flatMap((event) =>
     event.type === 'media.playback' && event.report.kind === 'finished'
       ? [[event.report.sound, event.report.reason]]
       : [],
   );
+const pressed = (keys: Keys) => ({ type: 'command.media', command: { kind: 'press', keys } });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a command', () => {
@@ -135,8 +141,13 @@ describe('a command', () => {
 
     expect(sent).toMatchObject([
       {
-        type: 'command.play',
-        playback: { playbackId: 'one', source: 'command', sound: { name: 'sound:a' }, loop: true },
+        type: 'command.media',
+        command: {
+          kind: 'play',
+          playback: {
+            ...{ playbackId: 'one', source: 'command', sound: { name: 'sound:a' }, loop: true },
+          },
+        },
       },
     ]);
   });
@@ -245,8 +256,8 @@ describe('keys', () => {
     await run({ command: 'dtmf', digits: 'A', durationMs: 250, id: 'two' });
 
     expect(sent).toEqual([
-      { type: 'command.press', keys: { commandId: 'one', digits: '1w#', durationMs: 100 } },
-      { type: 'command.press', keys: { commandId: 'two', digits: 'A', durationMs: 250 } },
+      pressed({ commandId: 'one', digits: '1w#', durationMs: 100 }),
+      pressed({ commandId: 'two', digits: 'A', durationMs: 250 }),
     ]);
   });
 

@@ -24,7 +24,7 @@ async function answeredCall() {
 describe('a sound of a call', () => {
   test('is played by command, stated, and counted at the end', async () => {
     const call = await answeredCall();
-    call.actor.send({ type: 'command.play', playback });
+    call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     expect(call.log).toContain('play p1');
     call.media().observe({ kind: 'playback', report: started });
     call.media().observe({ kind: 'playback', report: done });
@@ -46,15 +46,15 @@ describe('a sound of a call', () => {
 
   test('is stopped by command', async () => {
     const call = await answeredCall();
-    call.actor.send({ type: 'command.play', playback });
-    call.actor.send({ type: 'command.stopPlayback' });
+    call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
+    call.actor.send({ type: 'command.media', command: { kind: 'stopPlayback' } });
 
     expect(call.log.slice(-2)).toEqual(['play p1', 'stopPlayback']);
   });
 
   test('is over before its call is, which waits for it', async () => {
     const call = await answeredCall();
-    call.actor.send({ type: 'command.play', playback });
+    call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     call.media().observe({ kind: 'playback', report: started });
     call.remoteBye();
     await call.settle();
@@ -71,7 +71,7 @@ describe('a sound of a call', () => {
 
   test('is said to have failed where no worker says in time what became of it', async () => {
     const call = await answeredCall();
-    call.actor.send({ type: 'command.play', playback });
+    call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     call.media().observe({ kind: 'playback', report: started });
     call.remoteBye();
     call.advance(1_000);
