@@ -165,7 +165,9 @@ const environment = z.object({
     .number()
     .min(0.01)
     .default(30)
-    .describe('how long events and calls are kept'),
+    .describe(
+      'how long calls are kept; their events and notifications go by whole days, up to a day later',
+    ),
   CONTEXT_RETENTION_HOURS: z.coerce
     .number()
     .min(0.01)

@@ -13,6 +13,7 @@ import { createContextWriter } from '../interactions/context-writer.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
+import { dayOf } from '../store/days.ts';
 import { appendSteps } from '../store/outbox/call-appends.ts';
 import { Outbox } from '../store/outbox/outbox.ts';
 import { Settling } from '../store/outbox/settling.ts';
@@ -106,7 +107,7 @@ export function openOutbox(
         watcher?.onEvent(event);
         tracing?.onEvent(call, event);
       }
-      notifier.onStored({ ...stored, callId, isRepeated });
+      notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
       // The process that accepted a call that no other has taken may have died before it was published.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
       relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });

@@ -4,6 +4,7 @@ import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
 import type { Recovery } from '../recovery/recovery.ts';
+import { makeDays } from '../store/days.ts';
 import type { Environment } from './environment.ts';
 import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
@@ -100,11 +101,12 @@ async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<num
 }
 
 async function purge(
-  { config, clock }: Environment,
-  { storage: { ledger }, node }: SweepParts,
+  { config, clock, logger }: Environment,
+  { storage: { database, ledger }, node }: SweepParts,
   stopped: AbortSignal,
 ): Promise<void> {
   const dayMs = 86_400_000;
+  await makeDays(database.pool, logger, clock.now());
   await node.store.forgetLost();
   await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs), stopped);
 }

@@ -67,11 +67,12 @@ export type StoredCapture = { readonly callId: string; readonly capture: Capture
 const writeStatement = {
   name: 'write captures',
   text: `
-insert into call_captures (call_id, sip, audio, notes)
-select call_id, decode(sip, 'base64'), decode(audio, 'base64'), decode(notes, 'base64')
+insert into call_captures (day, call_id, sip, audio, notes)
+select c.day, given.call_id, decode(sip, 'base64'), decode(audio, 'base64'), decode(notes, 'base64')
 from json_to_recordset($1::json) as given(call_id text, sip text, audio text, notes text)
-order by call_id
-on conflict (call_id) do nothing`,
+cross join lateral (select day from calls where calls.call_id = given.call_id limit 1) as c
+order by given.call_id
+on conflict do nothing`,
 } as const;
 
 /** A window of 4 KB holds the messages of a transaction, which resemble each other; zlib's own sizes would be 270 KB to be cleared. */
@@ -105,7 +106,8 @@ export async function readCapture(
   callId: string,
 ): Promise<CaptureView | undefined> {
   const { rows } = await queries.query<Columns>(
-    'select sip, audio, notes from call_captures where call_id = $1',
+    `select sip, audio, notes from call_captures
+     where call_id = $1 and day = (select day from calls where call_id = $1)`,
     [callId],
   );
   const [row] = rows;

@@ -43,7 +43,7 @@ const verdict = sql`
     when end_event is not null then end_event->'data'->>'machineDetection'
     when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
       select data->'amd'->>'event' from call_events e
-      where e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null
+      where e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null
         or data->'amd'->>'event' = any(${amdVerdicts}::text[]))
       order by event_sequence desc limit 1)
   end`;
@@ -57,7 +57,7 @@ const amdEvents = sql`
         end_event, '$.data.context.session.UserSession.amdInfo.amdEvents[*]') with ordinality as ended (amd, place)
       union all
       select data->'amd', event_sequence from call_events e
-      where end_event is null and e.call_id = calls.call_id and e.type = 'amd'
+      where end_event is null and e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd'
     ) as said)
   end`;
 

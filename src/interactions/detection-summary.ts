@@ -27,14 +27,14 @@ const statement = {
   name: 'detection summary',
   text: `
 with lately as (
-  select call_id, outcome from calls
+  select call_id, day, outcome from calls
   where accepted_at >= $1 and answered_at is not null and request->>'machineDetection' <> 'disabled'
   order by accepted_at desc limit ${mostCalls}
 )
 select lately.call_id, lately.outcome, verdict.amd
 from lately left join lateral (
   select data->'amd' as amd from call_events e
-  where e.call_id = lately.call_id and e.type = 'amd'
+  where e.day = lately.day and e.call_id = lately.call_id and e.type = 'amd'
   order by case when data->'amd'->>'event' in ('amd_human_detected', 'amd_machine_detected') then 0 else 1 end, event_sequence
   limit 1
 ) verdict on true`,

@@ -3,6 +3,7 @@
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
+import { type Day, dayOf } from '../store/days.ts';
 import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
 import type {
@@ -71,15 +72,19 @@ async function details(
     ...toSummary(row),
     ...(row.queue_position === null ? {} : { queuePosition: row.queue_position }),
     metadata: row.metadata,
-    timeline: await storedTimeline(queries, callId),
+    timeline: await storedTimeline(queries, callId, dayOf(row.accepted_at)),
   };
 }
 
-async function storedTimeline(queries: Queries, callId: string): Promise<readonly TimelineEntry[]> {
+async function storedTimeline(
+  queries: Queries,
+  callId: string,
+  day: Day,
+): Promise<readonly TimelineEntry[]> {
   const { rows } = await queries.query<Omit<TimelineEntry, 'time'> & { readonly time: Date }>(
     `select event_id as "eventId", event_sequence as "eventSequence", type, time, data
-     from call_events where call_id = $1 order by event_sequence`,
-    [callId],
+     from call_events where call_id = $1 and day = $2 order by event_sequence`,
+    [callId, day],
   );
   return rows.map((row) => ({ ...row, time: row.time.toISOString() }));
 }
@@ -94,8 +99,9 @@ async function context(
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
+    accepted_at: Date;
   }>(sql`
-    select request->'metadata' as metadata, end_event->'data'->'context' as final
+    select accepted_at, request->'metadata' as metadata, end_event->'data'->'context' as final
     from calls where ${inScope(scope)} and call_id = ${callId}`);
   const [row] = rows;
   if (row === undefined) return undefined;
@@ -106,18 +112,22 @@ async function context(
     .catch(() => undefined);
   return (
     current ??
-    (await lastStored(queries, callId)) ?? {
+    (await lastStored(queries, callId, dayOf(row.accepted_at))) ?? {
       session: { UserSession: { amd: [], amdInfo: {} } },
       metadata: row.metadata,
     }
   );
 }
 
-async function lastStored(queries: Queries, callId: string): Promise<CallContext | undefined> {
+async function lastStored(
+  queries: Queries,
+  callId: string,
+  day: Day,
+): Promise<CallContext | undefined> {
   const { rows } = await queries.query<{ context: CallContext }>(
     `select data->'context' as context from call_events
-     where call_id = $1 and type in ('answered', 'amd') order by event_sequence desc limit 1`,
-    [callId],
+     where call_id = $1 and day = $2 and type in ('answered', 'amd') order by event_sequence desc limit 1`,
+    [callId, day],
   );
   return rows[0]?.context;
 }
@@ -129,22 +139,25 @@ async function notificationsOf(
   scope: CallScope,
   callId: string,
 ): Promise<readonly NotificationView[] | undefined> {
-  const { rows: calls } = await queries.query(
-    sql`select from calls where ${inScope(scope)} and call_id = ${callId}`,
+  const { rows: calls } = await queries.query<{ accepted_at: Date }>(
+    sql`select accepted_at from calls where ${inScope(scope)} and call_id = ${callId}`,
   );
-  if (calls.length === 0) return undefined;
+  const [call] = calls;
+  if (call === undefined) return undefined;
+  const values = [callId, dayOf(call.accepted_at)];
   const ofCall = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
-    (await queries.query<Columns>(from, [callId])).rows;
+    (await queries.query<Columns>(from, values)).rows;
   const sent = await ofCall<NotificationColumns>(
     `select event_id, sequence, body, state, created_at, delivered_at, failed_at, failure
-     from notifications where call_id = $1 order by sequence`,
+     from notifications where call_id = $1 and day = $2 order by sequence`,
   );
   const attempts = await ofCall<AttemptColumns>(
     `select event_id, attempt, started_at, duration_ms, response_status, error, delivered
-     from delivery_attempts where call_id = $1 order by attempt_id`,
+     from delivery_attempts where call_id = $1 and day = $2 order by attempt_id`,
   );
-  const replays = await ofCall<ReplayColumns>(
+  const { rows: replays } = await queries.query<ReplayColumns>(
     `select event_id, replayed_at, replayed_by from notification_replays where call_id = $1 order by replay_id`,
+    [callId],
   );
   return sent.map((notification) => {
     const isOfIt = (row: { readonly event_id: string }) => row.event_id === notification.event_id;

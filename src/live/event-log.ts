@@ -80,7 +80,10 @@ async function readPage(
 ): Promise<LogPage> {
   const wanted = scope === undefined ? sql`true` : inScope(scope);
   // Of one call by its own key; the log of all by theirs.
-  const within = scope?.callId === undefined ? sql`true` : sql`call_id = ${scope.callId}`;
+  const within =
+    scope?.callId === undefined
+      ? sql`true`
+      : sql`call_id = ${scope.callId} and day = (select day from calls where call_id = ${scope.callId})`;
   const { rows } = await queries.query<Columns>(sql`
     with place as materialized (
       select pg_snapshot_xmin(pg_current_snapshot()) as bound

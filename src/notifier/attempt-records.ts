@@ -26,9 +26,9 @@ export class AttemptRecords {
 
   /** Stores an attempt while the queue's next notification is sent. */
   soon(queue: CallQueue, attempt: AttemptRecord): void {
-    const { callId, leasedUntil } = queue;
+    const { callId, day, leasedUntil } = queue;
     const stored = this.#pauseEnd().then(() =>
-      this.#settleWithRetries(queue, { callId, leasedUntil, attempt, queue: 'keep' }),
+      this.#settleWithRetries(queue, { callId, day, leasedUntil, attempt, queue: 'keep' }),
     );
     queue.recorded = Promise.all([queue.recorded, stored]);
     // Waited for, and thrown, before the queue is let go.
@@ -58,19 +58,19 @@ export class AttemptRecords {
     next: CallQueueStep,
   ): Promise<boolean> {
     // As it was when `next` was decided: what is added from here on keeps the queue from being let go.
-    const { callId, leasedUntil } = queue;
+    const { callId, day, leasedUntil } = queue;
     try {
       await queue.recorded;
     } catch (error) {
       // The queue goes with its lease; what is known of this attempt need not.
       if (attempt !== undefined) {
-        const settlement = { callId, leasedUntil, attempt, queue: 'keep' } as const;
+        const settlement = { callId, day, leasedUntil, attempt, queue: 'keep' } as const;
         await this.#settleWithRetries(queue, settlement).catch(() => {});
       }
       throw error;
     }
     const letGo = await this.#settleWithRetries(queue, {
-      ...{ callId, leasedUntil },
+      ...{ callId, day, leasedUntil },
       ...(attempt === undefined ? {} : { attempt }),
       ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
       queue: settlementOf(next),

@@ -36,11 +36,12 @@ export async function claimCallQueues(
 ): Promise<Claimed> {
   const named = wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted);
   const due =
-    limit <= 0 ? { callIds: [], chosen: 0 } : await store.claimDue(now(), until, limit, rooms);
+    limit <= 0 ? { calls: [], chosen: 0 } : await store.claimDue(now(), until, limit, rooms);
   const more = limit > 0 && due.chosen >= limit;
-  const callIds = [...named, ...due.callIds];
-  if (callIds.length === 0) return { queues: [], more };
-  const [queues, targets] = await Promise.all([store.load(callIds), recipients(callIds)]);
+  const calls = [...named, ...due.calls];
+  if (calls.length === 0) return { queues: [], more };
+  const callIds = calls.map(({ callId }) => callId);
+  const [queues, targets] = await Promise.all([store.load(calls), recipients(callIds)]);
   return {
     queues: [...queues.values()].map((leased) => ({
       leased,

@@ -1,11 +1,11 @@
 // Reads what is pending of calls whose lease this process holds.
 
+import { byDay, type CallOfDay, type Day } from '../store/days.ts';
 import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-rules.ts';
 import { loadStatement } from './notification-sql.ts';
 import type { SqlClient } from './sql-client.ts';
 
-export type LeasedCallQueue = {
-  readonly callId: string;
+export type LeasedCallQueue = CallOfDay & {
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
   /** The receiver said 410 before this was stored, and nothing of it was replayed: it is not to be sent. */
@@ -39,13 +39,29 @@ export async function loadCallQueues(
   sql: SqlClient,
   ownerId: string,
   schedule: RetrySchedule,
-  callIds: readonly string[],
+  calls: readonly CallOfDay[],
 ): Promise<ReadonlyMap<string, LeasedCallQueue>> {
-  const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
+  const queues = new Map<string, LeasedCallQueue>();
+  for (const [day, ofDay] of byDay(calls)) {
+    const callIds = ofDay.map(({ callId }) => callId);
+    const { rows } = await sql.query<LoadedRow>({
+      ...loadStatement(day),
+      values: [callIds, ownerId],
+    });
+    for (const queue of queuesOf(day, rows, schedule)) queues.set(queue.callId, queue);
+  }
+  return queues;
+}
+
+function queuesOf(
+  day: Day,
+  rows: readonly LoadedRow[],
+  schedule: RetrySchedule,
+): Iterable<LeasedCallQueue> {
   const queues = new Map<string, LoadedCallQueue>();
-  for (const row of result.rows) {
+  for (const row of rows) {
     const queue = queues.get(row.call_id) ?? {
-      callId: row.call_id,
+      ...{ callId: row.call_id, day },
       leasedUntil: row.leased_until.getTime(),
       pending: [],
       isGone: row.event_id !== null,
@@ -56,7 +72,7 @@ export async function loadCallQueues(
     if (row.is_gone !== true) queue.isGone = false;
     queue.pending.push(pendingOf(row, schedule));
   }
-  return queues;
+  return queues.values();
 }
 
 function pendingOf(

@@ -1,5 +1,6 @@
 // One call's queue in memory, while this process holds its lease.
 
+import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
 import type { Delivery } from './delivery.ts';
@@ -9,8 +10,7 @@ import type { Settlement } from './notification-store.ts';
 import { originOf, type Receiver } from './origin-gates.ts';
 import type { Recipient } from './recipients.ts';
 
-export type CallQueue = {
-  readonly callId: string;
+export type CallQueue = CallOfDay & {
   readonly recipient: Recipient | undefined;
   readonly receiver: Receiver;
   leasedUntil: number;
@@ -32,7 +32,7 @@ export type CallQueue = {
 export function newCallQueue(leased: LeasedCallQueue, recipient: Recipient | undefined): CallQueue {
   const { accountId = '', notifyUrl } = recipient ?? {};
   return {
-    callId: leased.callId,
+    ...{ callId: leased.callId, day: leased.day },
     recipient,
     receiver: { accountId, origin: originOf(notifyUrl) },
     leasedUntil: leased.leasedUntil,

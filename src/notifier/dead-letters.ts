@@ -77,8 +77,9 @@ export type DeadLetters = {
 /** In one statement, and one answer: some 100 ms on a slow disk. */
 const replayBatch = 500;
 
-// Parameters: account, bot, call, from, to. `failed_at is not null` is what the index is known by.
-const selected = `n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
+// Parameters: account, bot, call, from, to. `failed_at is not null` is what the index is known by. A call
+// is forgotten before its day is (`src/store/retention.ts`).
+const selected = `(select true from calls c where c.call_id = n.call_id) and n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
 
@@ -121,7 +122,7 @@ select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.f
 from (${page}) n
 left join lateral (
   select response_status, error from delivery_attempts a
-  where a.call_id = n.call_id and a.event_id = n.event_id order by a.attempt desc limit 1
+  where a.day = n.day and a.call_id = n.call_id and a.event_id = n.event_id order by a.attempt desc limit 1
 ) a on true
 order by n.failed_at desc, n.event_id desc`;
 }
@@ -132,20 +133,20 @@ const replayStatement = (name: string, condition: string) =>
     name,
     text: `
 with chosen as (
-  select n.event_id from notifications n where ${condition}
+  select n.event_id, n.day from notifications n where ${condition}
   order by n.failed_at, n.call_id, n.sequence limit ${replayBatch}
   for update
 ), renewed as (
   update notifications n set state = 'pending', failed_at = null, failure = null, refused_at = null,
     owed_since = $6, attempts_before = n.attempts
-  from chosen where n.event_id = chosen.event_id
-  returning n.event_id, n.call_id
+  from chosen where n.day = chosen.day and n.event_id = chosen.event_id
+  returning n.event_id, n.call_id, n.day
 ), logged as (
   insert into notification_replays (event_id, call_id, replayed_at, replayed_by)
   select event_id, call_id, $6, $7 from renewed
 ), lanes as (
-  insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at)
-  select distinct r.call_id, $1, coalesce(substring(c.notify_url from '^[a-z]+://[^/?#]*'), ''), $6::timestamptz
+  insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at)
+  select distinct r.call_id, r.day, $1, coalesce(substring(c.notify_url from '^[a-z]+://[^/?#]*'), ''), $6::timestamptz
   from renewed r left join calls c using (call_id) order by r.call_id
   on conflict (call_id) do update set next_attempt_at = least(lane.next_attempt_at, excluded.next_attempt_at),
     leased_until = lane.leased_until + interval '1 millisecond'

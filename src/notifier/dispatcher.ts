@@ -8,6 +8,7 @@
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
+import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { AttemptRecords } from './attempt-records.ts';
 import {
@@ -84,8 +85,7 @@ export type DispatcherOptions = {
 // `stop` sends nothing more: each queue ends its attempt and is let go.
 
 /** Notifications of one call that were just stored. */
-export type StoredNotifications = {
-  readonly callId: string;
+export type StoredNotifications = CallOfDay & {
   /** Pending, in order. */
   readonly owed: readonly OwedNotification[];
   readonly storedAt: Date;
@@ -169,12 +169,14 @@ export class NotificationDispatcher {
   }
 
   onStored(stored: StoredNotifications): void {
-    const { callId, owed, isRepeated } = stored;
+    const { callId, day, owed, isRepeated } = stored;
     const [first] = owed;
     if (first === undefined && !isRepeated) return;
     this.wake();
     const started =
-      isRepeated || first === undefined ? this.#takeOwn(callId) : this.#takeNew(stored, first);
+      isRepeated || first === undefined
+        ? this.#takeOwn({ callId, day })
+        : this.#takeNew(stored, first);
     started.catch((error: unknown) =>
       // The lease of its queue runs out, or was never there: it is found by the poll.
       this.#deps.logger.warn({ err: error, callId }, 'notifications are sent later'),
@@ -188,7 +190,7 @@ export class NotificationDispatcher {
   }
 
   async #takeNew(
-    { callId, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
+    { callId, day, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     receiver: OwedNotification,
   ): Promise<void> {
     // Without a lease there was no room: the poll takes it when there is.
@@ -196,7 +198,7 @@ export class NotificationDispatcher {
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
       const recipient = (await this.#deps.recipients([callId])).get(callId);
-      this.#take({ callId, leasedUntil: leasedUntil.getTime(), pending }, recipient);
+      this.#take({ callId, day, leasedUntil: leasedUntil.getTime(), pending }, recipient);
       return;
     }
     const queue = this.#queues.get(callId);
@@ -206,10 +208,11 @@ export class NotificationDispatcher {
   }
 
   /** A queue that SQL says is leased to this process, which may not know of it. */
-  async #takeOwn(callId: string): Promise<void> {
+  async #takeOwn(call: CallOfDay): Promise<void> {
+    const { callId } = call;
     const queue = this.#queues.get(callId);
     if (queue !== undefined) return markStale(queue);
-    const leased = await this.#deps.store.loadOne(callId);
+    const leased = await this.#deps.store.loadOne(call);
     if (leased === undefined || this.#queues.has(callId)) return;
     this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
   }
@@ -338,7 +341,7 @@ export class NotificationDispatcher {
   async #refresh(queue: CallQueue): Promise<boolean> {
     // What was delivered is still pending there until then.
     await queue.recorded;
-    const leased = await this.#deps.store.loadOne(queue.callId);
+    const leased = await this.#deps.store.loadOne(queue);
     if (leased === undefined) {
       queue.isStale = false;
       return false;

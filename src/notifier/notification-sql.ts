@@ -5,9 +5,12 @@
 // their query plans are made while the tables are small: a join that reads a whole table would let all receivers pay for what one
 // dead receiver is owed.
 //
+// Those that look for notifications take the day of their calls, and have one partition (`src/store/days.ts`).
+//
 // The value of `leased_until` doubles as the queue's version: who adds a notification to a leased queue moves it by a
 // millisecond, so that the holder, who lets a queue go only with the value that it knows, cannot let one go unseen.
 
+import type { Day } from '../store/days.ts';
 import { fewRows } from '../store/few-rows.ts';
 
 // Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,
@@ -53,9 +56,10 @@ with recursive receivers as (
 ), claimed as (
   update notification_lanes lane set leased_by = $1, leased_until = $2
   where lane.call_id = any(array(select call_id from free))
-  returning lane.call_id
+  returning lane.call_id, lane.day
 )
-select (select count(*) from chosen)::integer as chosen, array(select call_id from claimed) as call_ids`,
+select (select count(*) from chosen)::integer as chosen,
+  (select coalesce(json_agg(json_build_object('callId', call_id, 'day', day)), '[]') from claimed) as calls`,
 } as const;
 
 export const claimTheseStatement = {
@@ -68,30 +72,31 @@ from (
   for update skip locked
 ) due
 where lane.call_id = due.call_id
-returning lane.call_id`,
+returning lane.call_id as "callId", lane.day::text as day`,
 } as const;
 
 // A call that was answered 410 owes nothing, except what was replayed since: a notification that is
 // pending all the same was stored by a statement that had begun before the 410 was stored.
-export const loadStatement = {
-  name: 'notifier-load',
+export const loadStatement = (day: Day) => ({
+  name: `notifier-load of ${day}`,
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
   n.created_at, n.owed_since, n.refused_at, n.has_gone and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
-    select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
+    select max(a.started_at) from delivery_attempts a
+    where a.day = '${day}' and a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at
 from notification_lanes lane
 left join lateral (
   select known.*, bool_or(known.failure = 'gone') over () as has_gone
-  from notifications known where known.call_id = lane.call_id
+  from notifications known where known.day = '${day}' and known.call_id = lane.call_id
 ) n on n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
 order by lane.call_id, n.sequence, n.event_id`,
-} as const;
+});
 
-export const settleStatement = {
-  name: 'notifier-settle',
+export const settleStatement = (day: Day) => ({
+  name: `notifier-settle of ${day}`,
   text: `
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, attempt integer,
@@ -103,17 +108,17 @@ with given as (
     gone_at timestamptz)
   where ${fewRows('call_id')}
 ), logged as (
-  insert into delivery_attempts (event_id, call_id, attempt, started_at, duration_ms, response_status, error, delivered)
-  select event_id, call_id, attempt, started_at, duration_ms, response_status, error, state = 'delivered' from given
+  insert into delivery_attempts (day, event_id, call_id, attempt, started_at, duration_ms, response_status, error, delivered)
+  select date '${day}', event_id, call_id, attempt, started_at, duration_ms, response_status, error, state = 'delivered' from given
 ), updated as (
   update notifications n set state = given.state, attempts = given.attempt,
     delivered_at = case when given.state = 'delivered' then given.at end,
     refused_at = coalesce(n.refused_at, case when given.refused then given.at end),
     failed_at = case when given.state = 'failed' then given.at end, failure = given.failure
-  from given where n.call_id = given.call_id and n.event_id = given.event_id and n.state = 'pending'
+  from given where n.day = '${day}' and n.call_id = given.call_id and n.event_id = given.event_id and n.state = 'pending'
 ), stopped as (
   update notifications n set state = 'failed', failed_at = lanes.gone_at, failure = 'gone'
-  from lanes where n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'
+  from lanes where n.day = '${day}' and n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'
     and n.event_id not in (select event_id from given)
 ), released as (
   update notification_lanes lane set leased_by = null, leased_until = null, next_attempt_at = lanes.next
@@ -127,7 +132,7 @@ with given as (
   returning lane.call_id
 )
 select call_id from released union all select call_id from finished`,
-} as const;
+});
 
 export const renewStatement = {
   name: 'notifier-renew',

@@ -2,6 +2,7 @@
 // lease sends its notifications, one after the other.
 
 import { Batcher } from '../lib/batcher.ts';
+import { byDay, type CallOfDay, type Day } from '../store/days.ts';
 import { retryConflicts } from '../store/sql-errors.ts';
 import { type LeasedCallQueue, loadCallQueues } from './call-queue-loading.ts';
 import type { Failure, RetrySchedule } from './delivery-rules.ts';
@@ -32,8 +33,7 @@ export type AttemptRecord = {
   readonly refused: boolean;
 };
 
-export type Settlement = {
-  readonly callId: string;
+export type Settlement = CallOfDay & {
   readonly leasedUntil: number;
   readonly attempt?: AttemptRecord;
   /** The receiver said 410 then: everything that is pending becomes a dead letter. */
@@ -44,7 +44,7 @@ export type Settlement = {
 
 export type Claimed = {
   /** Those whose lease is ours now. */
-  readonly callIds: readonly string[];
+  readonly calls: readonly CallOfDay[];
   /** Those that were due and had room; another process may have been faster. */
   readonly chosen: number;
 };
@@ -68,10 +68,10 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     (items) => settleAll(sql, ownerId, items),
     settleBatch,
   );
-  const load = (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds);
-  const loading = new Batcher<string, LeasedCallQueue | undefined>(async (callIds) => {
-    const queues = await load(callIds);
-    return callIds.map((callId) => queues.get(callId));
+  const load = (calls: readonly CallOfDay[]) => loadCallQueues(sql, ownerId, schedule, calls);
+  const loading = new Batcher<CallOfDay, LeasedCallQueue | undefined>(async (calls) => {
+    const queues = await load(calls);
+    return calls.map(({ callId }) => queues.get(callId));
   }, loadBatch);
   return {
     /** Takes as many of each receiver, and of each account, as it has room for. */
@@ -82,7 +82,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     /** What is pending of queues that are leased to us; a queue that is not is absent. */
     load,
     /** The same of one call; undefined: its queue is not ours. */
-    loadOne: (callId: string) => loading.add(callId),
+    loadOne: (call: CallOfDay) => loading.add(call),
     /** False: the queue was not let go, because it has changed or is no longer ours. */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** Calls whose lease was prolonged. */
@@ -121,17 +121,12 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
 }
 
 async function claimDue(sql: SqlClient, values: unknown[]): Promise<Claimed> {
-  const result = await sql.query<{ chosen: number; call_ids: readonly string[] }>({
-    ...claimStatement,
-    values,
-  });
-  const [row] = result.rows;
-  return { callIds: row?.call_ids ?? [], chosen: row?.chosen ?? 0 };
+  const { rows } = await sql.query<Claimed>({ ...claimStatement, values });
+  return rows[0] ?? { calls: [], chosen: 0 };
 }
 
-async function claimThese(sql: SqlClient, values: unknown[]): Promise<readonly string[]> {
-  const result = await sql.query<{ call_id: string }>({ ...claimTheseStatement, values });
-  return result.rows.map((row) => row.call_id);
+async function claimThese(sql: SqlClient, values: unknown[]): Promise<readonly CallOfDay[]> {
+  return (await sql.query<CallOfDay>({ ...claimTheseStatement, values })).rows;
 }
 
 function roomParameters({ byReceiver, byAccount, ofOthers }: Rooms): readonly unknown[] {
@@ -152,6 +147,20 @@ async function settleAll(
   ownerId: string,
   items: readonly Settlement[],
 ): Promise<readonly boolean[]> {
+  const letGo = new Set<string>();
+  for (const [day, ofDay] of byDay(items)) {
+    for (const callId of await settleDay(sql, ownerId, day, ofDay)) letGo.add(callId);
+  }
+  return items.map((item) => letGo.has(item.callId));
+}
+
+/** @returns the calls whose queues were let go */
+async function settleDay(
+  sql: SqlClient,
+  ownerId: string,
+  day: Day,
+  items: readonly Settlement[],
+): Promise<readonly string[]> {
   const attempts = items.flatMap((item) => item.attempt ?? []);
   const queues = items.flatMap((item) =>
     item.queue === 'keep'
@@ -165,10 +174,9 @@ async function settleAll(
   );
   const values = [JSON.stringify(attempts.map(attemptColumns)), JSON.stringify(queues), ownerId];
   const result = await retryConflicts(() =>
-    sql.query<{ call_id: string }>({ ...settleStatement, values }),
+    sql.query<{ call_id: string }>({ ...settleStatement(day), values }),
   );
-  const letGo = new Set(result.rows.map((row) => row.call_id));
-  return items.map((item) => letGo.has(item.callId));
+  return result.rows.map((row) => row.call_id);
 }
 
 function attemptColumns(attempt: AttemptRecord) {

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { repeat } from '../lib/repeat.ts';
+import { makeDays } from './days.ts';
 import { startPglite } from './pglite/pglite-server.ts';
 import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
 import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
@@ -60,6 +61,8 @@ const leaseConnectTimeoutMs = 2_000;
  * so that with the pool's own ten seconds one was made every other second at twenty calls a second. Firewalls forget one after four minutes.
  */
 const idleConnectionMs = 120_000;
+/** What a connection has prepared of statements that name a day goes with it. */
+const longestConnectionS = 86_400;
 /** A database that is just starting (a compose file, a fail-over) is waited for this long. */
 const startPatienceMs = 30_000;
 const closePatienceMs = 500;
@@ -77,6 +80,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
       connectionString: databaseUrl,
       application_name: 'offhook',
       idleTimeoutMillis: idleConnectionMs,
+      maxLifetimeSeconds: longestConnectionS,
       keepAlive: true,
       ...timeouts,
       ...options,
@@ -96,6 +100,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   try {
     await untilReachable(pool, logger);
     await ensureSchema(pool, { logger, home: postgresHome });
+    await makeDays(pool, logger, new Date());
   } catch (error) {
     await close();
     throw error;
@@ -119,6 +124,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     // One session, see pglite-worker.ts. So a transaction must not wait for a query outside of it: it would wait for itself.
     max: 1,
     idleTimeoutMillis: 0,
+    maxLifetimeSeconds: longestConnectionS,
     ...timeouts,
     verify: (client, done) => {
       // The session outlives its connection: a new one must not inherit what a broken one left.
@@ -140,6 +146,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   };
   try {
     await ensureSchema(pool, { logger, home: pgliteHome(dataDir) });
+    await makeDays(pool, logger, new Date());
   } catch (error) {
     await close();
     throw error;

@@ -1,13 +1,21 @@
 // Deleting what is old, a little at a time, so that no statement is long and the calls of the moment never wait.
+//
+// Calls are deleted one by one, and keep their day: its partitions are dropped when it is past its time
+// and no call of it is left. So what a call has is forgotten up to a day after the call itself, or later
+// if another call of its day still owes something.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from '../lib/logger.ts';
 import type { Database } from './database.ts';
+import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from './days.ts';
 
 /** Rows in one statement: some 100 ms on a slow disk. */
 const batchRows = 500;
 /** Between statements: leaves the single session of the embedded database to others. */
 const pauseMs = 20;
-const attemptRetention = '7 days';
+const attemptRetentionDays = 7;
+const attemptRetention = `${attemptRetentionDays} days`;
+const dayMs = 86_400_000;
 
 // A call that still owes something is kept, however old: its end is not on the stream, or it has notifications to deliver.
 const callStatement = `
@@ -16,25 +24,35 @@ with doomed as (
   where accepted_at < $1 and ended_at < $1 and end_published_at < $1
     and not exists (select from notification_lanes l where l.call_id = calls.call_id)
   order by accepted_at limit ${batchRows}
-), events as (
-  delete from call_events where call_id in (select call_id from doomed)
 ), legs as (
   delete from call_legs where call_id in (select call_id from doomed)
-), bodies as (
-  delete from notifications where call_id in (select call_id from doomed)
-), attempts as (
-  delete from delivery_attempts where call_id in (select call_id from doomed)
 ), replays as (
   delete from notification_replays where call_id in (select call_id from doomed)
-), captures as (
-  delete from call_captures where call_id in (select call_id from doomed)
 )
 delete from calls where call_id in (select call_id from doomed)`;
 
-const attemptStatement = `
-delete from delivery_attempts where attempt_id in (
-  select attempt_id from delivery_attempts where started_at < $1::timestamptz - interval '${attemptRetention}'
-  limit ${batchRows})`;
+const callsLeftStatement = `
+select exists (
+  select from calls
+  where accepted_at >= $1::date::timestamp at time zone 'UTC'
+    and accepted_at < ($1::date + 1)::timestamp at time zone 'UTC') as found`;
+
+// The newest attempt has the highest number. Replays make attempts at any time.
+const attemptsLeftStatement = `
+select exists (
+  select from (select started_at from delivery_attempts where day = $1 order by attempt_id desc limit 1) as newest
+  where started_at >= $2::timestamptz - interval '${attemptRetention}') as found`;
+
+/** Rows whose day had no partition in time. */
+const restStatement = (table: TableByDay) => `
+delete from ${restOf(table)} where ctid = any(array(
+  select r.ctid from ${restOf(table)} r
+  where r.day < ($1::timestamptz at time zone 'UTC')::date and not exists (select from calls c where c.call_id = r.call_id) limit ${batchRows}))`;
+
+const restAttemptStatement = `
+delete from ${restOf('delivery_attempts')} where ctid = any(array(
+  select ctid from ${restOf('delivery_attempts')} where started_at < $1::timestamptz - interval '${attemptRetention}'
+  limit ${batchRows}))`;
 
 const replayStatement = `
 delete from notification_replays where replay_id in (
@@ -76,24 +94,58 @@ delete from test_runs where (account_id, bot_id, run_id) in (
   select account_id, bot_id, run_id from test_runs where updated_at < $1
   order by updated_at limit ${batchRows})`;
 
-const tables = ['calls', 'call_events', 'notifications', 'delivery_attempts', 'idempotency_keys'];
+const tables = ['calls', 'call_legs', 'idempotency_keys', ...tablesByDay.map(restOf)];
 
 type Stored = Pick<Database, 'kind' | 'pool'>;
+type Limits = {
+  /** Calls that ended before are deleted. */
+  readonly before: Date;
+  readonly now: Date;
+  /** Ends the work early: the next purge goes on. */
+  readonly stopped?: AbortSignal | undefined;
+};
 
 /** Calls that ended before `before` with all that belongs to them; and what has its own, shorter time. Calls deleted. */
 export async function purgeExpired(
   database: Stored,
-  before: Date,
-  now: Date,
-  stopped?: AbortSignal,
+  logger: Logger,
+  limits: Limits,
 ): Promise<number> {
+  const { before, now, stopped } = limits;
   const calls = await deleteAll(database, callStatement, before, stopped);
   let others = 0;
-  for (const statement of [attemptStatement, replayStatement, endpointStatement, keyStatement]) {
+  for (const table of tablesByDay) {
+    others += await deleteAll(database, restStatement(table), before, stopped);
+  }
+  const aged = [restAttemptStatement, replayStatement, endpointStatement, keyStatement];
+  for (const statement of aged) {
     others += await deleteAll(database, statement, now, stopped);
   }
   if (calls + others > 0) await vacuum(database, tables);
+  await dropOldDays(database, logger, limits);
   return calls;
+}
+
+/** The days that are past their time and have no calls any more; of attempts earlier, once all are old. */
+async function dropOldDays(
+  { pool }: Stored,
+  logger: Logger,
+  { before, now, stopped }: Limits,
+): Promise<void> {
+  const attemptsBefore = dayOf(new Date(now.getTime() - attemptRetentionDays * dayMs));
+  for (const partition of await listDays(pool)) {
+    if (stopped?.aborted === true) return;
+    const { table, day } = partition;
+    const isPast = day < dayOf(before);
+    const isOfAttempts = table === 'delivery_attempts' && day < attemptsBefore;
+    if (!isPast && !isOfAttempts) continue;
+    await dropDay(pool, logger, partition, async (queries) => {
+      const finds = async (statement: string, values: unknown[]): Promise<boolean> =>
+        (await queries.query<{ found: boolean }>(statement, values)).rows[0]?.found === true;
+      if (isPast && !(await finds(callsLeftStatement, [day]))) return true;
+      return isOfAttempts && !(await finds(attemptsLeftStatement, [day, now]));
+    });
+  }
 }
 
 /** Of messages between bots and users; what is left of these stays until `purgeHistory`. */

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../lib/logger.ts';
+import { restPartitions } from './days.ts';
 import { apps } from './schema/apps.ts';
 import { calls } from './schema/calls.ts';
 import { companion } from './schema/companion.ts';
@@ -27,7 +28,10 @@ export type Schema = {
 
 const currentSchema: Schema = {
   version: '0.9',
-  tables: [apps, calls, trunks, nodes, notifications, consoleTables, messages, companion],
+  tables: [
+    ...[apps, calls, trunks, nodes, notifications, consoleTables, messages, companion],
+    restPartitions,
+  ],
   functions: { take_calls: takeCalls, take_slot: takeSlot },
 };
 

@@ -79,6 +79,11 @@ export async function retryConflicts<Result>(run: () => Promise<Result>): Promis
   }
 }
 
+/** The database refused with a SQLSTATE that matches. */
+export function hasCode(error: unknown, code: RegExp): boolean {
+  return chainOf(error).some((each) => code.test(codeOf(each)));
+}
+
 function chainOf(error: unknown): Error[] {
   const chain: Error[] = [];
   let current = error;

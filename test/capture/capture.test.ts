@@ -10,6 +10,7 @@ import { pcapOf } from '../../src/capture/pcap.ts';
 import { redact, SipLog } from '../../src/capture/sip-log.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { sipCallIdOf, sipMessageOf } from '../../src/sip/engine/sip-tap.ts';
+import { insertCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -169,6 +170,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await openTestDatabase(kind);
+    await insertCall(database.pool, { callId });
   });
   afterAll(async () => {
     await database.clear();

@@ -8,6 +8,7 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts';
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
+import { dayOf } from '../../src/store/days.ts';
 import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
@@ -53,7 +54,12 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     await insertRows(database.pool, 'calls', rows);
   };
   const write = async (events: readonly CallEvent[]) => {
+    const { rows: calls } = await database.pool.query<{ call_id: string; accepted_at: Date }>(
+      'select call_id, accepted_at from calls',
+    );
+    const acceptedAt = new Map(calls.map((call) => [call.call_id, call.accepted_at]));
     const rows = events.map(({ callId, eventSequence, id: eventId, type, time, data }) => ({
+      day: dayOf(acceptedAt.get(callId) ?? new Date(0)),
       ...{ callId, eventSequence, eventId, type, time, data },
     }));
     await insertRows(database.pool, 'call_events', rows);
@@ -445,8 +451,9 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const call = row();
     await insert(call);
     const at = new Date('2026-11-20T08:00:05.000Z');
+    const ofCall = { callId: call.callId, day: dayOf(at) };
     const common = {
-      ...{ callId: call.callId, appId: 'app-1', accountId: 'acme', botId: 'st-bot' },
+      ...{ ...ofCall, appId: 'app-1', accountId: 'acme', botId: 'st-bot' },
       ...{ attempts: 1, attemptsBefore: 0, createdAt: at },
     };
     await insertRows(database.pool, 'notifications', [
@@ -460,7 +467,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         deliveredAt: at,
       },
     ]);
-    const attempt = { callId: call.callId, startedAt: at, durationMs: 12 };
+    const attempt = { ...ofCall, startedAt: at, durationMs: 12 };
     await insertRows(database.pool, 'delivery_attempts', [
       { ...attempt, eventId: 'e1', attempt: 1, error: 'connection refused', delivered: false },
       { ...attempt, eventId: 'e1', attempt: 2, responseStatus: 204, delivered: true },

@@ -92,8 +92,8 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     on: Pick<PoolClient, 'query'> = database.pool,
   ): Promise<void> {
     await on.query(
-      `insert into call_events (call_id, event_sequence, event_id, type, time, data)
-       values ($1, $2, $3, 'dtmf', now(), '{"digit":"1"}')`,
+      `insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+       values (coalesce((select day from calls where call_id = $1), now()::date), $1, $2, $3, 'dtmf', now(), '{"digit":"1"}')`,
       [callId, sequence, `${callId}/${sequence}`],
     );
   }
@@ -157,8 +157,8 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     const first = follow();
     await eventually(() => first.cursor() !== undefined);
     const begin = first.cursor();
-    await database.pool.query(`insert into call_events (call_id, event_sequence, event_id, type, time, data)
-      select 'call-a', n, 'e' || n, 'dtmf', now(), '{"digit":"1"}' from generate_series(1, 1234) n`);
+    await database.pool.query(`insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+      select day, call_id, n, 'e' || n, 'dtmf', now(), '{"digit":"1"}' from generate_series(1, 1234) n, calls where call_id = 'call-a'`);
 
     const second = follow(acme, begin);
     await eventually(() => second.ids().length === 1_234);
@@ -221,8 +221,8 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     });
     await taken;
 
-    await database.pool.query(`insert into call_events (call_id, event_sequence, event_id, type, time, data)
-      select 'call-a', n, 'e' || n, 'dtmf', now(), jsonb_build_object('digit', repeat('1', 3000)) from generate_series(2, 402) n`);
+    await database.pool.query(`insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+      select day, call_id, n, 'e' || n, 'dtmf', now(), jsonb_build_object('digit', repeat('1', 3000)) from generate_series(2, 402) n, calls where call_id = 'call-a'`);
     await eventually(() => {
       wake();
       return other.ids().length === 402;

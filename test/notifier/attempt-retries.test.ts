@@ -4,9 +4,11 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { AttemptRecords } from '../../src/notifier/attempt-records.ts';
 import { type CallQueue, newCallQueue } from '../../src/notifier/call-queue.ts';
 import type { AttemptRecord, Settlement } from '../../src/notifier/notification-store.ts';
+import { dayOf } from '../../src/store/days.ts';
 
 const startedAt = new Date('2026-11-22T12:00:00Z');
 const leaseMs = 30_000;
+const call = { callId: 'call-1', day: dayOf(startedAt) };
 
 const attemptOf = (eventId: string): AttemptRecord => ({
   ...{ eventId, callId: 'call-1', attempt: 1, startedAt, durationMs: 5, at: startedAt },
@@ -24,7 +26,7 @@ let records: AttemptRecords;
 beforeEach(() => {
   now = startedAt.getTime();
   const leasedUntil = now + leaseMs;
-  queue = newCallQueue({ callId: 'call-1', leasedUntil, pending: [] }, undefined);
+  queue = newCallQueue({ ...call, leasedUntil, pending: [] }, undefined);
   failures = [];
   stored = [];
   asked = 0;

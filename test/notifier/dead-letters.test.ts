@@ -1,8 +1,10 @@
 // What is given up: 410, time, and what comes too late. Listed, and replayed.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import { createDeadLetters, type DeadLetters } from '../../src/notifier/dead-letters.ts';
 import type { eventTeller } from '../support/call-events.ts';
+import { insertCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
@@ -105,11 +107,13 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
       ['evt-3', 'acme', 'st-a'],
       ['evt-4', 'others', 'st-a'],
     ] as const;
+    const callId = 'call-1' as CallId;
+    await insertCall(database.pool, { callId });
     for (const [index, [eventId, accountId, botId]] of stored.entries()) {
       await database.pool.query(
-        `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+        `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
            created_at, failed_at, failure)
-         values ($1, 'call-1', 'app-1', $2, $3, 1, '{}', 'failed', 1, now(), $4, 'gone')`,
+         select day, $1, call_id, 'app-1', $2, $3, 1, '{}', 'failed', 1, now(), $4, 'gone' from calls`,
         [eventId, accountId, botId, new Date(Date.UTC(2026, 10, 20, 8, 0, index))],
       );
     }

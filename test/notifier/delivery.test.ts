@@ -252,8 +252,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await rig.stop();
     await database.pool.query(`update notifications set state = 'pending', delivered_at = null`);
     await database.pool.query(
-      `insert into notification_lanes (call_id, account_id, origin, next_attempt_at, leased_by, leased_until)
-       values ($1, 'acme', '', now(), 'node-1/killed', now() + interval '30 seconds')`,
+      `insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at, leased_by, leased_until)
+       select call_id, day, 'acme', '', now(), 'node-1/killed', now() + interval '30 seconds' from calls where call_id = $1`,
       [call.identity.callId],
     );
 

@@ -36,9 +36,9 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
   async function storePending(sql: Pick<TestDatabase['pool'], 'query'>, event: CallEvent) {
     const { id, callId, appId, accountId, botId } = event;
     await sql.query(
-      `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+      `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
          created_at)
-       values ($1, $2, $3, $4, $5, 2, $6, 'pending', 0, now())`,
+       select day, $1, call_id, $3, $4, $5, 2, $6, 'pending', 0, now() from calls where call_id = $2`,
       [id, callId, appId, accountId, botId, JSON.stringify({ sequence: 2 })],
     );
   }
@@ -88,7 +88,8 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     // What a statement leaves that began before.
     await storePending(database.pool, completed);
     await database.pool.query(
-      `insert into notification_lanes (call_id, account_id, origin, next_attempt_at) values ($1, 'acme', $2, now())`,
+      `insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
+       select call_id, day, 'acme', $2, now() from calls where call_id = $1`,
       [call.identity.callId, new URL(receiver.url).origin],
     );
 

@@ -12,6 +12,7 @@ import { createNotificationStore } from '../../src/notifier/notification-store.t
 import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
 import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
+import { dayOf } from '../../src/store/days.ts';
 import { appendSteps, type WaitingStep } from '../../src/store/outbox/call-appends.ts';
 import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
@@ -196,7 +197,8 @@ function createHandler(
     for (const [index, { call }] of steps.entries()) {
       const result = results[index];
       if (result?.kind !== 'stored') throw new Error(`a step was not stored: ${result?.kind}`);
-      dispatcher.onStored({ ...result, callId: call.callId, isRepeated: false });
+      const ofDay = { callId: call.callId, day: dayOf(call.acceptedAt) };
+      dispatcher.onStored({ ...result, ...ofDay, isRepeated: false });
     }
   };
 }

@@ -7,10 +7,12 @@ import {
   loadStatement,
   settleStatement,
 } from '../../src/notifier/notification-sql.ts';
+import { dayOf } from '../../src/store/days.ts';
 import { appendStatement } from '../../src/store/outbox/append-statement.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const at = new Date('2026-11-20T08:00:00.000Z');
+const day = dayOf(at);
 const given = {
   event_id: 'evt-9-end',
   call_id: 'call-9',
@@ -49,11 +51,11 @@ const rooms = [
 ] as const;
 
 const statements = [
-  [appendStatement, [...stepOf(9), at, at, at, '[]']],
+  [appendStatement(day), [...stepOf(9), at, at, at, '[]']],
   [claimStatement, ['node-1', at, at, 200, ...rooms]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
-  [loadStatement, [['call-9'], 'node-1']],
-  [settleStatement, [JSON.stringify([given]), JSON.stringify([settled]), 'node-1']],
+  [loadStatement(day), [['call-9'], 'node-1']],
+  [settleStatement(day), [JSON.stringify([given]), JSON.stringify([settled]), 'node-1']],
 ] as const;
 
 describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
@@ -69,13 +71,13 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
     database = await openTestDatabase(kind, { own: true });
     for (const each of statements) plansOnEmpty.set(each[0].name, await planOf(each));
     await database.pool.query(
-      `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
-       select 'evt-' || n, 'call-' || n, 'app-1', 'acme', 'st-1', 1, repeat('x', 800), 'pending', 0, now()
+      `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
+       select '${day}', 'evt-' || n, 'call-' || n, 'app-1', 'acme', 'st-1', 1, repeat('x', 800), 'pending', 0, now()
        from generate_series(1, 5000) n`,
     );
     await database.pool.query(
-      `insert into notification_lanes (call_id, account_id, origin, next_attempt_at)
-       select 'call-' || n, 'acme', 'https://dead.example', now() from generate_series(1, 5000) n`,
+      `insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
+       select 'call-' || n, '${day}', 'acme', 'https://dead.example', now() from generate_series(1, 5000) n`,
     );
   });
   afterAll(async () => {

@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import type { NotificationStore, Settlement } from '../../src/notifier/notification-store.ts';
+import { dayOf } from '../../src/store/days.ts';
 import type { OwedNotification } from '../../src/store/outbox/call-appends.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -20,6 +21,7 @@ const owed = (sequence: number): OwedNotification => ({
 /** What the database says when the queue is read. */
 function open(pendingInSql: readonly number[]) {
   const now = new Date();
+  const day = dayOf(now);
   const sent: string[] = [];
   const settlements: Settlement[] = [];
   let reads = 0;
@@ -28,7 +30,7 @@ function open(pendingInSql: readonly number[]) {
     releaseLost: async () => 0,
     releaseOwn: async () => undefined,
     owesAnything: async () => false,
-    claimDue: async () => ({ callIds: [], chosen: 0 }),
+    claimDue: async () => ({ calls: [], chosen: 0 }),
     claimThese: async () => [],
     loadOne: async () => {
       reads += 1;
@@ -36,7 +38,7 @@ function open(pendingInSql: readonly number[]) {
         ...owed(sequence),
         ...{ attempts: 0, attemptsBefore: 0, owedSince: now.getTime() },
       }));
-      return { callId, leasedUntil: now.getTime() + leaseMs, pending };
+      return { callId, day, leasedUntil: now.getTime() + leaseMs, pending };
     },
     // The first is let go when the test says so.
     settle: async (settlement) => {
@@ -66,7 +68,14 @@ function open(pendingInSql: readonly number[]) {
   });
   const store1 = (sequence: number): void =>
     dispatcher.onStored({
-      ...{ callId, owed: [owed(sequence)], storedAt: now, isNewQueue: true, isRepeated: false },
+      ...{
+        callId,
+        day,
+        owed: [owed(sequence)],
+        storedAt: now,
+        isNewQueue: true,
+        isRepeated: false,
+      },
       leasedUntil: new Date(now.getTime() + leaseMs),
     });
   return {

@@ -3,7 +3,6 @@
 
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { appendStatement } from '../../src/store/outbox/append-statement.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -84,7 +83,7 @@ describe('an answer', () => {
 
   test('that is stored, though the database’s reply is lost: the call was answered', async () => {
     const { callId, phone } = await ringing();
-    wire.muteSenderOf(appendStatement.name);
+    wire.muteSenderOf('append to calls of ');
     await picksUpAndIsHungUp(phone);
     expect(await stateOf(callId)).toBe('answered');
     wire.heal();

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type CallLedger, createCallLedger } from '../../src/store/calls/call-ledger.ts';
+import { dayOf } from '../../src/store/days.ts';
 import { purgeHistory } from '../../src/store/retention.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
@@ -57,19 +58,30 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     return call;
   }
 
-  async function addHistory({ callId, appId, accountId, botId }: AcceptedCall): Promise<void> {
-    const common = { callId, eventId: `evt-${callId}` };
+  async function addHistory(call: AcceptedCall): Promise<void> {
+    const { callId, appId, accountId, botId, acceptedAt } = call;
+    const common = { callId, day: dayOf(acceptedAt), eventId: `evt-${callId}` };
     const event = { ...common, eventSequence: 2, type: 'dialing', time: old, data: {} };
     await insertRows(database.pool, 'call_events', [event]);
     const sent = { sequence: 1, body: '{}', state: 'delivered', attempts: 1, createdAt: old };
     await insertRows(database.pool, 'notifications', [
       { ...common, appId, accountId, botId, ...sent },
     ]);
-    await addAttempt(callId, now);
+    await addAttempt(callId, now, acceptedAt);
   }
 
-  async function addAttempt(callId: string, startedAt: Date): Promise<void> {
-    const common = { callId, eventId: `evt-${callId}`, attempt: 1, durationMs: 5 };
+  async function addAttempt(
+    callId: string,
+    startedAt: Date,
+    acceptedAt = startedAt,
+  ): Promise<void> {
+    const common = {
+      callId,
+      day: dayOf(acceptedAt),
+      eventId: `evt-${callId}`,
+      attempt: 1,
+      durationMs: 5,
+    };
     await insertRows(database.pool, 'delivery_attempts', [
       { ...common, startedAt, delivered: true },
     ]);
@@ -111,7 +123,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     const undelivered = await acceptAndEnd();
     const { callId } = undelivered;
     await insertRows(database.pool, 'notification_lanes', [
-      { callId, accountId: 'acme', origin: '', nextAttemptAt: old },
+      { callId, day: dayOf(old), accountId: 'acme', origin: '', nextAttemptAt: old },
     ]);
     const endedLately = await accept();
     await end(endedLately, now, now);

@@ -128,7 +128,8 @@ async function listed(pool: Pool): Promise<string> {
           E'\\n' order by not indisprimary, i.relname)
         from pg_index join pg_class i on i.oid = indexrelid where indrelid = t.oid
       ) as indexes
-    from pg_class t where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'schema_migrations'
+    from pg_class t where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and relname <> 'schema_migrations'
     order by relname collate "C"`);
   const tables = rows.map(({ name, columns, indexes }) => `${name}\n${columns}\n${indexes}\n`);
   return `What the schema makes, on either database.\n\n${tables.join('\n')}`;

@@ -1,6 +1,7 @@
 // Calls and events to store, complete and made up.
 
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import {
@@ -10,6 +11,7 @@ import {
 } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import { insertRows } from './tables.ts';
 
 export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall {
   const request: DialoutRequest = {
@@ -34,6 +36,19 @@ export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall 
     acceptedAt: new Date('2026-03-01T10:00:00.123Z'),
     ...changes,
   };
+}
+
+/** As a process has it that dials it. */
+export async function insertCall(
+  pool: Pick<Pool, 'query'>,
+  changes: Partial<AcceptedCall> = {},
+): Promise<AcceptedCall> {
+  const call = acceptedCall(changes);
+  const { acceptedAt } = call;
+  const words = { state: 'dialing', status: 'dialing' };
+  const row = { ...call, ...words, dialBefore: acceptedAt, dialStartedAt: acceptedAt };
+  await insertRows(pool, 'calls', [row]);
+  return call;
 }
 
 export const storedLeg: StoredLeg = {

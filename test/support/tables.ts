@@ -5,11 +5,11 @@ import type { Pool } from 'pg';
 
 type Queryable = Pick<Pool, 'query'>;
 
-/** All but what the schema notes of itself. */
+/** All but what the schema notes of itself; not the partitions of a table. */
 export async function tableNamesIn(pool: Queryable): Promise<readonly string[]> {
   const { rows } = await pool.query<{ relname: string }>(`
     select relname from pg_class
-    where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'schema_migrations'
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'schema_migrations'
     order by relname`);
   return rows.map((row) => row.relname);
 }

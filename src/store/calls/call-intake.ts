@@ -45,12 +45,12 @@ const acceptStatement = { name: 'accept calls', text: acceptText('') };
 const acceptOwingStatement = {
   name: 'accept calls that owe a notification',
   text: acceptText(`, owed as (
-  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
-  select queued_id, call_id, app_id, account_id, bot_id, 1, queued_body, 'pending', 0, accepted_at
+  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
+  select day, queued_id, call_id, app_id, account_id, bot_id, 1, queued_body, 'pending', 0, accepted_at
   from input join accepted using (call_id) where queued_body is not null
 ), queues as (
-  insert into notification_lanes (call_id, account_id, origin, next_attempt_at)
-  select call_id, account_id, queued_origin, accepted_at
+  insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
+  select call_id, day, account_id, queued_origin, accepted_at
   from input join accepted using (call_id) where queued_body is not null
 )`),
 };
@@ -80,10 +80,10 @@ with input as (
   select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
     'queued', 'queued', accepted_at, trunk, dial_before, key, 1, case when queued_body is not null then 1 end
   from input where key is null or call_id in (select call_id from taken)
-  returning call_id
+  returning call_id, day
 ), stated as (
-  insert into call_events (call_id, event_sequence, event_id, type, time, data)
-  select call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
+  insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+  select day, call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
 )${more}
 select call_id from accepted`;
 }

@@ -27,6 +27,7 @@ export function createCallLedger(dependencies: CallLedgerDependencies): CallLedg
   return {
     ...createCallReads(database.pool, secrets, logger),
     ...createCallIntake(database.pool, secrets, database.kind === 'pglite' ? 1 : 2),
-    purge: (before, stopped) => purgeExpired(database, before, clock.now(), stopped),
+    purge: (before, stopped) =>
+      purgeExpired(database, logger, { before, now: clock.now(), stopped }),
   };
 }

@@ -52,7 +52,7 @@ const storedLegs =
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
       'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
-    from call_events e where e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
+    from call_events e where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
 
 type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
 

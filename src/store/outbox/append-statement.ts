@@ -15,6 +15,7 @@
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
 // by their keys.
 
+import type { Day } from '../days.ts';
 import { fewRows } from '../few-rows.ts';
 
 /** Of an ending that depends on whether the answer was stored: the one that holds. */
@@ -25,8 +26,9 @@ const isAnswer = 'i.answered_at is not null';
 const rings =
   "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
 
-export const appendStatement = {
-  name: 'append to calls',
+/** For calls that were accepted on this day. */
+export const appendStatement = (day: Day) => ({
+  name: `append to calls of ${day}`,
   text: `
 with given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
@@ -67,8 +69,8 @@ with given as materialized (
   delete from call_legs known using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
   where l.leg is null and known.call_id = l.call_id and known.leg_id = l.leg_id
 ), stored as (
-  insert into call_events (call_id, event_sequence, event_id, type, time, data)
-  select e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data
+  insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+  select date '${day}', e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data
   from json_to_recordset($3::json) as e(call_id text, event_sequence integer, event_id text, type text, time timestamptz,
     data jsonb, only_if text)
   join moved using (call_id)
@@ -83,16 +85,16 @@ with given as materialized (
   where n.only_if is null or (n.only_if = 'answered') = moved.is_answered
 ), judged as materialized (
   select owed.*, (
-    select true from notifications g where g.call_id = owed.call_id and g.failure = 'gone' limit 1) as is_gone
+    select true from notifications g where g.day = '${day}' and g.call_id = owed.call_id and g.failure = 'gone' limit 1) as is_gone
   from owed
 ), inserted as (
-  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
+  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
     failed_at, failure)
-  select event_id, call_id, app_id, account_id, bot_id, sequence, body,
+  select date '${day}', event_id, call_id, app_id, account_id, bot_id, sequence, body,
     case when is_gone then 'failed' else 'pending' end, 0, $5::timestamptz,
     case when is_gone then $5::timestamptz end, case when is_gone then 'gone' end
   from judged order by event_id
-  on conflict (event_id) do nothing
+  on conflict do nothing
   returning event_id, call_id, state
 ), queues as (
   select inserted.call_id,
@@ -101,12 +103,12 @@ with given as materialized (
   from inserted join judged using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 ), queued as (
-  insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at, leased_by, leased_until)
-  select call_id, account_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+  insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at, leased_by, leased_until)
+  select call_id, date '${day}', account_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
     next_attempt_at = case when (
-      select true from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+      select true from notifications n where n.day = '${day}' and n.call_id = lane.call_id and n.state = 'pending'
         and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz) limit 1
     ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
     leased_until = lane.leased_until + interval '1 millisecond'
@@ -117,4 +119,4 @@ select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0):
 from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
 left join queued using (call_id)`,
-} as const;
+});

@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
 import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
+import { dayOf } from '../days.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import { appendStatement } from './append-statement.ts';
 
@@ -76,11 +77,13 @@ type Row = {
 type OnlyIf = 'answered' | 'unanswered';
 type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
 
-/** One result for each step, in the same order. No two of the same call. */
+/** One result for each step, in the same order. No two of the same call, and all of calls of one day. */
 export async function appendSteps(
   ports: AppendPorts,
   steps: readonly WaitingStep[],
 ): Promise<readonly AppendedStep[]> {
+  const [first] = steps;
+  if (first === undefined) return [];
   const now = ports.now();
   const leasedUntil = ports.leaseUntil(now);
   const prepared = steps.map((waiting) => prepare(ports, waiting));
@@ -94,7 +97,10 @@ export async function appendSteps(
     new Date(now.getTime() - ports.passRefusedAfterMs),
     jsonRows(steps.flatMap(legRows)),
   ];
-  const { rows } = await ports.pool.query<Row>({ ...appendStatement, values });
+  const { rows } = await ports.pool.query<Row>({
+    ...appendStatement(dayOf(first.call.acceptedAt)),
+    values,
+  });
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
   return prepared.map((each) => resultOf(each, byCall.get(each.waiting.call.callId), now));
 }

@@ -16,6 +16,7 @@ import { type CallStep, eventsOf, fold } from '../../calls/life/call-step.ts';
 import type { CallOutbox, StepResult } from '../../calls/ports.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { within } from '../../lib/within.ts';
+import { dayOf } from '../days.ts';
 import { type Settled, writeIsolated } from '../group-writer.ts';
 import { isRefusedData, isUnreachable } from '../sql-errors.ts';
 import type { AppendedStep, WaitingStep } from './call-appends.ts';
@@ -211,9 +212,12 @@ export class Outbox implements CallOutbox {
     this.#pausing = undefined;
   }
 
-  /** Answers first: a person is on the line and hears nothing yet. */
+  /** Of calls of one day. Answers first: a person is on the line and hears nothing yet. */
   #takeBatch(): readonly Entry[] {
-    const waiting = [...this.#waiting.values()];
+    const [first, ...others] = this.#waiting.values();
+    if (first === undefined) return [];
+    const day = dayOf(first.call.acceptedAt);
+    const waiting = [first, ...others.filter(({ call }) => dayOf(call.acceptedAt) === day)];
     const isAnswer = ({ step }: Entry) => step.answeredAt !== undefined;
     const inOrder =
       waiting.length <= maxBatch

@@ -22,6 +22,8 @@ create table calls (
   -- Status column of the interactions view.
   status text not null,
   accepted_at timestamptz(3) not null,
+  -- The partition of its events, notifications, attempts and captures: src/store/days.ts.
+  day date not null generated always as ((accepted_at at time zone 'UTC')::date) stored,
   -- A call that is still waiting then is not dialled any more.
   dial_before timestamptz(3) not null,
   -- "An INVITE may have left": set before it leaves. Such a call is never dialled again.
@@ -82,6 +84,7 @@ create table idempotency_keys (
 create index idempotency_keys_expiry on idempotency_keys (expires_at);
 
 create table call_events (
+  day date not null,
   call_id text not null,
   event_sequence integer not null,
   event_id text not null,
@@ -91,7 +94,7 @@ create table call_events (
   -- The transaction that stored the event. A reader who stays below the oldest transaction under way
   -- misses no event that is committed late.
   transaction_id xid8 not null default pg_current_xact_id(),
-  primary key (call_id, event_sequence)
-);
+  primary key (call_id, event_sequence, day)
+) partition by list (day);
 create index call_events_log on call_events (transaction_id, call_id collate "C", event_sequence);
 `;

@@ -19,12 +19,14 @@ create table console_sessions (
 
 -- Written once, at the end of the call. Each column is compressed, and null if nothing was captured.
 create table call_captures (
-  call_id text primary key,
+  day date not null,
+  call_id text not null,
   -- SIP messages, as JSON.
   sip bytea,
   -- How loud the call was in both directions; no audio.
   audio bytea,
   -- What happened in the call and is no event of it, as JSON: the bot's marks, commands, words.
-  notes bytea
-);
+  notes bytea,
+  primary key (call_id, day)
+) partition by list (day);
 `;

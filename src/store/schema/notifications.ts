@@ -2,7 +2,8 @@
 
 export const notifications = `
 create table notifications (
-  event_id text primary key,
+  day date not null,
+  event_id text not null,
   call_id text not null,
   app_id text not null,
   account_id text not null,
@@ -24,8 +25,9 @@ create table notifications (
   -- When it was last replayed: the 24 hours, and the schedule, begin there. Null: when it was created.
   owed_since timestamptz(3),
   -- Attempts before that.
-  attempts_before integer not null default 0
-);
+  attempts_before integer not null default 0,
+  primary key (event_id, day)
+) partition by list (day);
 create index notifications_by_call on notifications (call_id, sequence);
 -- Dead letters, by a column that a delivery does not touch: an update of a column that the index rests
 -- on writes every index anew.
@@ -36,6 +38,8 @@ create index notifications_dead on notifications (account_id, bot_id, failed_at 
 -- notifications leave in order and from one place.
 create table notification_lanes (
   call_id text primary key,
+  -- Of its notifications.
+  day date not null,
   account_id text not null,
   -- Scheme, host and port of the notification URL.
   origin text not null,
@@ -47,7 +51,8 @@ create table notification_lanes (
 create index notification_lanes_due on notification_lanes (account_id, origin, next_attempt_at);
 
 create table delivery_attempts (
-  attempt_id bigint generated always as identity primary key,
+  day date not null,
+  attempt_id bigint generated always as identity,
   event_id text not null,
   call_id text not null,
   attempt integer not null,
@@ -56,10 +61,11 @@ create table delivery_attempts (
   -- Null if no response came.
   response_status integer,
   error text,
-  delivered boolean not null
-);
+  delivered boolean not null,
+  -- Retention asks for the newest attempt of a day.
+  primary key (attempt_id, day)
+) partition by list (day);
 create index delivery_attempts_by_call on delivery_attempts (call_id);
-create index delivery_attempts_by_time on delivery_attempts (started_at);
 
 -- Who had dead letters sent again.
 create table notification_replays (

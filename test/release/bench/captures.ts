@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import type { Pool } from 'pg';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import { writeCaptures } from '../../../src/capture/capture-store.ts';
 import { Captures } from '../../../src/capture/captures.ts';
@@ -44,6 +45,7 @@ export async function benchCaptures(args: readonly string[]): Promise<void> {
     const costs: [string, number][] = [
       ['loudness of its packets', await perCall(calls, 1, () => void listen(seconds))],
     ];
+    await insertCalls(database.pool, warmUpCalls + 2 * calls);
     await perCall(warmUpCalls, callsInStatement, () => keep(seconds, write));
     const before = ofPostgres();
     const inMemory = await perCall(calls, callsInStatement, () => keep(seconds, async () => {}));
@@ -95,7 +97,7 @@ async function keep(
 ): Promise<void> {
   const captures = new Captures({ write, sipCallIdOf, logger: silentLogger });
   for (let index = 0; index < callsInStatement; index += 1) {
-    const callId = `call-${randomUUID()}` as CallId;
+    const callId = nextCall();
     const sipCallId = randomUUID();
     captures.follow(callId, sipCallId);
     for (const text of messagesOf(sipCallId)) {
@@ -109,6 +111,22 @@ async function keep(
     captures.finish(callId);
   }
   await captures.flush();
+}
+
+let callsMade = 0;
+function nextCall(): CallId {
+  callsMade += 1;
+  return `call-${callsMade}` as CallId;
+}
+
+/** What is kept is kept of a call. */
+async function insertCalls(pool: Pool, count: number): Promise<void> {
+  await pool.query(
+    `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at, dial_before)
+     select 'call-' || n, 'sid', 'conversation', 'account', 'app', 'bot', '{}', 'ended', 'completed', now(), now()
+     from generate_series(1, $1) n`,
+    [count],
+  );
 }
 
 const heardOf = new Map<number, ReturnType<typeof listen>>();

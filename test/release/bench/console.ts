@@ -85,9 +85,9 @@ with changed as (
     state = case state when 'answered' then 'ringing' else 'answered' end,
     status = case status when 'answered' then 'ringing' else 'answered' end
   where call_id in (select call_id from calls where owner_id = $1 order by random() limit $2)
-  returning call_id, last_event_sequence)
-insert into call_events (call_id, event_sequence, event_id, type, time, data)
-select call_id, last_event_sequence, 'evt-' || gen_random_uuid(), 'dtmf', now(), '{"digit":"1","source":"rtp"}' from changed
+  returning call_id, day, last_event_sequence)
+insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+select day, call_id, last_event_sequence, 'evt-' || gen_random_uuid(), 'dtmf', now(), '{"digit":"1","source":"rtp"}' from changed
 returning call_id`;
 
 function startTraffic(pool: Pool, publish: (callId: string) => void) {
