@@ -57,7 +57,10 @@ describe('call --follow', () => {
   async function follow(httpUrl: string): Promise<readonly string[]> {
     const dataDir = await temporaryFolder();
     cleanUps.push(() => removeFolder(dataDir));
-    const app = { appId: 'app-dev', jwtSecret: 'x'.repeat(64), webhookSecret: 'whsec_x' };
+    const app = {
+      ...{ appId: 'app-dev', jwtSecret: 'x'.repeat(64) },
+      ...{ webhookSecret: 'whsec_x', streamSecret: 'x' },
+    };
     await writeFile(join(dataDir, 'dev-app.json'), JSON.stringify(app));
     const lines: string[] = [];
     const options: CallOptions = {
