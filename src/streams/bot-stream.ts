@@ -70,17 +70,16 @@ export class CallStream implements BotStream {
   readonly #dependencies: BotStreamDependencies;
   readonly #inbox: BotInbox;
   readonly #schedule = new ReconnectSchedule();
-  readonly #counts = { framesSent: 0, framesDropped: 0 };
+  readonly #counts = { framesSent: 0, framesDropped: 0, connections: 0 };
   #state: State = { kind: 'idle' };
-  #ready: ReadyTransport | undefined;
-  #readyUntil = 0;
+  /** A connection that waits for the answer, until this tick. */
+  #ready: { readonly transport: ReadyTransport; readonly until: number } | undefined;
   #preparations = 0;
   #isAnswered = false;
   /** So far: a dozen in the life of a call. */
   readonly #amdEvents: AmdEvent[] = [];
   #untold: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
-  #connections = 0;
   #tryingSinceMs = 0;
 
   constructor(
@@ -105,9 +104,11 @@ export class CallStream implements BotStream {
   prepare(): void {
     if (this.#state.kind !== 'idle' || this.#preparations === maxPreparations) return;
     this.#preparations += 1;
-    this.#ready?.close();
-    this.#ready = new ReadyTransport(new URL(this.#settings.url), this.#dependencies.guard);
-    this.#readyUntil = this.#tick + readyTicks;
+    this.#ready?.transport.close();
+    this.#ready = {
+      transport: new ReadyTransport(new URL(this.#settings.url), this.#dependencies.guard),
+      until: this.#tick + readyTicks,
+    };
   }
 
   answer(): void {
@@ -143,7 +144,7 @@ export class CallStream implements BotStream {
     const state = this.#state;
     switch (state.kind) {
       case 'idle':
-        if (this.#ready !== undefined && this.#tick >= this.#readyUntil) this.prepare();
+        if (this.#ready !== undefined && this.#tick >= this.#ready.until) this.prepare();
         break;
       case 'waiting':
         if (this.#tick >= state.until) this.#connect();
@@ -166,10 +167,10 @@ export class CallStream implements BotStream {
     const state = this.#state;
     if (state.kind === 'over') return;
     this.#become({ kind: 'over' });
-    this.#ready?.close();
+    this.#ready?.transport.close();
     if (state.kind === 'open') state.voice.tell((writer) => writer.stop());
     if (state.kind === 'open' || state.kind === 'connecting') state.link.close();
-    if (this.#connections > 0) {
+    if (this.#counts.connections > 0) {
       this.#sink.report({ kind: 'stopped', reason, counts: this.#summary() });
     }
   }
@@ -184,7 +185,7 @@ export class CallStream implements BotStream {
     const { url, secret } = this.#settings;
     const { guard, nowMs, wallClockMs } = this.#dependencies;
     this.#tryingSinceMs = nowMs();
-    const transport = this.#ready?.take() ?? openTransport(new URL(url), guard);
+    const transport = this.#ready?.transport.take() ?? openTransport(new URL(url), guard);
     this.#ready = undefined;
     if (transport === undefined) {
       this.#linkEnded({ kind: 'refused', reason: 'address-not-allowed' });
@@ -205,9 +206,9 @@ export class CallStream implements BotStream {
   }
 
   #open(link: StreamLink): void {
-    this.#connections += 1;
+    this.#counts.connections += 1;
     const { statistics } = this.#sink;
-    if (this.#connections > 1) statistics.reconnects += 1;
+    if (this.#counts.connections > 1) statistics.reconnects += 1;
     const voice = new BotVoice(link, this.#settings, [this.#counts, statistics]);
     const openTick = this.#tick;
     this.#become({ kind: 'open', link, voice, openTick, heardTick: openTick });
@@ -215,11 +216,11 @@ export class CallStream implements BotStream {
     voice.begin({
       ...this.#settings.customParameters,
       ...(verdict === undefined ? {} : { amd: verdict }),
-      ...(this.#connections > 1 ? { reconnect: '1' } : {}),
+      ...(this.#counts.connections > 1 ? { reconnect: '1' } : {}),
     });
     for (const write of this.#untold.splice(0)) voice.tell(write);
     const openMs = Math.round(this.#dependencies.nowMs() - this.#tryingSinceMs);
-    this.#sink.report({ kind: 'opened', connection: this.#connections, openMs });
+    this.#sink.report({ kind: 'opened', connection: this.#counts.connections, openMs });
   }
 
   #receive(text: string): void {
@@ -281,7 +282,7 @@ export class CallStream implements BotStream {
   #summary(): StreamCounts {
     const { bytesPlayed, bytesDropped, underruns } = this.#queue.statistics;
     return {
-      connections: this.#connections,
+      connections: this.#counts.connections,
       playedMs: Math.round(bytesPlayed / 8),
       droppedMs: Math.round(bytesDropped / 8),
       underruns,

@@ -279,7 +279,10 @@ function lineOf(command: MediaCommand): string | undefined {
       return `press ${command.keys.commandId}`;
     case 'stopPlayback':
       return 'stopPlayback';
-    default:
+    case 'askEnvelope':
+    case 'gateStream':
+    case 'tellDigit':
+    case 'tellTransferFailed':
       return undefined;
   }
 }

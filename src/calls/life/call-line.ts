@@ -338,8 +338,16 @@ class Line {
       case 'failed':
         this.#loseMedia(event.reason);
         return;
-      default:
+      case 'stream':
+      case 'playback':
+      case 'keysSent':
         break;
+      // How loud it was is for whoever looks into the call; a second leg tells its own bridge that it is connected.
+      case 'envelope':
+      case 'connected':
+        return;
+      default:
+        assertNever(event);
     }
     this.#pass(event);
   }

@@ -110,7 +110,10 @@ export class SessionBench {
       case 'inactive':
         this.inactive += 1;
         break;
-      default:
+      case 'connected':
+      case 'envelope':
+      case 'failed':
+      case 'stream':
         throw new Error(`a session does not tell ${event.kind}`);
     }
   }
