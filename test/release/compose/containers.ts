@@ -1,6 +1,7 @@
 // What runs in the containers may do no more than it needs, and the image has no more than that either.
 
 import assert from 'node:assert/strict';
+import { version } from '../../../src/version.ts';
 import type { Checkout } from './checkout.ts';
 import { run, say } from './run.ts';
 
@@ -35,7 +36,12 @@ export async function checkImage(checkout: Checkout): Promise<void> {
   const list = JSON.parse(await sh('cat /app/sbom.cdx.json')) as { components: { name: string }[] };
   const names = list.components.map(({ name }) => name);
   assert.ok(names.includes('fastify') && !names.some((name) => /pglite|typescript/.test(name)));
-  const labels = await run('docker', ['inspect', '-f', '{{json .Config.Labels}}', 'offhook:0.2.0']);
+  const labels = await run('docker', [
+    'inspect',
+    '-f',
+    '{{json .Config.Labels}}',
+    `offhook:${version}`,
+  ]);
   assert.match(labels, /"org\.opencontainers\.image\.version":"0\.2\.0"/);
   say(
     `the image has labels, a list of its ${names.length} packages, no PGlite and no source maps but its own`,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { version } from '../../../src/version.ts';
 import { createDialer, type DevApp, type Dialer } from '../../support/dialer-client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type FarEnd, numberFor } from '../../support/far-end.ts';
@@ -59,7 +60,7 @@ async function start(setting: Setting): Promise<World> {
   await fitToMachine(checkout);
   say('building the image');
   await checkout.compose('build', 'gateway-1');
-  await buildDrachtio(cache, 'offhook:0.2.0');
+  await buildDrachtio(cache, `offhook:${version}`);
   say('starting');
   const [up = '', create = '', nodes = ''] = launch.trim().split('\n');
   await checkout.sh(up);
