@@ -57,6 +57,11 @@ export class JitterBuffer {
     this.statistics = statistics;
   }
 
+  /** A packet has come: by the clock of its time, how long the others are held is settled. */
+  get isStarted(): boolean {
+    return this.#started;
+  }
+
   /** `decode`: linear sample of each code word. `packet[start..end)` is the audio. */
   put(
     packet: Uint8Array,

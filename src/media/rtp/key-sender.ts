@@ -59,6 +59,10 @@ export class KeySender {
     this.#report = report;
   }
 
+  get isPressing(): boolean {
+    return this.#phase.kind !== 'idle' || this.#waiting.length > 0;
+  }
+
   press(asked: Keys): void {
     const waiting = { ...asked, done: 0 };
     if (this.#waiting.length < maxWaiting) this.#waiting.push(waiting);

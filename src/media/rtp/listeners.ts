@@ -45,6 +45,10 @@ export class Listeners {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
   }
 
+  get havePlans(): boolean {
+    return this.#plans !== undefined;
+  }
+
   /** A plan has the call: what the bot does does not end it. */
   get isPlanned(): boolean {
     return this.#plans?.hasCall === true;

@@ -48,6 +48,11 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
   }
 
+  /** Someone listens, and nothing has come yet. */
+  get awaitsFirstPacket(): boolean {
+    return this.#jitter?.isStarted === false;
+  }
+
   /** `envelope` is undefined before the answer. Returns whether the far end may be at another place than before. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder | undefined): boolean {
     const before = this.#remote;

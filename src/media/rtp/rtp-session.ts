@@ -41,6 +41,16 @@ export class RtpSession {
     return this.#listeners.isPlanned;
   }
 
+  /**
+   * Two ticks at once are in time. They are not while the far end hears something of ours, or a plan waits for its beep: people
+   * notice the pause. Nor before the first packet, because both would count as time for which it was held.
+   */
+  get isQuiet(): boolean {
+    return (
+      this.#transmission.isQuiet && !this.#listeners.havePlans && !this.#reception.awaitsFirstPacket
+    );
+  }
+
   /** An early answer, the answer, or what a re-offer came to. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();

@@ -46,6 +46,11 @@ export class Transmission {
     return this.#soundPower;
   }
 
+  /** Nothing but silence is to be said. */
+  get isQuiet(): boolean {
+    return this.player.isUnused && !this.#keys.isPressing;
+  }
+
   /** The answer, or what a re-offer came to. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, isElsewhere: boolean): void {
     this.#remote = remote;
