@@ -2,7 +2,7 @@
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
-import { type CallProgress, queuedEvent } from '../calls/life/call-events.ts';
+import type { CallProgress } from '../calls/life/call-events.ts';
 import type { GatewayLoss } from '../calls/life/call-outcome.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';

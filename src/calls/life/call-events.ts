@@ -161,9 +161,9 @@ export function callContext(progress: CallProgress): CallContext {
 type Stating = Sequences & { readonly call: AcceptedCall };
 
 /**
- * Bounds what a call may owe a receiver that is away. Digits, streams and transfers have bounds of
- * their own, which stay below this one; sounds that commands play have none. Later events are not
- * notified, except those with a status of their own.
+ * Bounds what a call may owe a receiver that is away. Later events are not notified, except those with
+ * a status of their own. What the far end or a bot may cause without end (digits, connections) has a
+ * bound of its own in `CallLimits`; what a command causes has none, because the application asked for it.
  */
 const maxSelectedNotifications = 2_500;
 

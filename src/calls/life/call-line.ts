@@ -21,6 +21,7 @@ import {
   fromTransfer,
   type LineCommand,
   type LineEvent,
+  type PassedEvent,
 } from './call-setup.ts';
 
 export type LinePorts = {
@@ -63,7 +64,7 @@ class Line {
    * is not wanted any more.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
-  /** Detection's events since the answer, while the answer is being stored. */
+  /** What the media and SIP INFO have told since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
   /** A sound or keys were asked for, or planned. */
   #mayPlay = false;
@@ -320,35 +321,18 @@ class Line {
   }
 
   #observeMedia(event: MediaEvent): void {
-    switch (event.kind) {
-      case 'amd':
-        if (event.amd.event === 'amd_stopped') this.#detection.stopped();
-        break;
-      case 'plan':
-        if (event.report.kind === 'armed') {
-          this.#detection.start(this.#ports.clock.now(), event.report.round);
-        }
-        break;
-      case 'dtmf':
-        this.#transfer.passKey({ ...event, source: 'rtp' });
-        break;
-      case 'inactive':
-        this.#loseMedia('No RTP from the far end');
-        return;
-      case 'failed':
-        this.#loseMedia(event.reason);
-        return;
-      case 'stream':
-      case 'playback':
-      case 'keysSent':
-        break;
-      // How loud it was is for whoever looks into the call; a second leg tells its own bridge that it is connected.
-      case 'envelope':
-      case 'connected':
-        return;
-      default:
-        assertNever(event);
+    if (event.kind === 'envelope' || event.kind === 'connected') return;
+    if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
+    else if (event.kind === 'failed') this.#loseMedia(event.reason);
+    else this.#notePassed(event);
+  }
+
+  #notePassed(event: PassedEvent): void {
+    if (event.kind === 'amd' && event.amd.event === 'amd_stopped') this.#detection.stopped();
+    if (event.kind === 'plan' && event.report.kind === 'armed') {
+      this.#detection.start(this.#ports.clock.now(), event.report.round);
     }
+    if (event.kind === 'dtmf') this.#transfer.passKey({ ...event, source: 'rtp' });
     this.#pass(event);
   }
 
@@ -362,7 +346,7 @@ class Line {
     this.#send(fromLeg(event, this.#ports.clock.now()));
   }
 
-  #pass(event: MediaEvent): void {
+  #pass(event: PassedEvent): void {
     this.#sendOrHold(fromMedia(event, this.#ports.clock.now()));
   }
 

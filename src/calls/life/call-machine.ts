@@ -13,7 +13,7 @@
 //             media, by the longest duration, by the end of a second leg, or where no bot is left for the person after one
 //             that failed. A transfer is under way, or has connected the person,
 //             while `ongoing` says so.
-// closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.
+// closing     The call is over. Detection still owes its `amd_stopped`; the bot's stream, the sound that plays and keys owe their ends.
 //             Left when they come, or after a bound.
 // recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
 //             than its bound it goes on without the machine.
@@ -74,8 +74,104 @@ import {
   stateRinging,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
-import { type CallMachineContext, callSetup, commandMedia } from './call-setup.ts';
+import {
+  type CallMachineContext,
+  callSetup,
+  commandMedia,
+  type PassedMediaEvent,
+} from './call-setup.ts';
 import type { CallStep } from './call-step.ts';
+
+/** An event of the media that is missing here does not compile. */
+const answered = callSetup.createStateConfig({
+  entry: [acknowledge, startPlannedTransfer],
+  always: [
+    { guard: 'hasEnded', target: 'closing' },
+    {
+      guard: ({ context }) => isLeftAlone(context),
+      target: 'closing',
+      actions: hangUpLeftAlone,
+    },
+  ],
+  after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
+  on: {
+    'media.amd': [
+      {
+        guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
+        target: 'closing',
+        actions: [stateAmd, hangUpOnMachine],
+      },
+      {
+        guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
+        target: 'closing',
+        actions: [stateAmd, hangUpOnFailure],
+      },
+      { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
+    ],
+    'leg.dtmf': { actions: stateDtmf },
+    'media.dtmf': { actions: stateDtmf },
+    'media.stream': [
+      // A bot that transfers a call may leave it.
+      { guard: 'isTransferring', actions: stateStream },
+      {
+        guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
+        target: 'closing',
+        actions: [stateStream, hangUpByBot],
+      },
+      {
+        guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
+        target: 'closing',
+        actions: [stateStream, hangUpOnBotFailure],
+      },
+      { actions: stateStream },
+    ],
+    'media.playback': { actions: statePlayback },
+    'media.plan': [
+      {
+        guard: ({ event }) => event.report.kind === 'over',
+        target: 'closing',
+        actions: hangUpByPlan,
+      },
+      { actions: notePlan },
+    ],
+    'command.media': {
+      actions: [
+        countKeys,
+        {
+          type: 'commandLine',
+          params: ({ event }) => ({ type: 'media', command: event.command }),
+        },
+      ],
+    },
+    'command.stream': { actions: commandStream },
+    'media.keysSent': { actions: stateKeysSent },
+    'transfer.ringing': { actions: stateTransferRinging },
+    'transfer.answered': { actions: stateTransferAnswered },
+    'transfer.connected': { actions: noteTransferConnected },
+    'transfer.failed': [
+      {
+        guard: ({ context, event }) => leavesAlone(context, event.failure),
+        target: 'closing',
+        actions: [stateTransferFailed, hangUpOnTransfer],
+      },
+      { actions: stateTransferFailed },
+    ],
+    'transfer.ended': {
+      guard: 'isTransferring',
+      target: 'closing',
+      actions: [stateTransferEnded, hangUpOnTransfer],
+    },
+    'transfer.referred': {
+      guard: 'isTransferring',
+      target: 'closing',
+      actions: [stateReferred, hangUpOnTransfer],
+    },
+    'command.transfer': { actions: startCommandedTransfer },
+    'leg.ended': { target: 'closing', actions: endByLeg },
+    'media.failed': { target: 'closing', actions: hangUpOnFailure },
+    'command.end': { target: 'closing', actions: hangUpByCommand },
+  },
+}) satisfies { readonly on: Readonly<Record<PassedMediaEvent, unknown>> };
 
 export const callMachine = callSetup.createMachine({
   id: 'call',
@@ -144,95 +240,7 @@ export const callMachine = callSetup.createMachine({
       },
     },
     refusing: { entry: doubtAnswer, always: { target: 'recording' } },
-    answered: {
-      entry: [acknowledge, startPlannedTransfer],
-      always: [
-        { guard: 'hasEnded', target: 'closing' },
-        {
-          guard: ({ context }) => isLeftAlone(context),
-          target: 'closing',
-          actions: hangUpLeftAlone,
-        },
-      ],
-      after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
-      on: {
-        'media.amd': [
-          {
-            guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
-            target: 'closing',
-            actions: [stateAmd, hangUpOnMachine],
-          },
-          {
-            guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
-            target: 'closing',
-            actions: [stateAmd, hangUpOnFailure],
-          },
-          { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
-        ],
-        'leg.dtmf': { actions: stateDtmf },
-        'media.dtmf': { actions: stateDtmf },
-        'media.stream': [
-          // A bot that transfers a call may leave it.
-          { guard: 'isTransferring', actions: stateStream },
-          {
-            guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
-            target: 'closing',
-            actions: [stateStream, hangUpByBot],
-          },
-          {
-            guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
-            target: 'closing',
-            actions: [stateStream, hangUpOnBotFailure],
-          },
-          { actions: stateStream },
-        ],
-        'media.playback': { actions: statePlayback },
-        'media.plan': [
-          {
-            guard: ({ event }) => event.report.kind === 'over',
-            target: 'closing',
-            actions: hangUpByPlan,
-          },
-          { actions: notePlan },
-        ],
-        'command.media': {
-          actions: [
-            countKeys,
-            {
-              type: 'commandLine',
-              params: ({ event }) => ({ type: 'media', command: event.command }),
-            },
-          ],
-        },
-        'command.stream': { actions: commandStream },
-        'media.keysSent': { actions: stateKeysSent },
-        'transfer.ringing': { actions: stateTransferRinging },
-        'transfer.answered': { actions: stateTransferAnswered },
-        'transfer.connected': { actions: noteTransferConnected },
-        'transfer.failed': [
-          {
-            guard: ({ context, event }) => leavesAlone(context, event.failure),
-            target: 'closing',
-            actions: [stateTransferFailed, hangUpOnTransfer],
-          },
-          { actions: stateTransferFailed },
-        ],
-        'transfer.ended': {
-          guard: 'isTransferring',
-          target: 'closing',
-          actions: [stateTransferEnded, hangUpOnTransfer],
-        },
-        'transfer.referred': {
-          guard: 'isTransferring',
-          target: 'closing',
-          actions: [stateReferred, hangUpOnTransfer],
-        },
-        'command.transfer': { actions: startCommandedTransfer },
-        'leg.ended': { target: 'closing', actions: endByLeg },
-        'media.failed': { target: 'closing', actions: hangUpOnFailure },
-        'command.end': { target: 'closing', actions: hangUpByCommand },
-      },
-    },
+    answered,
     closing: {
       entry: [
         closeTransfer,

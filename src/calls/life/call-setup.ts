@@ -1,5 +1,5 @@
 // The machine's vocabulary: its events, its commands to the line and to its journal, its context, delays and guards, and a stub for
-// the line. `call-machine.ts` is the statechart, `effects/call-effects.ts` what its transitions do.
+// the line. `call-machine.ts` is the statechart. What its transitions do is in `call-effects.ts` and in the effects of each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
@@ -20,10 +20,14 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
   ? Event & { readonly type: `${Port}.${Event['kind']}`; readonly at: Date }
   : never;
 
+/** The line passes on what its media tells, except what concerns others: the capture, the bridge, the line itself. */
+export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
+export type PassedMediaEvent = `media.${PassedEvent['kind']}`;
+
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =
   | FromPort<'leg', LegEvent>
-  | FromPort<'media', MediaEvent>
+  | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
   /** Whether the far end takes keys, by RTP events or by SIP INFO. Told at the answer and after each re-offer. */
   | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean };
@@ -32,7 +36,7 @@ export function fromLeg(event: LegEvent, now: Date): LineEvent {
   return { at: now, ...event, type: `leg.${event.kind}` } as LineEvent;
 }
 
-export function fromMedia(event: MediaEvent, now: Date): LineEvent {
+export function fromMedia(event: PassedEvent, now: Date): LineEvent {
   return { at: now, ...event, type: `media.${event.kind}` } as LineEvent;
 }
 

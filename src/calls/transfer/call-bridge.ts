@@ -4,7 +4,7 @@
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
-import { type AcceptedCall, assertNever } from '../call-types.ts';
+import type { AcceptedCall } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import { type KeyTaker, type PressedKey, passKey } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
@@ -253,34 +253,15 @@ export class CallBridge implements OngoingTransfer {
     else leg?.hangUp(reason);
   }
 
+  /** Nothing detects, streams or plays on a second leg: it tells nothing else. */
   #observeMedia(event: MediaEvent): void {
-    switch (event.kind) {
-      case 'dtmf':
-        this.#passToPerson({ ...event, source: 'rtp' });
-        break;
-      case 'inactive':
-        this.#lose('No RTP from the second leg');
-        break;
-      case 'failed':
-        this.#lose(event.reason);
-        break;
-      case 'connected': {
-        const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
-        if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
-        else this.#twoWayMs = elapsedMs;
-        break;
-      }
-      // Nothing detects, streams or plays on a second leg.
-      case 'amd':
-      case 'envelope':
-      case 'keysSent':
-      case 'plan':
-      case 'playback':
-      case 'stream':
-        break;
-      default:
-        assertNever(event);
-    }
+    if (event.kind === 'dtmf') this.#passToPerson({ ...event, source: 'rtp' });
+    if (event.kind === 'inactive') this.#lose('No RTP from the second leg');
+    if (event.kind === 'failed') this.#lose(event.reason);
+    if (event.kind !== 'connected') return;
+    const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
+    if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
+    else this.#twoWayMs = elapsedMs;
   }
 
   #tellConnected(msToTwoWayAudio: number): void {

@@ -116,7 +116,7 @@ export class SoundPlayer {
     return done;
   }
 
-  /** 20 ms on hold. */
+  /** 20 ms in which nothing of ours is heard: the bot's audio passes, sounds wait. */
   pass(): void {
     const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
     if (wanted > 0) this.#queue?.read(unheard, 0, wanted);

@@ -57,10 +57,28 @@ describe('the contract', () => {
 
   test('a command more is missed among the handlers, and nowhere else', async () => {
     const file = 'src/calls/contract/command.ts';
-    const insert = "  stopCommand.extend({ command: z.literal('mute') }),\n";
+    const insert = "  stopCommand.extend({ command: z.literal('unheard-of') }),\n";
 
     expect(await brokenBy({ file, after: '  stopCommand,\n', insert })).toEqual([
       'src/calls/life/call-commands.ts',
+    ]);
+  });
+
+  test('an event of the media more is missed by the machine', async () => {
+    const file = 'src/calls/media.ts';
+    const insert = "  | { readonly kind: 'unheardOf' }\n";
+
+    expect(await brokenBy({ file, after: 'export type MediaEvent =\n', insert })).toEqual([
+      'src/calls/life/call-machine.ts',
+    ]);
+  });
+
+  test('a command to the media more is missed by the session', async () => {
+    const file = 'src/calls/media.ts';
+    const insert = "  | { readonly kind: 'unheardOf' }\n";
+
+    expect(await brokenBy({ file, after: 'export type MediaCommand =\n', insert })).toEqual([
+      'src/media/rtp/rtp-session.ts',
     ]);
   });
 
