@@ -1,5 +1,5 @@
-// What the plan of a call goes by, frame by frame: beeps as soon as they end, and who speaks. It has no analysis of its own: it
-// reads that of detection, which goes on after the verdict for it, and whose beeps are its beeps.
+// What the plan of a call hears, frame by frame: beeps as soon as they end, and who speaks. The ear has no analyser of its own. It
+// reads the analysis of detection, which goes on after the verdict for it, so that both agree about each beep.
 
 import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
@@ -17,20 +17,20 @@ export class PlanEar {
   readonly #grammar: EventGrammar;
   readonly #restart: () => void;
   readonly #gate = new EchoGate();
-  /** Until the first message detection listens to the line as it is. */
+  /** Set at the first message: from then on its echo is taken out. Before it, detection hears the line as it is. */
   #isGated = false;
-  /** The beep that is ending was told before detection found it. */
+  /** The ear reported the ending beep before detection found it. */
   #wasToldEarly = false;
   /** Speech from before `forgetSpeaker`, which detection counts until it is done. */
   #forgottenMs = 0;
 
-  /** `restart` makes the analysis forget what was said: only detection that is done can do without. */
+  /** `restart` makes the analysis forget what was said. The ear calls it once detection is done and needs it no more. */
   constructor(grammar: EventGrammar, restart: () => void) {
     this.#grammar = grammar;
     this.#restart = restart;
   }
 
-  /** Returns the next frame as it may be analysed: from the first message on without its echo. */
+  /** @returns the next frame as it may be analysed: from the first message on without its echo */
   filter(frame: Int16Array, sentPower: number): Int16Array {
     const filtered = this.#gate.pass(frame, sentPower);
     return this.#isGated ? filtered : frame;
@@ -47,7 +47,7 @@ export class PlanEar {
     this.#hearSpeaker(heard.utterance);
   }
 
-  /** The beep of this frame is done with too: detection may have stated it in the same frame. */
+  /** Waits for a new speaker. Drops the beep of this frame too, which detection may have stated in the same frame. */
   forgetSpeaker(): void {
     this.#isGated = true;
     this.beep = false;

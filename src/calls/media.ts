@@ -16,7 +16,7 @@ import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 export type MediaCommand =
   /** Starts the sample clock of detection, at the 200 OK. Its events follow, `amd_stopped` last. */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
-  /** Ends detection early. A detection that ran still tells `amd_stopped` with this reason. */
+  /** Ends detection early. A detection that ran still reports `amd_stopped` with this reason. */
   | { readonly kind: 'stopDetection'; readonly reason: string }
   /**
    * ringing: the media resolves the bot's name and connects, so that the bot is there at the answer. answered: the bot
@@ -44,19 +44,19 @@ export type MediaCommand =
   /** Asks for one `envelope`. */
   | { readonly kind: 'askEnvelope' };
 
-/** What the media tells its call. */
+/** What the media reports to its call. */
 export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
   /** A key that came as RTP events (RFC 4733). */
   | { readonly kind: 'dtmf'; readonly digit: string; readonly durationMs: number }
-  /** `ordinal`: which of the call's streams. */
+  /** `ordinal` names the stream among those of the call. */
   | { readonly kind: 'stream'; readonly ordinal: number; readonly report: StreamReport }
   | { readonly kind: 'playback'; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
-  /** How loud both sides were so far: when it was asked for, and at the session's end. Undefined before the answer. */
+  /** How loud both sides were so far. Reported on `askEnvelope` and at the session's end; undefined before the answer. */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
-  /** Audio has gone both ways over a bridge. A second leg's session tells it. */
+  /** Audio has gone both ways over a bridge. Only the session of a second leg reports it. */
   | { readonly kind: 'connected' }
   /** No packet came for the inactivity time-out while the call was not on hold. */
   | { readonly kind: 'inactive' }

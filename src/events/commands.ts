@@ -15,7 +15,7 @@ import type { EventConnection } from './connection.ts';
 import { commandSubject } from './subjects.ts';
 
 /** Undefined: this process does not know the call; another node may, so nothing is replied. */
-export type CommandHandler = (
+export type AnswerCommand = (
   callId: string,
   command: Command,
   askedBy: string,
@@ -30,7 +30,7 @@ const maxBodyBytes = 256 * 1_024;
 
 export function serveCommands(
   connection: EventConnection,
-  handler: CommandHandler,
+  handler: AnswerCommand,
   logger: Logger,
 ): { stop(): void } {
   const subscription = connection.nats.subscribe(`${connection.prefix}.command.*`, {
@@ -77,7 +77,7 @@ export async function sendCommand(
   }
 }
 
-async function answer(message: Msg, handler: CommandHandler, logger: Logger): Promise<void> {
+async function answer(message: Msg, handler: AnswerCommand, logger: Logger): Promise<void> {
   const callId = message.subject.slice(message.subject.lastIndexOf('.') + 1);
   try {
     const parsed = parseCommand(message);

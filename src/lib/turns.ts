@@ -1,4 +1,5 @@
-// Lets only so many pieces of work run at once. The others wait for their turn, first come, first served; the urgent ones before the rest.
+// Limits how many pieces of work run at once. The others wait for their turn: first the urgent ones, then the rest, each in the order
+// in which they came.
 
 type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise<Result>;
 
@@ -6,9 +7,9 @@ type TurnOptions = { readonly isUrgent?: boolean };
 
 type TurnLimits = {
   readonly running: number;
-  /** One more than so many that wait gets the refusal. */
+  /** So many may wait. The next one is refused. */
   readonly waiting: number;
-  /** Who has waited this long gets the refusal; left out: waits as long as it takes. */
+  /** Work that has waited this long is refused. Without it, work waits as long as it takes. */
   readonly waitMs?: number;
 };
 

@@ -2,11 +2,10 @@
 export type Bound = number | AbortSignal;
 
 /**
- * Waits for the work until the first of the bounds. The work itself goes on. It takes
- * several bounds because a signal that `AbortSignal.any` makes of `AbortSignal.timeout` may be collected as garbage, and then
- * never aborts (Node 20).
+ * Waits for the work until the first of the bounds. The work itself goes on. Several bounds are allowed because Node 20 may
+ * collect a signal that `AbortSignal.any` makes of `AbortSignal.timeout` as garbage: it then never aborts.
  *
- * @returns undefined if a bound came first.
+ * @returns undefined if a bound came first
  */
 export async function within<Value>(
   work: Promise<Value>,

@@ -55,16 +55,16 @@ export function restOf(table: TableByDay): string {
   return `${table}_rest`;
 }
 
-/** A dump that reads all tables keeps partitions from being made: no dump takes so long. */
+/** A dump that reads all tables keeps partitions from being made. No dump takes this long. */
 const daysAhead = 2;
 const dayMs = 86_400_000;
-/** Statements that come meanwhile wait behind one that waits for a table. */
+/** Later statements queue behind one that waits for a table. */
 const lockTimeoutMs = 200;
-/** Nodes that start together wait for each other. Beside the schema's own lock. */
+/** Nodes that start together wait for each other. It differs from the lock of the schema. */
 const lockKey = '31366214770880364';
 const longestWaitMs = 10_000;
 
-/** An hourly look and a start make the partitions of today and of the next days, on whichever node. */
+/** Makes the partitions of today and of the next days. Each node calls it when it starts, and then every hour. */
 export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<void> {
   const days = Array.from({ length: daysAhead + 1 }, (_, ahead) =>
     dayOf(new Date(now.getTime() + ahead * dayMs)),
@@ -84,7 +84,7 @@ async function missingOf(pool: Pool, days: readonly Day[]): Promise<readonly Par
   return wanted.filter((partition) => !known.has(nameOf(partition)));
 }
 
-/** Attached rather than made as a partition, which would lock the whole table against reading and writing. */
+/** Makes a table and attaches it. To create it as a partition would lock the whole table against reading and writing. */
 async function makePartition(client: PoolClient, table: TableByDay, day: Day): Promise<void> {
   const name = nameOf({ table, day });
   await client.query(`set local lock_timeout = ${longestWaitMs}`);
@@ -132,7 +132,7 @@ export async function dropDay(
   );
 }
 
-/** Others use the table (55P03), which the next look tries again; or the rest has rows of the day (23514). */
+/** Leaves the change to the next look if others use the table (55P03) or its rest has rows of the day (23514). */
 async function unlessBusy(
   logger: Logger,
   partition: Partition,

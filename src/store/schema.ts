@@ -35,7 +35,7 @@ const currentSchema: Schema = {
   functions: { take_calls: takeCalls, take_slot: takeSlot },
 };
 
-/** What a database is called, and what to do with it if this version cannot use it. */
+/** How messages name a database, and what they advise if this version cannot use it. */
 export type DatabaseHome = { readonly name: string; readonly remedy: string };
 
 export const postgresHome: DatabaseHome = {
@@ -62,8 +62,9 @@ create table if not exists schema_migrations (
 );`;
 
 /**
- * Writes nothing. @returns one sentence that says what to do if another version made the database,
- * or undefined if this one can use it.
+ * Reads the version of the database and writes nothing.
+ *
+ * @returns one sentence that says what to do, or undefined if this version can use the database
  */
 export async function refusalOf(
   sql: Pick<PoolClient, 'query'>,
@@ -102,7 +103,7 @@ export async function ensureSchema(
 
 class OtherVersion extends Error {}
 
-/** Returns the names of what it made. */
+/** @returns the names of the tables' version and of the functions that it made */
 async function makeMissing(
   client: PoolClient,
   home: DatabaseHome,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CallSource } from '../../src/calls/dialout-ports.ts';
-import { type CommandHandler, serveCommands } from '../../src/events/commands.ts';
+import { type AnswerCommand, serveCommands } from '../../src/events/commands.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { sendDialHint, serveDialHints } from '../../src/events/hints.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
@@ -54,7 +54,7 @@ describe('hints that calls wait', () => {
 });
 
 describe('commands', () => {
-  async function serving(handler: CommandHandler) {
+  async function serving(handler: AnswerCommand) {
     const connection = await nats.connect();
     const server = serveCommands(connection, handler, logger);
     await connection.nats.flush();
@@ -175,7 +175,7 @@ describe('commands', () => {
   test('a call of another node is left to that node', async () => {
     const connection = await nats.connect();
     const mine =
-      (callId: string): CommandHandler =>
+      (callId: string): AnswerCommand =>
       async (asked) =>
         asked === callId ? { ok: true, by: callId } : undefined;
     const servers = ['call-a', 'call-b'].map((callId) =>

@@ -29,15 +29,17 @@ export type LinePorts = {
   readonly media: MediaPort;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Left out: no call has a stream. */
+  /** Without it, no call has a stream. */
   readonly streams?: StreamPort;
-  /** Left out: no call plays anything. */
+  /** Without it, no call plays anything. */
   readonly sounds?: SoundPort;
-  /** Left out: no call is transferred. */
+  /** Without it, no call is transferred. */
   readonly transfers?: TransferPorts;
   /**
-   * Resolves when the call's INVITE may leave, or is not wanted any more; never rejects. Asked when all else is ready, because
-   * what it takes is unsteady. Undefined: at once.
+   * Resolves when the call's INVITE may leave or is not wanted any more; never rejects. The line asks when all else is ready,
+   * because the time that this takes varies.
+   *
+   * @returns undefined if the INVITE may leave at once
    */
   readonly untilTurn?: (callId: CallId, isWanted: () => boolean) => Promise<void> | undefined;
 };
@@ -60,18 +62,18 @@ class Line {
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
   /**
-   * opening: no leg yet, the media port and the turn are waited for. over: the leg failed, ended, was cancelled or hung up, or
-   * is not wanted any more.
+   * opening: there is no leg yet; the line waits for the media port and the turn. over: the leg failed, ended, was cancelled
+   * or hung up, or is not wanted any more.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /** What the media and SIP INFO have told since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
-  /** A sound or keys were asked for, or planned. */
+  /** A sound or keys were asked for or planned, so there may be something to stop. */
   #mayPlay = false;
   #plans: CallPlans | undefined;
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
-  /** Undefined: they are sent as RTP. */
+  /** Undefined if keys are sent as RTP. */
   readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
 
@@ -142,7 +144,7 @@ class Line {
         this.#command(command.command);
         break;
       case 'startStream':
-        // Of one that failed something may be left.
+        // A stream that failed may have left something open.
         this.#stream.stop(this.#session, 'replaced');
         this.#stream.want(command.stream);
         this.#answerStream();
@@ -220,7 +222,7 @@ class Line {
   }
 
   #giveUp(reason: string): void {
-    // Before the leg was there: `open` finds the line over and places nothing.
+    // If there is no leg yet, `open` finds the line over and places nothing.
     const state = this.#state;
     this.#state = 'over';
     this.#transfer.giveUp(reason);
@@ -321,6 +323,7 @@ class Line {
   }
 
   #observeMedia(event: MediaEvent): void {
+    // The envelope is for the call's capture. `connected` comes only from a second leg, to its bridge.
     if (event.kind === 'envelope' || event.kind === 'connected') return;
     if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
     else if (event.kind === 'failed') this.#loseMedia(event.reason);

@@ -1,5 +1,6 @@
-// The machine's vocabulary: its events, its commands to the line and to its journal, its context, delays and guards, and a stub for
-// the line. `call-machine.ts` is the statechart. What its transitions do is in `call-effects.ts` and in the effects of each feature.
+// The machine's vocabulary: its events, its commands to the line and to its journal, its context,
+// delays and guards. `call-machine.ts` is the statechart; what its transitions do is in
+// `call-effects.ts` and in the effects of each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
@@ -66,12 +67,12 @@ export function commandMedia(command: MediaCommand) {
 
 export type CallMachineEvent =
   | LineEvent
-  /** What became of storing the answer, and the end. */
+  /** The result of storing the answer, or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
   /** A command that the media obeys. Before the answer this event and the next ones do nothing. */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
-  /** Without a stream: the one that the call has is to end. */
+  /** Without `stream` it ends the stream that the call has. */
   | {
       readonly type: 'command.stream';
       readonly commandId: string;
@@ -93,13 +94,13 @@ export type CallLimits = {
   readonly closingTimeoutMs: number;
   /** SQL must take the end within this. */
   readonly storeEndTimeoutMs: number;
-  /** Digits that are stated; a far end that sends more is not listened to any more. */
+  /** Digits that one call states; later ones are ignored. */
   readonly maxDigits: number;
-  /** Connections to bots that are stated, made or lost; a stream's beginning and its end always are. */
+  /** Connections to bots, made or lost, that one call states. The beginning and the end of a stream are always stated. */
   readonly maxStreamEvents: number;
-  /** By command, one after the other. */
+  /** Streams that commands may begin in one call, one after the other. */
   readonly maxStreams: number;
-  /** Tried in one call, one after the other: an application that tries for ever rings phones for ever. */
+  /** Transfers that one call may try, one after the other: an application that tries for ever rings phones for ever. */
   readonly maxTransfers: number;
 };
 
@@ -117,9 +118,9 @@ export const defaultCallLimits: CallLimits = {
   maxTransfers: 20,
 };
 
-/** Of one call. */
+/** Stores the steps of one call. */
 export type Journal = {
-  /** Stored as soon as possible; not waited for. */
+  /** Stores the step as soon as possible. The machine does not wait for it. */
   append(step: CallStep): void;
   store(step: CallStep): Promise<StepResult>;
 };
@@ -136,58 +137,59 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** Of detection: it begins anew after a call screening. */
+  /** The round of detection: a new one begins after a call screening. */
   readonly round: number;
-  /** Of detection's answers: while one has the call, no bot takes it. */
+  /** The plan that has the call: until it is over, no bot takes the call. */
   readonly heldBy?: PlanName | undefined;
-  /** Something may still come of those of the request. */
+  /** A plan of the request may still act. */
   readonly hasPlans: boolean;
-  /** Those that are not over, in their order: one that is wanted, at most, after those that were told to stop. */
+  /** Streams that are not over, oldest first: those that were told to stop, then at most one that is wanted. */
   readonly streams: readonly StreamProgress[];
-  /** By command, so far. */
+  /** Streams that commands began so far. */
   readonly streamsBegun: number;
-  /** Stated so far. */
+  /** Digits stated so far. */
   readonly digits: number;
+  /** Connections to bots, made or lost, stated so far. */
   readonly streamEvents: number;
   readonly takesKeys: boolean;
-  /** Commands that press keys, and of which it is not told yet what became of them. */
+  /** Commands that press keys and whose end the media has yet to report. */
   readonly pressing: number;
-  /** Begun so far. */
+  /** Transfers begun so far. */
   readonly transfers: number;
-  /** The one that is under way. */
+  /** The transfer under way. */
   readonly ongoing?: Ongoing | undefined;
-  /** Of the last one, which failed: what is done when neither a bot nor an agent has the person, or is to come. */
+  /** What to do after the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */
   readonly leg?: StoredLeg;
-  /** The far end has hung up, or refused: there is nothing to end. */
+  /** The far end has hung up or refused, so there is no leg to end. */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
-  /** While it is not known whether the answer is stored: what stands if it is not. */
+  /** Kept until the answer is known to be stored: the numbers that stand if it is not. */
   readonly beforeAnswer?: Sequences;
-  /** It was given up; SQL may hold it all the same. */
+  /** An answer that the machine gave up, and that SQL may hold all the same. */
   readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
-  /** That asked for it. */
+  /** The command that asked for the stream. */
   readonly commandId?: string;
-  /** The bot has taken it: its end is still to be told. */
+  /** The bot has taken the stream, and the media will report its end. */
   readonly isOpen: boolean;
-  /** It was told to: perhaps by a command. */
+  /** Set once the stream was told to stop. `stoppedBy` is the command that did it, if any. */
   readonly stopping?: { readonly stoppedBy?: string };
 };
 
 export type Ongoing = {
-  /** That began it. */
+  /** The command that began it. */
   readonly commandId?: string;
   readonly transfer: Transfer;
   /** The two are connected. */
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
-  /** Planned for a person: not for a machine that was taken for one. */
+  /** It began because detection found a person, and is withdrawn if detection corrects that. */
   readonly restsOnVerdict: boolean;
 };
 
@@ -208,7 +210,7 @@ export const callSetup = setup({
   },
   actions: {
     append: ({ context }, step: CallStep) => context.journal.append(step),
-    // Events tell what became of these two: an actor for each took a sixth of the machine's CPU.
+    // The machine learns the results as events: an actor for each took a sixth of its CPU.
     storeAnswer: ({ context, self }, step: CallStep) =>
       tellOf(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
@@ -218,7 +220,7 @@ export const callSetup = setup({
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** What is left of it: the call has waited in the queue before. */
+    /** The rest of the time-out: the call has already waited in the queue. */
     queueTimeout: ({ context: { call, clock } }) =>
       Math.max(
         0,

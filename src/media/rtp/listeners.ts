@@ -1,4 +1,4 @@
-// Who hears a call: detection round by round, the plans that go by it, and the call's bot. What a plan wants to be said goes to the
+// Who hears a call: detection round by round, the plans that go by it, and the call's bot. A plan speaks through the
 // transmission.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
@@ -13,7 +13,7 @@ import { SessionStream } from '../session-stream.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-/** Screeners give up within half of it. */
+/** Call screeners give up within half of this time. */
 const longestScreeningMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'tell' | 'onDetectorError'>;
@@ -30,7 +30,7 @@ export class Listeners {
   #round = 1;
   #roundStartFrames = 0;
   #heardFrames = 0;
-  /** In this round. */
+  /** Detection has stated an event in this round. */
   #hasStated = false;
 
   constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
@@ -40,7 +40,7 @@ export class Listeners {
     this.streaming = new SessionStream(transmission.player);
   }
 
-  /** Someone wants a frame every 20 ms. */
+  /** Whether someone wants a frame every 20 ms. */
   get areListening(): boolean {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
   }
@@ -49,12 +49,12 @@ export class Listeners {
     return this.#plans !== undefined;
   }
 
-  /** A plan has the call: what the bot does does not end it. */
+  /** Whether a plan has the call. Then the bot cannot end the call. */
   get isPlanned(): boolean {
     return this.#plans?.hasCall === true;
   }
 
-  /** At the answer: what was heard until now was ringback. */
+  /** Is called at the answer: what was heard before it was ringback. */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
     this.#settings = settings;
@@ -67,14 +67,14 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Two people talk here from now on. */
+  /** Two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#plans?.abandon();
     this.#plans = undefined;
     this.#releaseWhenDone();
   }
 
-  /** The next 20 ms of the far end; silence if they were not received. */
+  /** Takes the next 20 ms of the far end; silence if they were not received. */
   hear(frame: Int16Array, isReceived: boolean): void {
     if (this.streaming.isOn) {
       const { mulaw, silence } = this.#options.scratch;

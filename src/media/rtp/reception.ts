@@ -1,5 +1,5 @@
-// What a call hears: takes each packet that is the far end's, by its kind, and hands on keys, and a frame of audio every 20 ms. Says
-// where the far end is, and when it has been silent for too long.
+// What a call hears. It accepts the packets of the far end, and hands keys and every 20 ms a frame of audio to the listeners. It
+// reports where the far end is, and when it has been silent for too long.
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
@@ -26,7 +26,7 @@ export class Reception {
     this.#dtmf.reset();
   });
   #remote: RemoteMedia | undefined;
-  /** Records what is heard from the answer on: ringback and announcements before it are no person's. */
+  /** Records how loud the far end is from the answer on. Before it come ringback and announcements. */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
   /** Exists while someone listens. */
@@ -48,12 +48,16 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
   }
 
-  /** Someone listens, and nothing has come yet. */
+  /** Whether someone listens and no packet has come yet. */
   get awaitsFirstPacket(): boolean {
     return this.#jitter?.isStarted === false;
   }
 
-  /** `envelope` is undefined before the answer. Returns whether the far end may be at another place than before. */
+  /**
+   * `envelope` is undefined before the answer.
+   *
+   * @returns whether the far end may have moved
+   */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder | undefined): boolean {
     const before = this.#remote;
     const isAnswer = envelope !== undefined && this.#envelope === undefined;
@@ -76,7 +80,7 @@ export class Reception {
     return true;
   }
 
-  /** What is heard is sent to `partner`'s far end as well. `onFirst`: the first packet of it has left. */
+  /** Sends what is heard to `partner`'s far end as well. `onFirst` is called when the first packet of it has left. */
   relayTo(partner: Transmission, onFirst: () => void): void {
     this.#partner = partner;
     partner.startRelay(onFirst);
@@ -119,7 +123,7 @@ export class Reception {
     } else this.#options.counts.discarded += 1;
   }
 
-  /** ICMP says that what we sent did not arrive. No end of the call: its BYE may be on its way, or another address. */
+  /** ICMP reports that a packet did not arrive. The call goes on: its BYE, or a new address, may be on its way. */
   unreachable(): void {
     this.#source.markUnreachable();
     this.#connectOrDisconnect();

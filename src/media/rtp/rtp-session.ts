@@ -1,6 +1,6 @@
 // One call's audio, driven from outside: `receive` with every packet, `tick` every 20 ms. Knows neither sockets nor
-// timers, so that tests run it on a clock of their own. A packet goes to the reception, which hands frames and keys to the listeners;
-// what is to be said goes to the transmission.
+// timers, so that tests run it on a clock of their own. The reception takes packets and hands frames and keys to the listeners; the
+// transmission sends what is to be said.
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
@@ -36,14 +36,14 @@ export class RtpSession {
     return this.#listeners.streaming;
   }
 
-  /** A plan has the call: what the bot does does not end it. */
+  /** Whether a plan has the call. Then the bot cannot end the call. */
   get isPlanned(): boolean {
     return this.#listeners.isPlanned;
   }
 
   /**
-   * Two ticks at once are in time. They are not while the far end hears something of ours, or a plan waits for its beep: people
-   * notice the pause. Nor before the first packet, because both would count as time for which it was held.
+   * Whether two ticks may run at once. They may not while the far end hears something of ours, or a plan waits for its beep: people
+   * notice the pause. Nor before the first packet, whose wait would count both ticks.
    */
   get isQuiet(): boolean {
     return (
@@ -51,7 +51,7 @@ export class RtpSession {
     );
   }
 
-  /** An early answer, the answer, or what a re-offer came to. */
+  /** Takes the far end's side of an early answer, of the answer, or of a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();
     const isElsewhere = this.#reception.apply(remote, this.#envelope);
@@ -126,12 +126,12 @@ export class RtpSession {
     this.#transmission.stop();
   }
 
-  /** From the answer on; undefined: there was none. */
+  /** @returns how loud both sides were since the answer, undefined before it */
   envelope(): AudioEnvelope | undefined {
     return this.#envelope?.read();
   }
 
-  /** Two people talk here from now on. */
+  /** Two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#listeners.abandonPlans();
   }
@@ -141,7 +141,7 @@ export class RtpSession {
     this.#transmission.player.ring(isRinging);
   }
 
-  /** What is heard here goes on to `partner`, in place of all that is said to it. `onFirst`: the first packet of it has left. */
+  /** Sends what is heard here to `partner`, in place of its own audio. `onFirst` is called when the first packet has left. */
   relayTo(partner: RtpSession, onFirst: () => void): void {
     this.#reception.relayTo(partner.#transmission, onFirst);
   }

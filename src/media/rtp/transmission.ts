@@ -25,9 +25,9 @@ export class Transmission {
   readonly #silence: SilencePacing;
   readonly #keys: KeySender;
   readonly player: SoundPlayer;
-  /** What comes from the other end of a bridge. */
+  /** Rewrites the packets of the other end of a bridge. */
   #relay: RtpRelay | undefined;
-  /** Undefined before the answer, as `#envelope` is: nothing is sent until then. */
+  /** Undefined before the answer, like `#envelope`: nothing is sent until then. */
   #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
   #soundPower = 0;
@@ -41,17 +41,17 @@ export class Transmission {
     this.player = new SoundPlayer((report) => sink.onPlayback(report));
   }
 
-  /** The power of the sound in the last packet (1: full scale), 0 if it had none: what an echo of it may bring back. */
+  /** The power of the sound in the last packet (1: full scale, 0: no sound). Its echo is not louder. */
   get soundPower(): number {
     return this.#soundPower;
   }
 
-  /** Nothing but silence is to be said. */
+  /** Whether only silence is sent. */
   get isQuiet(): boolean {
     return this.player.isUnused && !this.#keys.isPressing;
   }
 
-  /** The answer, or what a re-offer came to. */
+  /** Takes the far end's side of the answer, or of a later re-offer. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, isElsewhere: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
@@ -62,14 +62,14 @@ export class Transmission {
     this.#keys.press(keys);
   }
 
-  /** Nothing of what was asked for is sent any more: keys, sounds, what the bot has said. */
+  /** Drops all that waits to be sent: keys, sounds, what the bot has said. */
   stop(): void {
     this.#keys.stop();
     this.player.stop();
     this.player.clearBot();
   }
 
-  /** What another far end says is sent in place of all that we say. `onFirst`: the first packet of it has left. */
+  /** Sends the packets of another far end in place of our own. `onFirst` is called when the first one has left. */
   startRelay(onFirst: () => void): void {
     this.#relay = new RtpRelay(this.#sender, onFirst);
   }
@@ -78,7 +78,7 @@ export class Transmission {
     this.#relay = undefined;
   }
 
-  /** A packet of the other end of the bridge. */
+  /** Sends a packet of the other end of the bridge. */
   passOn(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
     const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true) return;

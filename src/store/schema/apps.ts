@@ -35,8 +35,8 @@ create table apps (
 create unique index apps_api_key on apps (api_key_hash);
 create unique index apps_previous_api_key on apps (previous_api_key_hash);
 
--- The calls of an app on one day. Whoever accepts calls of an app with limits locks its row, so that
--- nodes count one after the other.
+-- The calls of an app on one day. A node that accepts calls of an app with limits locks the row, so
+-- that nodes count one after the other.
 create table app_usage (
   app_id text primary key,
   -- Days since 1970, in UTC.

@@ -49,7 +49,7 @@ create table calls (
 ) with (fillfactor = 50);
 create index calls_by_bot on calls (account_id, bot_id, accepted_at desc, call_id desc);
 create index calls_by_idempotency_key on calls (account_id, idempotency_key);
--- By the name that bots know.
+-- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';
 -- Calls that somebody still has to do something about: a few thousand at most, whatever the table holds.

@@ -40,7 +40,7 @@ create table test_runs (
   -- The object of the result file.
   file_name text,
   is_completed boolean not null,
-  -- Of the report: the later report has the higher version.
+  -- The version of the report: a later report has a higher one.
   version bigint not null,
   updated_at timestamptz(3) not null,
   primary key (account_id, bot_id, run_id)

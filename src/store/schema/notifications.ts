@@ -16,7 +16,7 @@ create table notifications (
   attempts integer not null,
   created_at timestamptz(3) not null,
   delivered_at timestamptz(3),
-  -- When a refusal (4xx) first held its successors up.
+  -- When a refusal (4xx) first held up the notifications after it.
   refused_at timestamptz(3),
   -- When it became a dead letter. Null again once it is replayed.
   failed_at timestamptz(3),
@@ -24,7 +24,7 @@ create table notifications (
   failure text,
   -- When it was last replayed: the 24 hours, and the schedule, begin there. Null: when it was created.
   owed_since timestamptz(3),
-  -- Attempts before that.
+  -- Attempts before owed_since.
   attempts_before integer not null default 0,
   primary key (event_id, day)
 ) partition by list (day);
@@ -38,7 +38,7 @@ create index notifications_dead on notifications (account_id, bot_id, failed_at 
 -- notifications leave in order and from one place.
 create table notification_lanes (
   call_id text primary key,
-  -- Of its notifications.
+  -- The partition of its notifications.
   day date not null,
   account_id text not null,
   -- Scheme, host and port of the notification URL.
@@ -47,7 +47,7 @@ create table notification_lanes (
   leased_by text,
   leased_until timestamptz(3)
 );
--- What one account is owed keeps no other account waiting: the rows are found by account, then by receiver.
+-- The rows are found by account, then by receiver: one account with many keeps no other one waiting.
 create index notification_lanes_due on notification_lanes (account_id, origin, next_attempt_at);
 
 create table delivery_attempts (

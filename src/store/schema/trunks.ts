@@ -21,8 +21,8 @@ create table trunk_slots (
 );
 create index trunk_slots_by_trunk on trunk_slots (trunk);
 
--- The last take of each process and source that took something, or that was asked for twice. A source
--- is a trunk; '' are the calls that need none.
+-- The last take of each process from each source, if it took a call or was asked for twice. A source
+-- is a trunk; '' stands for calls that need none.
 create table call_takes (
   owner_id text not null,
   source text not null,
