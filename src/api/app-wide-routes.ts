@@ -8,7 +8,7 @@ import { authenticated, responses } from '../http/route-schema.ts';
 import { appScopeOf } from './app-scope.ts';
 import { callIdOf, found, toFilter } from './call-routes.ts';
 import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
-import { toDeadLetterFilter } from './dead-letter-routes.ts';
+import { listDeadLetters } from './dead-letter-routes.ts';
 import { deadLetterPageSchema, deadLetterQuery } from './dead-letter-schemas.ts';
 import type { ApiServices } from './services.ts';
 
@@ -74,14 +74,7 @@ export function registerAppWideRoutes(
       response: responses('A page of dead letters', deadLetterPageSchema, [400, 401, 403, 406]),
       ...authenticated,
     },
-    handler: async (request) => {
-      const page = await deadLetters.list(
-        await scopeOf(request),
-        toDeadLetterFilter(request.query),
-      );
-      if (page === 'bad-cursor') throw badCursor();
-      const { deadLetters: notifications, ...rest } = page;
-      return { notifications, ...rest };
-    },
+    handler: async (request) =>
+      await listDeadLetters(deadLetters, await scopeOf(request), request.query),
   });
 }

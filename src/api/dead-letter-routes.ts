@@ -2,13 +2,14 @@
 // what belongs to another account is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
 import { badCursor, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type {
-  DeadLetterFilter,
   DeadLetterScope,
   DeadLetterSelection,
+  DeadLetters,
 } from '../notifier/dead-letters.ts';
 import { botParams } from './call-schemas.ts';
 import {
@@ -49,15 +50,7 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
       ),
       ...authenticated,
     },
-    handler: async (request) => {
-      const page = await deadLetters.list(
-        scopeOf(deps, request),
-        toDeadLetterFilter(request.query),
-      );
-      if (page === 'bad-cursor') throw badCursor();
-      const { deadLetters: notifications, ...rest } = page;
-      return { notifications, ...rest };
-    },
+    handler: (request) => listDeadLetters(deadLetters, scopeOf(deps, request), request.query),
   });
   registerReplays(server, deps);
 }
@@ -125,14 +118,21 @@ function scopeOf({ caller }: DeadLetterDependencies, request: FastifyRequest): D
   return { accountId: caller.of(request).accountId, botId: caller.botOf(request).botId };
 }
 
-export function toDeadLetterFilter(query: (typeof deadLetterQuery)['_output']): DeadLetterFilter {
-  const { limit, cursor, failure, callId, from, to } = query;
-  return {
+/** @throws ProblemError if no page gave the cursor. */
+export async function listDeadLetters(
+  deadLetters: Pick<DeadLetters, 'list'>,
+  scope: Parameters<DeadLetters['list']>[0],
+  { limit, cursor, failure, ...selection }: z.output<typeof deadLetterQuery>,
+): Promise<z.output<typeof deadLetterPageSchema>> {
+  const page = await deadLetters.list(scope, {
     limit,
     ...(cursor === undefined ? {} : { cursor }),
     ...(failure === undefined ? {} : { failure }),
-    ...toSelection({ callId, from, to }),
-  };
+    ...toSelection(selection),
+  });
+  if (page === 'bad-cursor') throw badCursor();
+  const { deadLetters: notifications, ...rest } = page;
+  return { notifications, ...rest };
 }
 
 type Given = {

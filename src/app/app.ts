@@ -7,7 +7,6 @@ import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import { createAdminServer } from '../api/admin/admin-server.ts';
 import { createApiServer } from '../api/server.ts';
-import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
@@ -15,8 +14,8 @@ import { type Config, readSecrets } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { watchEvents } from '../events/hints.ts';
-import { createMetrics, type Metrics } from '../http/metrics.ts';
-import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
+import { createMetrics } from '../http/metrics.ts';
+import { openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
 import { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -27,19 +26,19 @@ import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
-import { type Calls, openCalls } from './calls.ts';
+import { type Calls, type OpenParts, openCalls } from './calls.ts';
 import { openCaptures } from './captures.ts';
 import { type ConsoleAccess, createConsoleAccess, openConsole } from './console.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
 import { healthChecks } from './health.ts';
 import { networksOpenTo } from './networks.ts';
-import { type Node, openNode } from './nodes.ts';
-import { type Notifier, openNotifier } from './notifier.ts';
+import { openNode } from './nodes.ts';
+import { openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { type ShutdownOptions, shutDown } from './shutdown.ts';
 import { openSip, type SipParts } from './sip.ts';
-import { openSounds, type Sounds } from './sounds.ts';
+import { openSounds } from './sounds.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { createStreamServices } from './streams.ts';
 import { openTracing } from './tracing.ts';
@@ -176,18 +175,10 @@ function tellOfLoopback({ config, logger }: Environment, beyond: readonly string
   );
 }
 
-type ApiParts = {
-  readonly storage: Storage;
-  readonly node: Node;
-  readonly events: Events;
-  readonly notifier: Notifier;
+type ApiParts = OpenParts & {
   readonly sip: SipParts;
   readonly media: MediaParts;
   readonly calls: Calls;
-  readonly sounds: Sounds;
-  readonly streams: StreamServices;
-  readonly contexts: ContextStore;
-  readonly metrics: Metrics;
   readonly captures: Captures;
 };
 

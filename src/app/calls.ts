@@ -25,7 +25,6 @@ import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/hints.ts';
 import type { Metrics } from '../http/metrics.ts';
-import type { ContextStore } from '../interactions/context-store.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
 import type { Recipient } from '../notifier/recipients.ts';
@@ -33,12 +32,8 @@ import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
 import { createDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
-import type { Events } from './events.ts';
-import type { Node } from './nodes.ts';
-import type { Notifier } from './notifier.ts';
-import { type OutboxParts, openOutbox } from './outbox.ts';
+import { type OutboxNeeds, type OutboxParts, openOutbox } from './outbox.ts';
 import type { Sounds } from './sounds.ts';
-import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
 import { type Sweeps, startSweeps } from './sweeps.ts';
 import { tracedIntake } from './tracing.ts';
@@ -58,19 +53,18 @@ export type Calls = {
   settle(timeoutMs: number): Promise<void>;
 };
 
-type Parts = {
-  readonly storage: Storage;
-  readonly node: Node;
-  readonly notifier: Notifier;
-  readonly contexts: ContextStore;
-  readonly events: Events;
+/** What is open before calls are. */
+export type OpenParts = OutboxNeeds & {
+  readonly sounds: Sounds;
+  readonly streams: StreamServices;
+  readonly metrics: Metrics;
+};
+
+type Parts = OpenParts & {
   readonly sip: SipPort;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly routes: RoutePlanner;
   readonly media: MediaPort;
-  readonly sounds: Sounds;
-  readonly streams: StreamServices;
-  readonly metrics: Metrics;
   /** Nothing of the call is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;
   /** What was asked of a call, for who looks into it. */

@@ -23,12 +23,15 @@ import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
 import type { Storage } from './storage.ts';
 
-type Parts = {
+export type OutboxNeeds = {
   readonly storage: Storage;
   readonly node: Node;
   readonly events: Events;
   readonly contexts: ContextStore;
   readonly notifier: Notifier;
+};
+
+type Parts = OutboxNeeds & {
   /** Nothing of the call is on the wire any more. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
   /** Nothing of it is on the wire any more. */

@@ -1,26 +1,22 @@
 // SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
 
+import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
-import { type AppStore, createAppStore } from '../store/apps/apps.ts';
-import { type BotStore, createBotDirectory } from '../store/apps/bot-directory.ts';
+import { createAppStore } from '../store/apps/apps.ts';
+import { createBotDirectory } from '../store/apps/bot-directory.ts';
 import { ensureDevApp } from '../store/apps/dev-app.ts';
 import { devAccountId } from '../store/apps/dev-app-file.ts';
 import { type CallLedger, createCallLedger } from '../store/calls/call-ledger.ts';
 import { createCallTakes } from '../store/calls/call-takes.ts';
 import { createSecondLegTakes } from '../store/calls/second-leg-takes.ts';
-import { createDataTables, type DataTables } from '../store/data-tables.ts';
+import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
-import { createNodeDirectory, type NodeDirectory } from '../store/nodes.ts';
-import { openSecretBox, type SecretBox } from '../store/secrets.ts';
+import { createNodeDirectory } from '../store/nodes.ts';
+import { openSecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
 
-export type Storage = {
+export type Storage = AdminStores & {
   readonly database: Database;
-  readonly apps: AppStore;
-  readonly bots: BotStore;
-  readonly tables: DataTables;
-  readonly nodes: NodeDirectory;
-  readonly secrets: SecretBox;
   readonly ledger: CallLedger;
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;

@@ -18,6 +18,10 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
   };
 };
 
+/** For a route whose schema documents the body and whose handler reads it. */
+export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
+  part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part);
+
 /** A header may be called like a parameter, and a whole body has no name. */
 export function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
   if (httpPart === 'headers') return { path, message: `${message} (header)` };

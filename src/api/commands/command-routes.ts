@@ -18,7 +18,7 @@ import { withGlobalNumber } from '../../calls/transfer/transfer-request.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
-import { placed, validatorCompiler } from '../../http/validation.ts';
+import { exceptBody, placed } from '../../http/validation.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
@@ -80,8 +80,7 @@ export function registerCommands(
       ...authenticated,
     },
     // The schema documents the body; `readCommand` reads it, as it does on NATS.
-    validatorCompiler: (part) =>
-      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    validatorCompiler: exceptBody,
     handler: async (request, reply) => {
       const app = caller.of(request);
       const { accountId, appId, limits } = app;

@@ -12,7 +12,7 @@ import {
   ProblemError,
 } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
-import { validatorCompiler } from '../../http/validation.ts';
+import { exceptBody } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
 import { botParams } from '../call-schemas.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
@@ -46,8 +46,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       ...authenticated,
     },
     // The schema documents the body; `parseDialout` reads it, because spellings and routes concern several members.
-    validatorCompiler: (part) =>
-      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    validatorCompiler: exceptBody,
     // The request may be accepted when the time for its answer is up. Whatever is thrown goes to the server's own handler.
     errorHandler: (error, request) => {
       // Without a body the intake has not seen it.

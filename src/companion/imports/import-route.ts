@@ -7,7 +7,7 @@ import { botId } from '../../api/dialout/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
-import { memberErrors, mostErrors, validatorCompiler } from '../../http/validation.ts';
+import { exceptBody, memberErrors, mostErrors } from '../../http/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
@@ -96,8 +96,7 @@ function registerImport(
       ...authenticated,
     },
     // The schema documents the body; `readBody` reads it, because it must agree with the rest of the request.
-    validatorCompiler: (part) =>
-      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    validatorCompiler: exceptBody,
     handler: async (request) => {
       const { accountId, orgId, type } = request.query;
       const { records, importedBy } = await readBody(request.body, {

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
 import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
-import type { SipEngineOptions, SipEngineStatistics } from './engine.ts';
+import type { SipEngineAddresses, SipEngineOptions, SipEngineStatistics } from './engine.ts';
 
 export type EngineThreadOptions = Omit<SipEngineOptions, 'logger'> & {
   readonly logLevel: string;
@@ -13,22 +13,13 @@ export type EngineThreadOptions = Omit<SipEngineOptions, 'logger'> & {
 };
 
 export type EngineThreadMessage =
-  | {
-      readonly kind: 'listening';
-      readonly sipHost: string;
-      readonly sipPort: number;
-      readonly controlHost: string;
-      readonly controlPort: number;
-    }
+  | ({ readonly kind: 'listening' } & SipEngineAddresses)
   | { readonly kind: 'statistics'; readonly statistics: SipEngineStatistics };
 
-export type SipEngineThread = RunningThread & {
-  readonly sipHost: string;
-  readonly sipPort: number;
-  readonly controlHost: string;
-  readonly controlPort: number;
-  statistics(): Promise<SipEngineStatistics>;
-};
+export type SipEngineThread = RunningThread &
+  SipEngineAddresses & {
+    statistics(): Promise<SipEngineStatistics>;
+  };
 
 type Listening = Extract<EngineThreadMessage, { kind: 'listening' }>;
 

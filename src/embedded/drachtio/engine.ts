@@ -35,12 +35,15 @@ import { UdpTransport } from './transport/udp-transport.ts';
 
 export type { SipTimers } from './transaction/engine-timing.ts';
 
-export type SipEngineOptions = {
+export type SipEngineAddresses = {
   readonly sipHost: string;
-  /** UDP and TCP; 0 finds one that is free for both. */
+  /** UDP and TCP; as an option, 0 finds one that is free for both. */
   readonly sipPort: number;
   readonly controlHost: string;
   readonly controlPort: number;
+};
+
+export type SipEngineOptions = SipEngineAddresses & {
   readonly secret: string;
   readonly timers?: Partial<SipTimers>;
   /** Tests run the protocol's half minutes faster than the wall's. */
@@ -59,14 +62,11 @@ export type SipEngineStatistics = {
   readonly dropped: number;
 };
 
-export type SipEngine = AsyncDisposable & {
-  readonly sipHost: string;
-  readonly sipPort: number;
-  readonly controlHost: string;
-  readonly controlPort: number;
-  close(): Promise<void>;
-  statistics(): SipEngineStatistics;
-};
+export type SipEngine = SipEngineAddresses &
+  AsyncDisposable & {
+    close(): Promise<void>;
+    statistics(): SipEngineStatistics;
+  };
 
 type Transports = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
 

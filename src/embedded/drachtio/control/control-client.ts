@@ -7,7 +7,8 @@ import {
   formatRequestSent,
   formatResponseSent,
   formatSipNotice,
-  type MessageMeta,
+  type SentRequestNotice,
+  type SentResponseNotice,
   type SipNotice,
 } from './control-messages.ts';
 
@@ -51,22 +52,11 @@ export class ControlClient {
     this.#socket.end();
   }
 
-  requestSent(
-    messageId: string,
-    sent: { readonly meta: MessageMeta; readonly transactionId: string; readonly text: string },
-  ): void {
+  requestSent(messageId: string, sent: SentRequestNotice): void {
     this.#write(formatRequestSent(this.#uuid(), messageId, sent));
   }
 
-  responseSent(
-    messageId: string,
-    sent: {
-      readonly meta: MessageMeta;
-      readonly transactionId: string;
-      readonly dialogId: string;
-      readonly text: string;
-    },
-  ): void {
+  responseSent(messageId: string, sent: SentResponseNotice): void {
     this.#write(formatResponseSent(this.#uuid(), messageId, sent));
   }
 

@@ -112,6 +112,8 @@ export type SipNotice = {
   readonly local?: { readonly host: string; readonly port: number };
   readonly text: string;
 };
+export type SentResponseNotice = Omit<SipNotice, 'local'>;
+export type SentRequestNotice = Omit<SentResponseNotice, 'dialogId'>;
 
 export function formatSipNotice(id: string, notice: SipNotice): string {
   const local = notice.local === undefined ? '' : `${notice.local.host}|${notice.local.port}|`;
@@ -119,23 +121,14 @@ export function formatSipNotice(id: string, notice: SipNotice): string {
   return `${id}|sip|${metaFields(notice.meta)}|${ids}\r\n${notice.text}`;
 }
 
-export function formatRequestSent(
-  id: string,
-  messageId: string,
-  sent: { readonly meta: MessageMeta; readonly transactionId: string; readonly text: string },
-): string {
+export function formatRequestSent(id: string, messageId: string, sent: SentRequestNotice): string {
   return `${id}|response|${messageId}|OK|${metaFields(sent.meta)}|${sent.transactionId}|Msg sent:|\r\n${sent.text}`;
 }
 
 export function formatResponseSent(
   id: string,
   messageId: string,
-  sent: {
-    readonly meta: MessageMeta;
-    readonly transactionId: string;
-    readonly dialogId: string;
-    readonly text: string;
-  },
+  sent: SentResponseNotice,
 ): string {
   const ids = `${sent.transactionId}|${sent.dialogId}`;
   return `${id}|response|${messageId}|OK|${metaFields(sent.meta)}|${ids}||Msg sent:|\r\n${sent.text}`;

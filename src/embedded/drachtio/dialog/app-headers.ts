@@ -71,3 +71,14 @@ export function contentTypeOf(given: string | undefined, body: string): string |
   if (given !== undefined) return given;
   return body.startsWith('v=0') ? 'application/sdp' : undefined;
 }
+
+/** Those of a request in a dialog, or of a CANCEL, that the application does not decide by writing them. */
+export const decidedHeaders: ReadonlySet<string> = new Set([
+  'From',
+  'To',
+  'Call-ID',
+  'CSeq',
+  'Contact',
+  'Content-Type',
+  'Max-Forwards',
+]);

@@ -1,6 +1,7 @@
 // Requests inside a dialog: addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE that the engine sends by itself.
 
 import ipaddr from 'ipaddr.js';
+import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { viaValue } from '../message/local-identity.ts';
@@ -159,6 +160,16 @@ export class DialogRequests {
     dialog.awaitingAck?.acknowledge();
     dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
+  }
+
+  /** Tells the application what left for it. */
+  confirm(
+    client: ControlClient,
+    messageId: string,
+    peer: SipPeer,
+    { transactionId, text }: { readonly transactionId: string; readonly text: string },
+  ): void {
+    client.requestSent(messageId, { meta: this.sentMeta(peer, text.length), transactionId, text });
   }
 
   /** Over UDP the real server names its own address here, over TCP the peer's. */

@@ -7,14 +7,13 @@ import type { EngineContext } from '../engine-context.ts';
 import { unbracketedTo } from '../message/request-builder.ts';
 import {
   headerValue,
-  headerValues,
   type SipHeader,
   type SipRequest,
   serializeMessage,
-  sortedHeaders,
   withHeader,
 } from '../message/sip-message.ts';
-import { appHeaders } from './app-headers.ts';
+import { buildCancel } from '../message/sip-replies.ts';
+import { appHeaders, decidedHeaders } from './app-headers.ts';
 import { type DialogRequests, silentUser } from './dialog-requests.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { UacResponses } from './uac-responses.ts';
@@ -29,7 +28,7 @@ export class UacCancel {
     this.#requests = requests;
     this.#responses = responses;
     responses.onRingTimeout = (outgoing) => {
-      this.#sendCancel(outgoing, this.#cancelFor(outgoing, []));
+      this.#sendCancel(outgoing, buildCancel(outgoing.request, []));
     };
     responses.onProvisional = (outgoing) => {
       if (outgoing.cancel.state === 'waiting') this.#sendCancel(outgoing, outgoing.cancel.text);
@@ -44,8 +43,8 @@ export class UacCancel {
       return;
     }
     if (!outgoing.client.alive) outgoing.client = client;
-    const given = appHeaders(sketch, this.#context.local, cancelExcludes);
-    const request = this.#cancelFor(outgoing, given.headers);
+    const given = appHeaders(sketch, this.#context.local, decidedHeaders);
+    const request = buildCancel(outgoing.request, given.headers);
     if (state === 'proceeding' && outgoing.cancel.state === 'none') {
       this.#replyCancelled(client, messageId, outgoing, this.#sendCancel(outgoing, request));
       return;
@@ -66,34 +65,11 @@ export class UacCancel {
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {
       if (outgoing.cancel.state !== 'none') continue;
-      const request = this.#cancelFor(outgoing, [applicationGoneReason]);
+      const request = buildCancel(outgoing.request, [applicationGoneReason]);
       const state = outgoing.sent?.transaction.state;
       if (state === 'proceeding') this.#sendCancel(outgoing, request);
       else if (state === 'calling') outgoing.cancel = { state: 'waiting', text: request };
     }
-  }
-
-  /** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
-  #cancelFor(outgoing: Outgoing, extra: readonly SipHeader[]): SipRequest {
-    const invite = outgoing.request;
-    const headers: SipHeader[] = [
-      { name: 'Via', value: headerValue(invite, 'Via') ?? '' },
-      ...headerValues(invite, 'Route').map((value) => ({ name: 'Route', value })),
-      { name: 'Max-Forwards', value: '70' },
-      { name: 'From', value: headerValue(invite, 'From') ?? '' },
-      { name: 'To', value: headerValue(invite, 'To') ?? '' },
-      { name: 'Call-ID', value: outgoing.callId },
-      { name: 'CSeq', value: `${outgoing.cseq} CANCEL` },
-      ...extra,
-      { name: 'Content-Length', value: '0' },
-    ];
-    return {
-      kind: 'request',
-      method: 'CANCEL',
-      uri: invite.uri,
-      headers: sortedHeaders(headers),
-      body: '',
-    };
   }
 
   #sendCancel(outgoing: Outgoing, request: SipRequest): SipRequest {
@@ -130,13 +106,3 @@ export class UacCancel {
 
 /** RFC 3326. */
 const applicationGoneReason: SipHeader = { name: 'Reason', value: 'SIP;text="Application gone"' };
-
-const cancelExcludes: ReadonlySet<string> = new Set([
-  'From',
-  'To',
-  'Call-ID',
-  'CSeq',
-  'Contact',
-  'Content-Type',
-  'Max-Forwards',
-]);

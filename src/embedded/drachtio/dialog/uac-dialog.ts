@@ -5,7 +5,7 @@ import type { SipText } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { parseSketchLine } from '../message/request-builder.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
-import { appHeaders, contentTypeOf } from './app-headers.ts';
+import { appHeaders, contentTypeOf, decidedHeaders } from './app-headers.ts';
 import type { Dialog } from './dialog.ts';
 import type { DialogRequests, DialogSketch } from './dialog-requests.ts';
 import { newOutgoing } from './outgoing.ts';
@@ -95,11 +95,8 @@ export class UacDialog {
     if (sketch.body.startsWith('v=0')) dialog.localSdp = sketch.body;
     this.#responses.add(outgoing);
     if (method === 'BYE') this.#context.reports.stop('application', 'normal-release', sent.text);
-    client.requestSent(messageId, {
-      meta: this.#requests.sentMeta(peer, sent.text.length),
-      transactionId: outgoing.transactionId,
-      text: sent.text,
-    });
+    const { transactionId } = outgoing;
+    this.#requests.confirm(client, messageId, peer, { transactionId, text: sent.text });
   }
 
   #acknowledge(
@@ -127,11 +124,8 @@ export class UacDialog {
       }
       const text = this.#requests.sendAck(dialog, peer, pending.cseq, draft);
       if (sketch.body.startsWith('v=0')) dialog.localSdp = sketch.body;
-      client.requestSent(messageId, {
-        meta: this.#requests.sentMeta(peer, text.length),
-        transactionId: this.#context.identifiers.uuid(),
-        text,
-      });
+      const transactionId = this.#context.identifiers.uuid();
+      this.#requests.confirm(client, messageId, peer, { transactionId, text });
       if (dialog.state !== 'cancelled') return;
       const how = { text: 'ACK-BYE due to cancel race condition', tellOwner: true };
       this.#requests.hangUp(dialog, how);
@@ -139,7 +133,7 @@ export class UacDialog {
   }
 
   #dialogSketch(method: string, sketch: SipText): DialogSketch | undefined {
-    const given = appHeaders(sketch, this.#context.local, dialogExcludes);
+    const given = appHeaders(sketch, this.#context.local, decidedHeaders);
     const contentType = contentTypeOf(given.get('Content-Type'), sketch.body);
     if (sketch.body !== '' && contentType === undefined) return undefined;
     return {
@@ -158,16 +152,6 @@ export class UacDialog {
     this.#context.dialogs.setOwner(dialog, client);
   }
 }
-
-const dialogExcludes: ReadonlySet<string> = new Set([
-  'From',
-  'To',
-  'Call-ID',
-  'CSeq',
-  'Contact',
-  'Content-Type',
-  'Max-Forwards',
-]);
 
 function noRoute(dialog: Dialog): string {
   return `Server error: unable to find route when sending request inside dialog for dialog id ${dialog.id}`;

@@ -112,11 +112,8 @@ export class Uac {
     outgoing.sent = sent;
     this.#responses.add(outgoing);
     if (line.method === 'INVITE') this.#context.reports.attempt('application', sent.text);
-    client.requestSent(messageId, {
-      meta: this.#requests.sentMeta(peer, sent.text.length),
-      transactionId: outgoing.transactionId,
-      text: sent.text,
-    });
+    const { transactionId } = outgoing;
+    this.#requests.confirm(client, messageId, peer, { transactionId, text: sent.text });
   }
 
   #build(line: RequestLine, sketch: SipText, peer: SipPeer): BuiltRequest {

@@ -58,18 +58,34 @@ function toWithTag(value: string, tag: string | undefined): string {
 
 /** RFC 3261 section 17.1.1.3: the INVITE's branch and route, the response's To. */
 export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
-  const cseq = parseCseq(headerValue(invite, 'CSeq') ?? '')?.number ?? 1;
+  return requestOfInvite('ACK', invite, headerValue(response, 'To'), []);
+}
+
+/** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
+export function buildCancel(invite: SipRequest, extra: readonly SipHeader[]): SipRequest {
+  return requestOfInvite('CANCEL', invite, undefined, extra);
+}
+
+function requestOfInvite(
+  method: string,
+  invite: SipRequest,
+  to: string | undefined,
+  extra: readonly SipHeader[],
+): SipRequest {
+  const given = (name: string): string => headerValue(invite, name) ?? '';
+  const cseq = parseCseq(given('CSeq'))?.number ?? 1;
   const headers: SipHeader[] = [
-    { name: 'Via', value: headerValue(invite, 'Via') ?? '' },
+    { name: 'Via', value: given('Via') },
     ...headerValues(invite, 'Route').map((value) => ({ name: 'Route', value })),
     { name: 'Max-Forwards', value: '70' },
-    { name: 'From', value: headerValue(invite, 'From') ?? '' },
-    { name: 'To', value: headerValue(response, 'To') ?? headerValue(invite, 'To') ?? '' },
-    { name: 'Call-ID', value: headerValue(invite, 'Call-ID') ?? '' },
-    { name: 'CSeq', value: `${cseq} ACK` },
+    { name: 'From', value: given('From') },
+    { name: 'To', value: to ?? given('To') },
+    { name: 'Call-ID', value: given('Call-ID') },
+    { name: 'CSeq', value: `${cseq} ${method}` },
+    ...extra,
     { name: 'Content-Length', value: '0' },
   ];
-  return { kind: 'request', method: 'ACK', uri: invite.uri, headers, body: '' };
+  return { kind: 'request', method, uri: invite.uri, headers: sortedHeaders(headers), body: '' };
 }
 
 /** The headers without which a response has nowhere to go (RFC 3261 section 8.1.1). */

@@ -2,14 +2,9 @@
 // transaction, re-armed for whatever comes next. They know nothing of dialogs or of drachtio.
 
 import type { SipResponse } from '../message/sip-message.ts';
-import type { EngineClock, SipTimers } from './engine-timing.ts';
-import { TransactionTimer } from './transaction-timer.ts';
+import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
-export type ClientTransactionDeps = {
-  readonly clock: EngineClock;
-  readonly timers: SipTimers;
-  /** TCP: nothing is retransmitted and nothing is waited out. */
-  readonly reliable: boolean;
+export type ClientTransactionDeps = TransactionDeps & {
   readonly sendRequest: () => void;
   /** INVITE only: the ACK to a final response of 300 and above. */
   readonly sendAck: (response: SipResponse) => void;
@@ -19,49 +14,40 @@ export type ClientTransactionDeps = {
   readonly onTimeout: () => void;
   /** INVITE only: it rang too long and must be cancelled. */
   readonly onRingTimeout: () => void;
-  readonly onTerminated: () => void;
 };
 
-type InviteState = 'calling' | 'proceeding' | 'accepted' | 'completed' | 'terminated';
+type InviteState = 'calling' | 'proceeding' | 'accepted' | 'completed';
 
-export class InviteClientTransaction {
-  readonly #deps: ClientTransactionDeps;
-  #state: InviteState = 'calling';
-  readonly #timer: TransactionTimer;
+export class InviteClientTransaction extends Transaction<InviteState, ClientTransactionDeps> {
   #cancelled = false;
 
   constructor(deps: ClientTransactionDeps) {
-    this.#deps = deps;
-    this.#timer = new TransactionTimer(deps.clock, deps.timers);
-  }
-
-  get state(): InviteState {
-    return this.#state;
+    super(deps, 'calling');
   }
 
   start(): void {
-    this.#timer.retransmit({
-      send: this.#deps.sendRequest,
+    this.timer.retransmit({
+      send: this.deps.sendRequest,
       // Timer A has no ceiling.
       longestIntervalMs: Number.POSITIVE_INFINITY,
-      reliable: this.#deps.reliable,
+      reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
     });
-    this.#deps.sendRequest();
+    this.deps.sendRequest();
   }
 
   receive(response: SipResponse): void {
-    switch (this.#state) {
+    switch (this.state) {
       case 'calling':
       case 'proceeding':
         this.#receivePending(response);
         return;
       case 'accepted':
         // RFC 6026 section 7.2: a 2xx, also from another branch of a fork, is the user's business.
-        if (isSuccess(response)) this.#deps.onResponse(response);
+        if (isSuccess(response)) this.deps.onResponse(response);
         return;
       case 'completed':
-        if (response.status >= 300) this.#deps.sendAck(response);
+        if (response.status >= 300) this.deps.sendAck(response);
         return;
       case 'terminated':
         return;
@@ -73,21 +59,16 @@ export class InviteClientTransaction {
    * rings, a lost connection is no failure: the final response may come on another (RFC 3261 section 18.2.2).
    */
   fail(): boolean {
-    if (this.#state !== 'calling') return false;
-    this.#terminate();
+    if (this.state !== 'calling') return false;
+    this.terminate();
     return true;
   }
 
   /** A CANCEL has left: RFC 3261 section 9.1 gives the final response 64 * T1 more. */
   expectFinalSoon(): void {
-    if (this.#state !== 'proceeding') return;
+    if (this.state !== 'proceeding') return;
     this.#cancelled = true;
-    this.#timer.afterLife(() => this.#timeOut());
-  }
-
-  stop(): void {
-    this.#timer.stop();
-    this.#state = 'terminated';
+    this.timer.afterLife(() => this.#timeOut());
   }
 
   #receivePending(response: SipResponse): void {
@@ -103,69 +84,54 @@ export class InviteClientTransaction {
   }
 
   #receiveProvisional(response: SipResponse): void {
-    this.#state = 'proceeding';
+    this.enter('proceeding');
     if (!this.#cancelled)
-      this.#timer.after(this.#deps.timers.timerCMs, () => this.#deps.onRingTimeout());
-    this.#deps.onResponse(response);
+      this.timer.after(this.deps.timers.timerCMs, () => this.deps.onRingTimeout());
+    this.deps.onResponse(response);
   }
 
   #receiveSuccess(response: SipResponse): void {
-    this.#state = 'accepted';
-    this.#timer.afterLife(() => this.#terminate());
-    this.#deps.onResponse(response);
+    this.enter('accepted');
+    this.timer.afterLife(() => this.terminate());
+    this.deps.onResponse(response);
   }
 
   #receiveFailure(response: SipResponse): void {
-    this.#deps.sendAck(response);
-    this.#deps.onResponse(response);
-    if (this.#deps.reliable) {
-      this.#terminate();
+    this.deps.sendAck(response);
+    this.deps.onResponse(response);
+    if (this.deps.reliable) {
+      this.terminate();
       return;
     }
-    this.#state = 'completed';
-    this.#timer.afterLife(() => this.#terminate());
+    this.enter('completed');
+    this.timer.afterLife(() => this.terminate());
   }
 
   #timeOut(): void {
-    this.#deps.onTimeout();
-    this.#terminate();
-  }
-
-  #terminate(): void {
-    if (this.#state === 'terminated') return;
-    this.stop();
-    this.#deps.onTerminated();
+    this.deps.onTimeout();
+    this.terminate();
   }
 }
 
-type NonInviteState = 'trying' | 'proceeding' | 'completed' | 'terminated';
+type NonInviteState = 'trying' | 'proceeding' | 'completed';
 
-export class NonInviteClientTransaction {
-  readonly #deps: ClientTransactionDeps;
-  #state: NonInviteState = 'trying';
-  readonly #timer: TransactionTimer;
-
+export class NonInviteClientTransaction extends Transaction<NonInviteState, ClientTransactionDeps> {
   constructor(deps: ClientTransactionDeps) {
-    this.#deps = deps;
-    this.#timer = new TransactionTimer(deps.clock, deps.timers);
-  }
-
-  get state(): NonInviteState {
-    return this.#state;
+    super(deps, 'trying');
   }
 
   start(): void {
-    this.#timer.retransmit({
-      send: this.#deps.sendRequest,
-      longestIntervalMs: this.#deps.timers.t2Ms,
-      reliable: this.#deps.reliable,
+    this.timer.retransmit({
+      send: this.deps.sendRequest,
+      longestIntervalMs: this.deps.timers.t2Ms,
+      reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
     });
-    this.#deps.sendRequest();
+    this.deps.sendRequest();
   }
 
   receive(response: SipResponse): void {
-    switch (this.#state) {
+    switch (this.state) {
       case 'trying':
       case 'proceeding':
         this.#receivePending(response);
@@ -177,41 +143,30 @@ export class NonInviteClientTransaction {
   }
 
   fail(): boolean {
-    if (this.#state !== 'trying' && this.#state !== 'proceeding') return false;
-    this.#terminate();
+    if (this.state !== 'trying' && this.state !== 'proceeding') return false;
+    this.terminate();
     return true;
-  }
-
-  stop(): void {
-    this.#timer.stop();
-    this.#state = 'terminated';
   }
 
   #receivePending(response: SipResponse): void {
     if (response.status < 200) {
-      this.#state = 'proceeding';
-      this.#timer.slowDown();
-      this.#deps.onResponse(response);
+      this.enter('proceeding');
+      this.timer.slowDown();
+      this.deps.onResponse(response);
       return;
     }
-    this.#deps.onResponse(response);
-    if (this.#deps.reliable) {
-      this.#terminate();
+    this.deps.onResponse(response);
+    if (this.deps.reliable) {
+      this.terminate();
       return;
     }
-    this.#state = 'completed';
-    this.#timer.after(this.#deps.timers.t4Ms, () => this.#terminate());
+    this.enter('completed');
+    this.timer.after(this.deps.timers.t4Ms, () => this.terminate());
   }
 
   #timeOut(): void {
-    this.#deps.onTimeout();
-    this.#terminate();
-  }
-
-  #terminate(): void {
-    if (this.#state === 'terminated') return;
-    this.stop();
-    this.#deps.onTerminated();
+    this.deps.onTimeout();
+    this.terminate();
   }
 }
 

@@ -1,45 +1,32 @@
 // Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. One function per state and one timer per
 // transaction. The response texts are kept as sent, so that a retransmitted request costs one send and no formatting.
 
-import type { EngineClock, SipTimers } from './engine-timing.ts';
-import { TransactionTimer } from './transaction-timer.ts';
+import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
-export type ServerTransactionDeps = {
-  readonly clock: EngineClock;
-  readonly timers: SipTimers;
-  readonly reliable: boolean;
+export type ServerTransactionDeps = TransactionDeps & {
   readonly send: (text: string) => void;
   /** INVITE only: the caller did not acknowledge the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
   /** The application did not answer in time: the caller has long given up. */
   readonly onAnswerTimeout: () => void;
-  readonly onTerminated: () => void;
 };
 
-type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated';
+type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed';
 
-export class InviteServerTransaction {
-  readonly #deps: ServerTransactionDeps;
-  #state: InviteServerState = 'proceeding';
-  readonly #timer: TransactionTimer;
+export class InviteServerTransaction extends Transaction<InviteServerState, ServerTransactionDeps> {
   #lastResponse: string | undefined;
 
   constructor(deps: ServerTransactionDeps) {
-    this.#deps = deps;
-    this.#timer = new TransactionTimer(deps.clock, deps.timers);
-    this.#timer.after(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
-  }
-
-  get state(): InviteServerState {
-    return this.#state;
+    super(deps, 'proceeding');
+    this.timer.after(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
   }
 
   /** The same INVITE again. */
   receiveRetransmit(): void {
-    switch (this.#state) {
+    switch (this.state) {
       case 'proceeding':
       case 'completed':
-        if (this.#lastResponse !== undefined) this.#deps.send(this.#lastResponse);
+        if (this.#lastResponse !== undefined) this.deps.send(this.#lastResponse);
         return;
       case 'accepted':
       case 'confirmed':
@@ -50,107 +37,80 @@ export class InviteServerTransaction {
   }
 
   respond(status: number, text: string): boolean {
-    if (this.#state !== 'proceeding') return false;
+    if (this.state !== 'proceeding') return false;
     this.#lastResponse = text;
     if (status >= 300) this.#complete();
     else if (status >= 200) this.#accept();
-    this.#deps.send(text);
+    this.deps.send(text);
     return true;
   }
 
   /** An ACK for this transaction, or for the 2xx that it carried. */
   acknowledge(): boolean {
-    if (this.#state === 'completed') {
-      this.#state = 'confirmed';
-      if (this.#deps.reliable) this.#terminate();
-      else this.#timer.after(this.#deps.timers.t4Ms, () => this.#terminate());
+    if (this.state === 'completed') {
+      this.enter('confirmed');
+      if (this.deps.reliable) this.terminate();
+      else this.timer.after(this.deps.timers.t4Ms, () => this.terminate());
       return true;
     }
-    if (this.#state !== 'accepted') return false;
-    this.#state = 'confirmed';
-    this.#timer.afterLife(() => this.#terminate());
+    if (this.state !== 'accepted') return false;
+    this.enter('confirmed');
+    this.timer.afterLife(() => this.terminate());
     return true;
   }
 
-  stop(): void {
-    this.#timer.stop();
-    this.#state = 'terminated';
-  }
-
   #accept(): void {
-    this.#state = 'accepted';
+    this.enter('accepted');
     this.#startRetransmits(() => {
-      this.#deps.onAckTimeout();
-      this.#terminate();
+      this.deps.onAckTimeout();
+      this.terminate();
     });
   }
 
   #complete(): void {
-    this.#state = 'completed';
-    this.#startRetransmits(() => this.#terminate());
+    this.enter('completed');
+    this.#startRetransmits(() => this.terminate());
   }
 
   #startRetransmits(onEnd: () => void): void {
-    const { timers, reliable, send } = this.#deps;
+    const { timers, reliable, send } = this.deps;
     const sendAgain = (): void => {
       if (this.#lastResponse !== undefined) send(this.#lastResponse);
     };
-    this.#timer.retransmit({ send: sendAgain, longestIntervalMs: timers.t2Ms, reliable, onEnd });
-  }
-
-  #terminate(): void {
-    if (this.#state === 'terminated') return;
-    this.stop();
-    this.#deps.onTerminated();
+    this.timer.retransmit({ send: sendAgain, longestIntervalMs: timers.t2Ms, reliable, onEnd });
   }
 }
 
-type NonInviteServerState = 'trying' | 'completed' | 'terminated';
+type NonInviteServerState = 'trying' | 'completed';
 
-export class NonInviteServerTransaction {
-  readonly #deps: ServerTransactionDeps;
-  #state: NonInviteServerState = 'trying';
-  readonly #timer: TransactionTimer;
+export class NonInviteServerTransaction extends Transaction<
+  NonInviteServerState,
+  ServerTransactionDeps
+> {
   #lastResponse: string | undefined;
 
   constructor(deps: ServerTransactionDeps) {
-    this.#deps = deps;
-    this.#timer = new TransactionTimer(deps.clock, deps.timers);
-    this.#timer.afterLife(() => {
+    super(deps, 'trying');
+    this.timer.afterLife(() => {
       deps.onAnswerTimeout();
-      this.#terminate();
+      this.terminate();
     });
   }
 
-  get state(): NonInviteServerState {
-    return this.#state;
-  }
-
   receiveRetransmit(): void {
-    if (this.#state !== 'terminated' && this.#lastResponse !== undefined) {
-      this.#deps.send(this.#lastResponse);
+    if (this.state !== 'terminated' && this.#lastResponse !== undefined) {
+      this.deps.send(this.#lastResponse);
     }
   }
 
   respond(status: number, text: string): boolean {
-    if (this.#state !== 'trying') return false;
+    if (this.state !== 'trying') return false;
     this.#lastResponse = text;
-    this.#deps.send(text);
+    this.deps.send(text);
     if (status < 200) return true;
-    this.#state = 'completed';
-    if (this.#deps.reliable) this.#terminate();
-    else this.#timer.afterLife(() => this.#terminate());
+    this.enter('completed');
+    if (this.deps.reliable) this.terminate();
+    else this.timer.afterLife(() => this.terminate());
     return true;
-  }
-
-  stop(): void {
-    this.#timer.stop();
-    this.#state = 'terminated';
-  }
-
-  #terminate(): void {
-    if (this.#state === 'terminated') return;
-    this.stop();
-    this.#deps.onTerminated();
   }
 }

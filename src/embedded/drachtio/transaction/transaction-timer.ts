@@ -1,5 +1,5 @@
-// The one timer of a transaction, of a client or a server: it waits once, or sends again at growing intervals until the
-// transaction's life of 64 * T1 is over (RFC 3261 section 17: timers A and B, E and F, G and H).
+// What every transaction has, of a client or a server: a state, an end, and one timer. The timer waits once, or sends again at
+// growing intervals until the transaction's life of 64 * T1 is over (RFC 3261 section 17: timers A and B, E and F, G and H).
 
 import {
   type EngineClock,
@@ -68,5 +68,44 @@ export class TransactionTimer {
       this.#armRetransmit(retransmission);
       send();
     });
+  }
+}
+
+export type TransactionDeps = {
+  readonly clock: EngineClock;
+  readonly timers: SipTimers;
+  /** TCP: nothing is retransmitted and nothing is waited out. */
+  readonly reliable: boolean;
+  readonly onTerminated: () => void;
+};
+
+export abstract class Transaction<State extends string, Deps extends TransactionDeps> {
+  protected readonly deps: Deps;
+  protected readonly timer: TransactionTimer;
+  #state: State | 'terminated';
+
+  protected constructor(deps: Deps, firstState: State) {
+    this.deps = deps;
+    this.timer = new TransactionTimer(deps.clock, deps.timers);
+    this.#state = firstState;
+  }
+
+  get state(): State | 'terminated' {
+    return this.#state;
+  }
+
+  protected enter(state: State): void {
+    this.#state = state;
+  }
+
+  stop(): void {
+    this.timer.stop();
+    this.#state = 'terminated';
+  }
+
+  protected terminate(): void {
+    if (this.#state === 'terminated') return;
+    this.stop();
+    this.deps.onTerminated();
   }
 }

@@ -1,6 +1,8 @@
 // Who is at the other end of a message: shared by the transports and everything above them.
 
+import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
+import type { EngineClock, SipTimers } from '../transaction/engine-timing.ts';
 
 export type SipProtocol = 'udp' | 'tcp';
 
@@ -13,6 +15,14 @@ export type SipPeer = {
 export function peerKey(peer: SipPeer): string {
   return `${peer.protocol}/${formatHostPort(peer.address, peer.port)}`;
 }
+
+export type TransportOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly timers: SipTimers;
+  readonly clock: EngineClock;
+  readonly logger: Logger;
+};
 
 export type TransportHandlers = {
   /** `text` is one SIP message, one character a byte. */

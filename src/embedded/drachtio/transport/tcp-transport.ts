@@ -3,9 +3,13 @@
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import type { Logger } from '../../../lib/logger.ts';
-import type { EngineClock, SipTimers, TimerHandle } from '../transaction/engine-timing.ts';
-import { peerKey, type SipPeer, type TransportHandlers } from './sip-peer.ts';
+import type { TimerHandle } from '../transaction/engine-timing.ts';
+import {
+  peerKey,
+  type SipPeer,
+  type TransportHandlers,
+  type TransportOptions,
+} from './sip-peer.ts';
 import { StreamFramer } from './tcp-framing.ts';
 
 /** Both directions together: file descriptors. */
@@ -25,23 +29,15 @@ type Connection = {
   timer: TimerHandle | undefined;
 };
 
-export type TcpTransportOptions = {
-  readonly host: string;
-  readonly port: number;
-  readonly timers: SipTimers;
-  readonly clock: EngineClock;
-  readonly logger: Logger;
-};
-
 export class TcpTransport implements AsyncDisposable {
-  readonly #options: TcpTransportOptions;
+  readonly #options: TransportOptions;
   readonly #handlers: TransportHandlers;
   readonly #server: Server;
   readonly #connections = new Map<string, Connection>();
   #accepted = 0;
   #closed = false;
 
-  constructor(options: TcpTransportOptions, handlers: TransportHandlers) {
+  constructor(options: TransportOptions, handlers: TransportHandlers) {
     this.#options = options;
     this.#handlers = handlers;
     this.#server = createServer((socket) => this.#accept(socket));

@@ -6,9 +6,13 @@ import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
 import { isIP, isIPv6 } from 'node:net';
-import type { Logger } from '../../../lib/logger.ts';
-import type { EngineClock, SipTimers, TimerHandle } from '../transaction/engine-timing.ts';
-import { peerKey, type SipPeer, type TransportHandlers } from './sip-peer.ts';
+import type { TimerHandle } from '../transaction/engine-timing.ts';
+import {
+  peerKey,
+  type SipPeer,
+  type TransportHandlers,
+  type TransportOptions,
+} from './sip-peer.ts';
 
 /** Destinations with a socket of their own at the same time: file descriptors. Beyond it the shared socket sends, and a dead port shows as a timeout. */
 const maxConnectedSockets = 256;
@@ -27,22 +31,14 @@ type ConnectedSocket = {
   timer: TimerHandle | undefined;
 };
 
-export type UdpTransportOptions = {
-  readonly host: string;
-  readonly port: number;
-  readonly timers: SipTimers;
-  readonly clock: EngineClock;
-  readonly logger: Logger;
-};
-
 export class UdpTransport implements AsyncDisposable {
-  readonly #options: UdpTransportOptions;
+  readonly #options: TransportOptions;
   readonly #handlers: TransportHandlers;
   readonly #main: Socket;
   readonly #connected = new Map<string, ConnectedSocket>();
   #closed = false;
 
-  constructor(options: UdpTransportOptions, handlers: TransportHandlers) {
+  constructor(options: TransportOptions, handlers: TransportHandlers) {
     this.#options = options;
     this.#handlers = handlers;
     this.#main = this.#createSocket();
