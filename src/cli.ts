@@ -7,7 +7,6 @@ import { readRuntime } from './app/runtime-file.ts';
 import { streamConnects } from './calls/stream/stream.ts';
 import { addAmdCommand } from './cli/amd/amd.ts';
 import type { CreateAppOptions, LimitOptions, RotateOptions } from './cli/apps-commands.ts';
-import type { BotOptions } from './cli/bot/bot-command.ts';
 import type { AddBotOptions } from './cli/bots-commands.ts';
 import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
@@ -98,7 +97,7 @@ function addProcessCommands(program: Command): void {
     .option('--host <address>', 'address', '127.0.0.1')
     .option('--secret <secret>', "stream secret that signs; left out: the dev app's")
     .option('--json', 'one JSON object a line')
-    .action(async (options: BotOptions) => {
+    .action(async (options: ListenOptions) => {
       const { runBot } = await import('./cli/bot/bot-command.ts');
       await runBot(createContext(), options);
     });

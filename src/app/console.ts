@@ -44,14 +44,10 @@ export function openConsole(
     receivers: (accountId) => failingReceivers(reads(accountId), accountId),
     trunks: async (accountId) => trunksOf(sip, await trunkUse(reads(accountId))),
     nodes: async (accountId) =>
-      (await listNodes(reads(accountId))).map((node) => ({
-        nodeId: node.nodeId,
-        state: node.state,
-        calls: node.calls,
-        version: node.version,
-        startedAt: node.startedAt.toISOString(),
-        leaseAgeMs: node.leaseAgeMs,
-        isThis: node.ownerId === config.ownerId,
+      (await listNodes(reads(accountId))).map(({ ownerId, renewedAt, startedAt, ...node }) => ({
+        ...node,
+        startedAt: startedAt.toISOString(),
+        isThis: ownerId === config.ownerId,
       })),
     detection: (accountId) => detectionSummary(reads(accountId), clock.now()),
   });

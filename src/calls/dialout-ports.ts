@@ -144,7 +144,9 @@ export type CallSource = string | undefined;
 
 /** Held across all nodes; left out: as many as come. */
 export type TrunkLimits = {
+  /** Calls that start in a second; 0.5 is one in two seconds. What one call tries at further gateways is not counted. */
   readonly callsPerSecond?: number;
+  /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
   readonly maxConcurrentCalls?: number;
 };
 

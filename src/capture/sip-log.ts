@@ -2,14 +2,9 @@
 
 import type { SipMessage } from '../calls/capture/capture.ts';
 
-export type LoggedMessage = {
+export type LoggedMessage = Omit<SipMessage, 'at'> & {
   /** ISO 8601. */
   readonly at: string;
-  readonly isOurs: boolean;
-  readonly transport: string;
-  readonly address: string;
-  readonly port: number;
-  readonly text: string;
   /** Of the second legs of the call: 1, 2, …; left out: its first leg. */
   readonly leg?: number;
 };

@@ -13,10 +13,7 @@ export type ListenOptions = {
 };
 
 export async function listen(context: CliContext, options: ListenOptions): Promise<void> {
-  const port = Number(options.port);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new CliError('--port must be 0 to 65535');
-  }
+  const port = portOf(options);
   const webhookSecret = options.secret ?? (await readDevApp(context)).webhookSecret;
   const lineOf = createNotificationLines();
   await using receiver = await startReceiver({
@@ -29,11 +26,22 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
           ? JSON.stringify({ type: 'notification', ...notification })
           : lineOf(notification),
       ),
-  }).catch((error: unknown) => {
-    throw new CliError(`Port ${port} of ${options.host} cannot be listened on.`, { cause: error });
-  });
+  }).catch(cannotListen(options));
   context.note(`listening on ${receiver.url}; Ctrl-C ends`);
   await whenInterrupted(context.interrupted);
+}
+
+/** @throws CliError if it is no port */
+export function portOf({ port }: ListenOptions): number {
+  const number = Number(port);
+  if (Number.isInteger(number) && number >= 0 && number <= 65_535) return number;
+  throw new CliError('--port must be 0 to 65535');
+}
+
+export function cannotListen({ port, host }: ListenOptions): (error: unknown) => never {
+  return (error) => {
+    throw new CliError(`Port ${Number(port)} of ${host} cannot be listened on.`, { cause: error });
+  };
 }
 
 export function whenInterrupted(signal: AbortSignal): Promise<void> {

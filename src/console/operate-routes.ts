@@ -2,27 +2,22 @@
 // receivers that fail, of the account that asks.
 
 import type { FastifyRequest } from 'fastify';
+import type { TrunkLimits } from '../calls/dialout-ports.ts';
 import type { ApiInstance, Caller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import type { DetectionSummary } from '../interactions/detection-summary.ts';
 import type { FailingReceiver } from '../notifier/failing-receivers.ts';
+import type { NodeRow } from '../store/nodes.ts';
 
-export type TrunkView = {
+export type TrunkView = TrunkLimits & {
   readonly name: string;
   readonly gateways: readonly { readonly name: string; readonly isUp: boolean }[];
-  readonly callsPerSecond?: number;
-  readonly maxConcurrentCalls?: number;
   readonly onIt: number;
   readonly waiting: number;
 };
 
-export type NodeView = {
-  readonly nodeId: string;
-  readonly state: string;
-  readonly calls: number;
-  readonly version: string;
+export type NodeView = Omit<NodeRow, 'ownerId' | 'renewedAt' | 'startedAt'> & {
   readonly startedAt: string;
-  readonly leaseAgeMs: number;
   readonly isThis: boolean;
 };
 

@@ -5,15 +5,12 @@ import type { CallOutcome, CallState, InteractionStatus } from '../calls/contrac
 import { type AmdEventName, amdVerdicts } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
 import { uuidsFrom } from '../lib/ids.ts';
+import type { CallColumns } from '../store/calls/call-rows.ts';
 import type { Queries } from '../store/queries.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 
-export type SummaryColumns = {
-  readonly call_id: string;
-  readonly sid: string;
-  readonly conversation_id: string;
-  readonly bot_id: string;
+export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'request'> & {
   // Words of ours, written by the ledger.
   readonly state: CallState;
   readonly status: InteractionStatus;
@@ -28,7 +25,6 @@ export type SummaryColumns = {
   readonly verdict: AmdEventName | null;
   /** What detection said, in order; null where it said nothing. */
   readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
-  readonly accepted_at: Date;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;

@@ -1,17 +1,9 @@
 // Where a call's notifications go. Implemented over the calls table; no part of any event, because the headers are secrets.
 
 import { LRUCache } from 'lru-cache';
-import type { TraceHeaders } from '../lib/trace-context.ts';
+import type { CallNotifying } from '../store/calls/call-reads.ts';
 
-export type Recipient = {
-  readonly appId: string;
-  readonly accountId: string;
-  /** Absent: the call is not notified. */
-  readonly notifyUrl?: string;
-  readonly notifyHeaders?: Readonly<Record<string, string>>;
-  /** W3C Trace Context: of the request that the call came of. */
-  readonly trace?: TraceHeaders;
-};
+export type Recipient = CallNotifying;
 
 /** Calls that are unknown are absent. */
 export type RecipientLookup = (

@@ -2,23 +2,12 @@
 
 import { noteDevBotCredentials } from '../bot-credentials.ts';
 import { type CliContext, readDevApp } from '../cli-context.ts';
-import { CliError } from '../cli-error.ts';
-import { whenInterrupted } from '../listen-command.ts';
+import { cannotListen, type ListenOptions, portOf, whenInterrupted } from '../listen-command.ts';
 import { describeBotEvent } from './bot-events.ts';
 import { startSampleBot } from './sample-bot.ts';
 
-export type BotOptions = {
-  readonly port: string;
-  readonly host: string;
-  readonly secret?: string;
-  readonly json?: boolean;
-};
-
-export async function runBot(context: CliContext, options: BotOptions): Promise<void> {
-  const port = Number(options.port);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new CliError('--port must be 0 to 65535');
-  }
+export async function runBot(context: CliContext, options: ListenOptions): Promise<void> {
+  const port = portOf(options);
   const streamSecret = options.secret ?? (await devStreamSecret(context));
   await using bot = await startSampleBot({
     host: options.host,
@@ -30,9 +19,7 @@ export async function runBot(context: CliContext, options: BotOptions): Promise<
           ? JSON.stringify(event)
           : `${new Date().toISOString().slice(11, 23)}  ${describeBotEvent(event)}`,
       ),
-  }).catch((error: unknown) => {
-    throw new CliError(`Port ${port} of ${options.host} cannot be listened on.`, { cause: error });
-  });
+  }).catch(cannotListen(options));
   if (options.json === true) context.print(JSON.stringify({ type: 'listening', url: bot.url }));
   const unsigned =
     streamSecret === undefined ? ' It talks to every client that connects: no --secret.' : '';

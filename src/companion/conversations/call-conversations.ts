@@ -1,19 +1,19 @@
 // A dial-out call as the conversation that it is: the bot and the person it called, read from the call itself. The trunk
 // is the queue that the call waits in.
 
-import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
+import type { DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
 import { callIdOfSession } from '../../calls/life/call-events.ts';
 import type { BotOwner } from '../../events/ingest.ts';
+import type { CallColumns } from '../../store/calls/call-rows.ts';
 import type { Database } from '../../store/database.ts';
 import type { ConversationSession } from './conversation-schema.ts';
 import type { FoundConversation } from './published-conversations.ts';
 
-type CallColumns = {
-  readonly conversation_id: string;
-  readonly bot_id: string;
-  readonly request: DialoutRequest;
-  readonly accepted_at: Date;
+type ConversationColumns = Pick<
+  CallColumns,
+  'conversation_id' | 'bot_id' | 'request' | 'accepted_at'
+> & {
   readonly dial_started_at: Date | null;
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;
@@ -27,7 +27,7 @@ export async function findCall(
 ): Promise<FoundConversation | undefined> {
   const callId = callIdOfSession(sessionId);
   if (callId === undefined) return undefined;
-  const { rows } = await reads(accountId).query<CallColumns>(
+  const { rows } = await reads(accountId).query<ConversationColumns>(
     `select conversation_id, bot_id, request, accepted_at, dial_started_at, answered_at, ended_at, end_event
      from calls where call_id = $1 and account_id = $2 and bot_id = $3`,
     [callId, accountId, botId],
@@ -38,7 +38,7 @@ export async function findCall(
   return { session: sessionOf(call), period: { from, ...(to === null ? {} : { to }) } };
 }
 
-function sessionOf(call: CallColumns): ConversationSession {
+function sessionOf(call: ConversationColumns): ConversationSession {
   const { target } = call.request;
   return {
     _id: call.conversation_id,
@@ -53,7 +53,7 @@ function sessionOf(call: CallColumns): ConversationSession {
   };
 }
 
-function participantsOf(call: CallColumns): ConversationSession['participants'] {
+function participantsOf(call: ConversationColumns): ConversationSession['participants'] {
   const { trunk, target } = call.request;
   const { dial_started_at: dialStartedAt, answered_at: answeredAt, ended_at: endedAt } = call;
   const onTheLine = {

@@ -6,16 +6,11 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../../calls/call-types.ts';
+import type { TrunkLimits } from '../../calls/dialout-ports.ts';
 import { within } from '../../lib/within.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
-import {
-  type Gateway,
-  isOpenTo,
-  type Trunk,
-  type TrunkDirectory,
-  type TrunkLimits,
-} from './trunks.ts';
+import { type Gateway, isOpenTo, type Trunk, type TrunkDirectory } from './trunks.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 

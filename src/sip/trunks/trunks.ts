@@ -2,6 +2,7 @@
 // variable that holds it and never stands in the file.
 
 import { LineCounter, parseDocument } from 'yaml';
+import type { TrunkLimits } from '../../calls/dialout-ports.ts';
 import type { KeyTransport } from '../../calls/keys/keys.ts';
 import type { VoiceCodec } from '../../calls/media.ts';
 import { describeIssues } from '../../lib/issues.ts';
@@ -14,14 +15,6 @@ export type Gateway = GatewayAddress & {
   readonly priority: number;
   /** Share of the calls among those of the same priority (RFC 2782). */
   readonly weight: number;
-};
-
-/** Held across all nodes; a field that is absent sets no bound. */
-export type TrunkLimits = {
-  /** Calls that start in a second; 0.5 is one in two seconds. What one call tries at further gateways is not counted. */
-  readonly callsPerSecond?: number;
-  /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
-  readonly maxConcurrentCalls?: number;
 };
 
 /** OPTIONS to each gateway, and how many results in a row change what is thought of it. */

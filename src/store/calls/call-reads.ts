@@ -14,8 +14,10 @@ import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 export type CallNotifying = {
   readonly appId: string;
   readonly accountId: string;
+  /** Absent: the call is not notified. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
+  /** W3C Trace Context: of the request that the call came of. */
   readonly trace?: TraceHeaders;
 };
 

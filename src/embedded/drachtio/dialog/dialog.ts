@@ -56,25 +56,10 @@ export type Dialog = {
   ownerlessTimer: TimerHandle | undefined;
 };
 
+/** What a dialog gets as it goes on. */
+type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
 /** What is known when a dialog begins; the rest starts empty. */
-export type DialogSeed = Pick<
-  Dialog,
-  | 'id'
-  | 'role'
-  | 'usage'
-  | 'callId'
-  | 'localTag'
-  | 'remoteTag'
-  | 'localAddress'
-  | 'remoteAddress'
-  | 'peer'
-  | 'localContact'
-  | 'remoteTarget'
-  | 'routeSet'
-  | 'localCseq'
-  | 'remoteCseq'
-  | 'owner'
->;
+export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {
   return {

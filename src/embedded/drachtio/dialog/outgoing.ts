@@ -35,18 +35,9 @@ export type Outgoing = {
   earlyRequest: ReceivedRequest | undefined;
 };
 
-type OutgoingSeed = Pick<
+type OutgoingSeed = Omit<
   Outgoing,
-  | 'transactionId'
-  | 'dialogId'
-  | 'client'
-  | 'request'
-  | 'peer'
-  | 'callId'
-  | 'fromTag'
-  | 'cseq'
-  | 'contact'
-  | 'dialog'
+  'initial' | 'sent' | 'cancel' | 'lastRseq' | 'forkAcks' | 'earlyRequest'
 >;
 
 export function newOutgoing(seed: OutgoingSeed): Outgoing {
