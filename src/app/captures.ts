@@ -4,7 +4,7 @@ import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
 import { Captures } from '../capture/captures.ts';
 import type { CaptureSources } from '../console/capture-routes.ts';
-import { askForCapture, serveCaptureRequests } from '../events/capture-requests.ts';
+import { askForCapture, serveCaptureRequests } from '../events/node-requests.ts';
 import { sipCallIdOf } from '../sip/engine/sip-tap.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';

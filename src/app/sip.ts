@@ -6,7 +6,7 @@ import { type DrachtioServer, readSecrets } from '../config.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from '../events/connection.ts';
-import { askForLegEnd, serveLegRequests } from '../events/leg-requests.ts';
+import { askForLegEnd, serveLegRequests } from '../events/node-requests.ts';
 import { errorForPeople } from '../lib/error-for-log.ts';
 import { supervise } from '../lib/threads/supervise.ts';
 import { createDrachtioSip, type DrachtioSip } from '../sip/drachtio-sip.ts';

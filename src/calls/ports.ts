@@ -151,11 +151,8 @@ export type CallLeg = {
   readonly released: Promise<void>;
 };
 
-export type ReferRequest = {
-  readonly target: DialTarget;
-  /** Of the call: how numbers are written. */
-  readonly trunk?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+/** `trunk`: of the call, how numbers are written. */
+export type ReferRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'headers'> & {
   readonly timeoutMs: number;
 };
 

@@ -9,14 +9,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallSource, CallTakes, Grant, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
-import type { Logger } from '../lib/logger.ts';
-import { createTurn, type StartInstant, timed } from './turn.ts';
+import type { CallSource, CallTakes, Grant, Turn } from '../calls/dialout-ports.ts';
+import { createTurn, type StartInstant, type TurnPorts, timed } from './turn.ts';
 
-export type TakerPorts = {
-  readonly takes: Pick<CallTakes, 'take' | 'nextStart'>;
-  /** Read anew each time: trunks can be reloaded. Undefined: no limits. */
-  readonly limits: () => TrunkLimits | undefined;
+export type TakerPorts = TurnPorts & {
+  readonly takes: Pick<CallTakes, 'take'>;
   readonly places: {
     /** For how many more calls this process has room. */
     free(): number;
@@ -27,8 +24,6 @@ export type TakerPorts = {
   readonly mayTake: () => boolean;
   /** The call is this process's: starts its machine. Its INVITE waits for the turn; undefined: it may leave at once. */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
-  readonly nowMs: () => number;
-  readonly logger: Logger;
 };
 
 /**

@@ -179,19 +179,15 @@ async function settleDay(
   return result.rows.map((row) => row.call_id);
 }
 
-function attemptColumns(attempt: AttemptRecord) {
+function attemptColumns(record: AttemptRecord) {
+  const { eventId, callId, startedAt, durationMs, responseStatus, ...others } = record;
   return {
-    event_id: attempt.eventId,
-    call_id: attempt.callId,
-    attempt: attempt.attempt,
-    started_at: attempt.startedAt,
-    duration_ms: attempt.durationMs,
-    response_status: attempt.responseStatus,
-    error: attempt.error,
-    state: attempt.state,
-    failure: attempt.failure,
-    at: attempt.at,
-    refused: attempt.refused,
+    ...others,
+    event_id: eventId,
+    call_id: callId,
+    started_at: startedAt,
+    duration_ms: durationMs,
+    response_status: responseStatus,
   };
 }
 

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
-import { askForCapture, serveCaptureRequests } from '../../src/events/capture-requests.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
+import { askForCapture, serveCaptureRequests } from '../../src/events/node-requests.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';

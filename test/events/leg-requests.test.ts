@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { askForLegEnd, serveLegRequests } from '../../src/events/leg-requests.ts';
+import { askForLegEnd, serveLegRequests } from '../../src/events/node-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';

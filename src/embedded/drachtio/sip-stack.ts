@@ -1,7 +1,6 @@
 // Transports and transactions put together: text in, requests and responses out. It matches every message to its
 // transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, overload), and knows nothing of dialogs or of drachtio.
 
-import type { Logger } from '../../lib/logger.ts';
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
   headerValue,
@@ -22,13 +21,12 @@ import {
   InviteClientTransaction,
   NonInviteClientTransaction,
 } from './transaction/client-transaction.ts';
-import type { EngineClock, SipTimers } from './transaction/engine-timing.ts';
 import {
   InviteServerTransaction,
   NonInviteServerTransaction,
   type ServerTransactionDeps,
 } from './transaction/server-transaction.ts';
-import { peerKey, type SipPeer } from './transport/sip-peer.ts';
+import { peerKey, type SipPeer, type TransportOptions } from './transport/sip-peer.ts';
 import type { TcpTransport } from './transport/tcp-transport.ts';
 import type { UdpTransport } from './transport/udp-transport.ts';
 
@@ -80,11 +78,7 @@ export type StackUser = {
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
 
-export type SipStackDeps = {
-  readonly clock: EngineClock;
-  readonly timers: SipTimers;
-  readonly logger: Logger;
-};
+export type SipStackDeps = Pick<TransportOptions, 'clock' | 'timers' | 'logger'>;
 
 export class SipStack {
   readonly #deps: SipStackDeps;

@@ -7,6 +7,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
+import type { PlaceRequest } from '../../calls/ports.ts';
 import { within } from '../../lib/within.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
@@ -38,11 +39,7 @@ export type RouteResult =
   | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
   | { readonly ok: false; readonly reason: string };
 
-export type RouteRequest = {
-  readonly target: DialTarget;
-  readonly trunk?: string;
-  readonly caller: string;
-};
+export type RouteRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'caller'>;
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 

@@ -47,12 +47,12 @@ export type RotationResult =
   /** Two are live already, the older one until then. */
   | { readonly kind: 'in-grace'; readonly until: Date };
 
-type Dependencies = {
+export type RotationDependencies = {
   readonly database: Pick<Database, 'pool'>;
   readonly secrets: SecretBox;
   readonly clock: Clock;
 };
-type Step = Dependencies & {
+type Step = RotationDependencies & {
   readonly client: PoolClient;
   readonly app: AppColumns;
   readonly until: Date;
@@ -62,7 +62,7 @@ export const insertWebhookSecret =
   'insert into webhook_secrets (secret_id, app_id, secret, created_at) values ($1, $2, $3, $4)';
 
 export async function rotate(
-  dependencies: Dependencies,
+  dependencies: RotationDependencies,
   appId: string,
   { what, graceS, publicKeys, force = false }: Rotation,
 ): Promise<RotationResult> {

@@ -2,12 +2,9 @@
 // encrypted.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../../calls/ports.ts';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
 import { isId } from '../../lib/ids.ts';
 import { createLookupCache, type LookupCache } from '../../lib/lookup-cache.ts';
-import type { Database } from '../database.ts';
-import type { SecretBox } from '../secrets.ts';
 import { inTransaction } from '../transaction.ts';
 import {
   type AppCredentials,
@@ -20,7 +17,13 @@ import {
 } from './app-credentials.ts';
 import type { App, AppDirectory, Scope } from './app-directory.ts';
 import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
-import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
+import {
+  insertWebhookSecret,
+  type Rotation,
+  type RotationDependencies,
+  type RotationResult,
+  rotate,
+} from './app-rotation.ts';
 import { type AppColumns, apiKeyIdsOf, appOf, streamSecretsOf } from './app-rows.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
@@ -79,10 +82,7 @@ export type AppStore = AppDirectory & {
   setApiKey(appId: string, apiKey: string): Promise<void>;
 };
 
-export type AppStoreDependencies = {
-  readonly database: Pick<Database, 'pool'>;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
+export type AppStoreDependencies = RotationDependencies & {
   /** How long tokens of apps that are made here may live. */
   readonly tokenMaxTtlS: number;
 };
