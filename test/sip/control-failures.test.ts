@@ -84,6 +84,13 @@ describe('sip port over a control connection', () => {
     await drachtio[Symbol.asyncDispose]();
   });
 
+  /** With other limits, or another trunk. */
+  async function reconnect(limits: Partial<SipLimits>, trunk: Partial<Trunk> = {}) {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], limits, trunk);
+    await eventually(() => sip.ready(), 'the engine is connected');
+  }
+
   async function ring() {
     const { leg, observer } = place(sip);
     const invite = await drachtio.takeInvite();
@@ -146,9 +153,7 @@ describe('sip port over a control connection', () => {
   });
 
   test('acknowledges and hangs up a 200 that the call does not acknowledge in time', async () => {
-    await sip[Symbol.asyncDispose]();
-    sip = sipOver([drachtio], { acknowledgeTimeoutMs: 50 });
-    await eventually(() => sip.ready(), 'the engine is connected');
+    await reconnect({ acknowledgeTimeoutMs: 50 });
     const { observer, invite } = await answered();
 
     await drachtio.take('ACK');
@@ -171,9 +176,7 @@ describe('sip port over a control connection', () => {
   });
 
   test('a BYE that is never answered holds the leg no longer than its bound', async () => {
-    await sip[Symbol.asyncDispose]();
-    sip = sipOver([drachtio], { byeTimeoutMs: 50 });
-    await eventually(() => sip.ready(), 'the engine is connected');
+    await reconnect({ byeTimeoutMs: 50 });
     const { leg } = await talking();
 
     leg.hangUp('done');
@@ -214,9 +217,7 @@ describe('sip port over a control connection', () => {
   });
 
   test('an INVITE that is never confirmed fails in time, and is cancelled if it is confirmed later', async () => {
-    await sip[Symbol.asyncDispose]();
-    sip = sipOver([drachtio], { confirmTimeoutMs: 50 });
-    await eventually(() => sip.ready(), 'the engine is connected');
+    await reconnect({ confirmTimeoutMs: 50 });
     const { leg, observer } = place(sip);
     const invite = await drachtio.takeInvite();
 
@@ -289,9 +290,7 @@ describe('sip port over a control connection', () => {
   });
 
   test('a final response that never comes after a cancel holds the leg no longer than its bound', async () => {
-    await sip[Symbol.asyncDispose]();
-    sip = sipOver([drachtio], { followTimeoutMs: 50 });
-    await eventually(() => sip.ready(), 'the engine is connected');
+    await reconnect({ followTimeoutMs: 50 });
     const { leg } = await ring();
 
     leg.cancel('ring time-out');
@@ -300,9 +299,7 @@ describe('sip port over a control connection', () => {
   });
 
   test('a final response that is lost ends the call all the same', async () => {
-    await sip[Symbol.asyncDispose]();
-    sip = sipOver([drachtio], { followTimeoutMs: 100 });
-    await eventually(() => sip.ready(), 'the engine is connected');
+    await reconnect({ followTimeoutMs: 100 });
     const { leg, observer } = await ring();
 
     expect((await observer.until('failed')).failure.kind).toBe('transport');
@@ -501,10 +498,8 @@ describe('sip port over a control connection', () => {
 
   describe('when the engine goes away', () => {
     test('calls that wait, ring, are answered or talk all end, and their legs are released', async () => {
-      await sip[Symbol.asyncDispose]();
       // There is no answer to what ends them on the next connection.
-      sip = sipOver([drachtio], { orphanTimeoutMs: 100 });
-      await eventually(() => sip.ready(), 'the engine is connected');
+      await reconnect({ orphanTimeoutMs: 100 });
       const waiting = place(sip);
       await drachtio.takeInvite();
       const ringing = await ring();
@@ -588,9 +583,7 @@ describe('sip port over a control connection', () => {
     });
 
     test('a server that stays silent on pings is taken for lost', async () => {
-      await sip[Symbol.asyncDispose]();
-      sip = sipOver([drachtio], { pingIntervalMs: 20, pongTimeoutMs: 600 });
-      await eventually(() => sip.ready(), 'the engine is connected');
+      await reconnect({ pingIntervalMs: 20, pongTimeoutMs: 600 });
       const { observer } = await talking();
 
       drachtio.answersPing = false;
@@ -640,9 +633,7 @@ describe('sip port over a control connection', () => {
       'WWW-Authenticate: Digest realm="lab", nonce="abc", qop="auth", algorithm=MD5';
 
     beforeEach(async () => {
-      await sip[Symbol.asyncDispose]();
-      sip = sipOver([drachtio], {}, { auth: { username: 'alice', password: 'secret' } });
-      await eventually(() => sip.ready(), 'the engine is connected');
+      await reconnect({}, { auth: { username: 'alice', password: 'secret' } });
     });
 
     async function challenged() {
@@ -995,9 +986,7 @@ describe('sip port over a control connection', () => {
     });
 
     test('an engine that says nothing does not hold the caller', async () => {
-      await sip[Symbol.asyncDispose]();
-      sip = sipOver([drachtio], { orphanTimeoutMs: 100 });
-      await eventually(() => sip.ready(), 'the engine is connected');
+      await reconnect({ orphanTimeoutMs: 100 });
 
       expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
     });

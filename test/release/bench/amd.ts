@@ -4,7 +4,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { BroadcastChannel } from 'node:worker_threads';
 import { createDetector } from '../../../src/amd/detector.ts';
 import { frameSamples } from '../../../src/amd/frame.ts';
@@ -18,6 +17,7 @@ import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { readRecordings } from './amd-audio.ts';
 import { channelName, type WorkerFigures } from './amd-figures.ts';
+import { optionsOf } from './options.ts';
 import { threadCpuMs } from './process-usage.ts';
 
 const settings = { timers: defaultAmdTimers };
@@ -32,15 +32,12 @@ const settleMs = 4_000;
 const busyCore = 0.85;
 
 export async function benchAmd(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      calls: { type: 'string', default: '200,400,500,600,700,800,900,1000,1250,1500' },
-      seconds: { type: 'string', default: '4' },
-    },
+  const values = optionsOf(args, {
+    calls: [200, 400, 500, 600, 700, 800, 900, 1_000, 1_250, 1_500],
+    seconds: 4,
   });
   detectorAlone(await readRecordings());
-  await callsOfOneCore(values.calls.split(',').map(Number), Number(values.seconds));
+  await callsOfOneCore(values.calls, values.seconds);
 }
 
 function detectorAlone(recordings: readonly Int16Array[]): void {

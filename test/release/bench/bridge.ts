@@ -5,13 +5,13 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { MediaObserver, PartnerSession } from '../../../src/calls/media.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort } from '../../../src/media/media-port.ts';
 import { twoWayAudio } from './bridge-connect.ts';
 import type { FromBridgePeer, ToBridgePeer } from './bridge-peer.ts';
+import { optionsOf } from './options.ts';
 
 const nothing: MediaObserver = {
   observe: (event) => {
@@ -20,17 +20,9 @@ const nothing: MediaObserver = {
 };
 
 export async function benchBridge(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      bridges: { type: 'string', default: '1,50' },
-      seconds: { type: 'string', default: '5' },
-      calls: { type: 'string', default: '100' },
-    },
-  });
-  const ms = Number(values.seconds) * 1_000;
-  for (const count of values.bridges.split(',').map(Number)) await relayed(count, ms);
-  const calls = Number(values.calls);
+  const { bridges, seconds, calls } = optionsOf(args, { bridges: [1, 50], seconds: 5, calls: 100 });
+  const ms = seconds * 1_000;
+  for (const count of bridges) await relayed(count, ms);
   if (calls > 0) await connected(calls);
 }
 

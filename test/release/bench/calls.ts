@@ -1,7 +1,6 @@
 // Calls per second from the POST to the last notification delivered, at 50 concurrent, with sipp as callee; beside it a bare
 // drachtio-srf loop on the same engine; then the delay of `Answered` at a steady 50 calls/s, and CPU and memory.
 
-import { parseArgs } from 'node:util';
 import { createAppIn } from '../../support/apps.ts';
 import type { DevApp } from '../../support/dialer-client.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -11,6 +10,7 @@ import { type Received, startReceiver } from '../../support/receiver.ts';
 import { type Sipp, startSipp } from '../../support/sipp.ts';
 import { bareLoop } from './bare-srf.ts';
 import { heapProbe, liveHeapBytes } from './live-heap.ts';
+import { optionsOf } from './options.ts';
 import { cpuSeconds, percentile, residentBytes } from './process-usage.ts';
 import { type TimedReceiver, timed } from './timed-receiver.ts';
 
@@ -31,18 +31,11 @@ type Bench = {
 };
 
 export async function benchCalls(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seconds: { type: 'string', default: '20' },
-      database: { type: 'string', default: 'both' },
-    },
-  });
-  const seconds = Number(values.seconds);
+  const { seconds, database } = optionsOf(args, { seconds: 20, database: 'both' });
   const bare = await bareLoop({ concurrency, seconds: Math.min(seconds, 10), callMs });
   print('bare drachtio-srf loop on the embedded engine', `${bare.toFixed(0)} calls/s`);
-  if (values.database !== 'postgres') await benchOn('PGlite', seconds, bare);
-  if (values.database !== 'pglite') {
+  if (database !== 'postgres') await benchOn('PGlite', seconds, bare);
+  if (database !== 'pglite') {
     const postgres = await startPostgres({ fsync: true });
     try {
       await benchOn('PostgreSQL (fsync on)', seconds, bare, postgres.url);

@@ -2,7 +2,6 @@
 // it. In processor time, of which other processes have no part: a machine may have other things to do.
 
 import { randomUUID } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import type { Pool } from 'pg';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import { writeCaptures } from '../../../src/capture/capture-store.ts';
@@ -13,6 +12,7 @@ import { sipCallIdOf, sipMessageOf } from '../../../src/sip/engine/sip-tap.ts';
 import { openDatabase } from '../../../src/store/database.ts';
 import { startPostgres } from '../../support/postgres-server.ts';
 import { processesUnder, ticksPerSecond } from '../../support/process-tree.ts';
+import { optionsOf } from './options.ts';
 
 const packetsASecond = 50;
 const headerBytes = 12;
@@ -21,17 +21,14 @@ const callsInStatement = 10;
 const warmUpCalls = 200;
 
 export async function benchCaptures(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      calls: { type: 'string', default: '2000' },
-      /** Of each call, after its answer. */
-      seconds: { type: 'string', default: '8' },
-      /** What a call costs in all: `amd-calls` says it. */
-      'call-ms': { type: 'string', default: '52' },
-    },
+  const values = optionsOf(args, {
+    calls: 2_000,
+    /** Of each call, after its answer. */
+    seconds: 8,
+    /** What a call costs in all: `amd-calls` says it. */
+    'call-ms': 52,
   });
-  const [calls, seconds] = [Number(values.calls), Number(values.seconds)];
+  const { calls, seconds } = values;
   const postgres = await startPostgres();
   const database = await openDatabase({
     ...{ databaseUrl: postgres.url, dataDir: '', logger: silentLogger },
@@ -59,7 +56,7 @@ export async function benchCaptures(args: readonly string[]): Promise<void> {
       'select count(*) from call_captures where sip is not null and audio is not null and notes is not null',
     );
     if (Number(rows[0]?.count) < warmUpCalls + calls) throw new Error('not all of it was stored');
-    print(costs, Number(values['call-ms']));
+    print(costs, values['call-ms']);
   } finally {
     await database.close();
     await postgres.stop();

@@ -3,7 +3,6 @@
 
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
 import fastify from 'fastify';
 import { createApiServer } from '../../../src/api/server.ts';
 import type { ApiServices } from '../../../src/api/services.ts';
@@ -23,6 +22,7 @@ import { token } from '../../api/support.ts';
 import { makeDataDir } from '../../support/gateway-process.ts';
 import { startPostgres } from '../../support/postgres-server.ts';
 import type { Load } from './http-load-worker.ts';
+import { optionsOf } from './options.ts';
 
 const connections = 16;
 const clock = { now: () => new Date() };
@@ -33,22 +33,11 @@ type Measured = { readonly name: string; readonly request: Request };
 type Statement = { readonly text: string; readonly values: unknown[] };
 
 export async function benchCompanion(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seconds: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '5' },
-      messages: { type: 'string', default: '100000' },
-      database: { type: 'string', default: 'both' },
-    },
-  });
-  const options = {
-    milliseconds: Number(values.seconds) * 1_000,
-    rounds: Number(values.rounds),
-    messages: Number(values.messages),
-  };
-  if (values.database !== 'postgres') await benchOn('PGlite', options);
-  if (values.database === 'pglite') return;
+  const defaults = { seconds: 3, rounds: 5, messages: 100_000, database: 'both' };
+  const { seconds, database, ...rest } = optionsOf(args, defaults);
+  const options = { milliseconds: seconds * 1_000, ...rest };
+  if (database !== 'postgres') await benchOn('PGlite', options);
+  if (database === 'pglite') return;
   const postgres = await startPostgres({ fsync: true });
   try {
     await benchOn('PostgreSQL (fsync on)', options, postgres.url);

@@ -2,7 +2,6 @@
 // the page), and what ten open consoles cost the gateway: CPU with and without them in turn, in one run.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Pool } from 'pg';
 import type { Page } from 'playwright-core';
 import { connectEvents } from '../../../src/events/connection.ts';
@@ -12,6 +11,7 @@ import { startCluster } from '../../support/cluster.ts';
 import type { GatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres } from '../../support/postgres-server.ts';
 import { commandOf } from '../../support/process-tree.ts';
+import { optionsOf } from './options.ts';
 import { cpuSeconds, memoryOf, percentile, processTree } from './process-usage.ts';
 
 const calls = 1_000;
@@ -26,13 +26,7 @@ const mostCpuPercent = 5;
 const ownerId = 'bench/rows';
 
 export async function benchConsole(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seconds: { type: 'string', default: '10' },
-      rounds: { type: 'string', default: '2' },
-    },
-  });
+  const { seconds, rounds } = optionsOf(args, { seconds: 10, rounds: 2 });
   const postgres = await startPostgres();
   const cluster = await startCluster({ databaseUrl: postgres.url });
   const pool = new Pool({ connectionString: postgres.url, max: 2 });
@@ -46,8 +40,8 @@ export async function benchConsole(args: readonly string[]): Promise<void> {
     const traffic = startTraffic(pool, (callId) =>
       events.nats.publish(`offhook.call.test.bot-1.${callId}.dtmf`, '{}'),
     );
-    await benchPage(gateway, Number(values.seconds));
-    await benchConsoles(gateway, Number(values.rounds));
+    await benchPage(gateway, seconds);
+    await benchConsoles(gateway, rounds);
     console.log(`\n${calls} calls, ${traffic.rate().toFixed(0)} events a second`);
     await traffic.stop();
   } finally {

@@ -5,13 +5,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { defaultRetrySchedule } from '../../../src/notifier/delivery-rules.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { createNotifierRig, personCall } from '../../notifier/notifier-rig.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { forgetNotifications, onDatabases } from './notifier-databases.ts';
+import { optionsOf } from './options.ts';
 import { percentile } from './process-usage.ts';
 
 const rounds = 5;
@@ -27,21 +27,10 @@ type Options = {
 };
 
 export async function benchDeliveries(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      dead: { type: 'string', default: '10000' },
-      rate: { type: 'string', default: '20' },
-      seconds: { type: 'string', default: '8' },
-      database: { type: 'string', default: 'both' },
-    },
-  });
-  const options = {
-    deadCalls: Number(values.dead),
-    callsPerSecond: Number(values.rate),
-    seconds: Number(values.seconds),
-  };
-  await onDatabases(values.database, (name, database) => benchOn(name, database, options));
+  const defaults = { dead: 10_000, rate: 20, seconds: 8, database: 'both' };
+  const { dead: deadCalls, rate: callsPerSecond, seconds, database } = optionsOf(args, defaults);
+  const options = { deadCalls, callsPerSecond, seconds };
+  await onDatabases(database, (name, opened) => benchOn(name, opened, options));
 }
 
 async function benchOn(name: string, database: Database, options: Options): Promise<void> {

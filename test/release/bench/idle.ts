@@ -1,16 +1,12 @@
 // What an embedded gateway takes that is not used: memory a minute after its start and CPU in the minute after that, of its
 // whole process tree; on an empty folder, and started again on what that left.
 
-import { parseArgs } from 'node:util';
 import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
+import { optionsOf } from './options.ts';
 import { cpuSeconds, memoryOf, processTree } from './process-usage.ts';
 
 export async function benchIdle(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { seconds: { type: 'string', default: '60' } },
-  });
-  const seconds = Number(values.seconds);
+  const { seconds } = optionsOf(args, { seconds: 60 });
   const dataDir = await makeDataDir();
   try {
     for (const start of ['first start, on an empty folder', 'later start'])

@@ -3,7 +3,6 @@
 // real database and real HTTP.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { defaultRetrySchedule } from '../../../src/notifier/delivery-rules.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { createNotifierRig, personCall } from '../../notifier/notifier-rig.ts';
@@ -15,6 +14,7 @@ import {
 } from '../../support/hostile-receiver.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { forgetNotifications, onDatabases } from './notifier-databases.ts';
+import { optionsOf } from './options.ts';
 import { percentile } from './process-usage.ts';
 
 const manners: readonly Manner[] = [
@@ -38,20 +38,17 @@ type Options = {
 };
 
 export async function benchStalledReceivers(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      stalled: { type: 'string', default: '30' },
-      rate: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '20' },
-      manner: { type: 'string', default: 'all' },
-      database: { type: 'string', default: 'both' },
-    },
+  const values = optionsOf(args, {
+    stalled: 30,
+    rate: 5,
+    seconds: 20,
+    manner: 'all',
+    database: 'both',
   });
   const options = {
-    stalled: Number(values.stalled),
-    callsPerSecond: Number(values.rate),
-    seconds: Number(values.seconds),
+    stalled: values.stalled,
+    callsPerSecond: values.rate,
+    seconds: values.seconds,
     manners: values.manner === 'all' ? manners : manners.filter((each) => each === values.manner),
   };
   await onDatabases(values.database, (name, database) => benchOn(name, database, options));

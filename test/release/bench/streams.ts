@@ -6,7 +6,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { MediaObserver, MediaSession } from '../../../src/calls/media.ts';
@@ -14,6 +13,7 @@ import type { StreamSettings } from '../../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { streamIdsOf } from '../../../src/streams/stream-ids.ts';
+import { optionsOf } from './options.ts';
 import type { FromPeer, ToPeer } from './streams-peer.ts';
 
 const frameMs = 20;
@@ -23,19 +23,13 @@ const jitterMs = 40;
 const settleMs = 4_000;
 
 export async function benchStreams(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      streams: { type: 'string', default: '1,100,300' },
-      seconds: { type: 'string', default: '4' },
-    },
-  });
-  const ms = Number(values.seconds) * 1_000;
+  const { streams, seconds } = optionsOf(args, { streams: [1, 100, 300], seconds: 4 });
+  const ms = seconds * 1_000;
   const bare = 100;
   console.log(`bare loops of ${bare}, µs for 20 ms both ways`);
   print('ws, one text of a frame each way', (await bareWebSockets(bare, ms)).toFixed(1));
   print('UDP, one packet each way', (await bareRtp(bare, ms)).toFixed(1));
-  for (const count of values.streams.split(',').map(Number)) await streamsAtOnce(count, ms);
+  for (const count of streams) await streamsAtOnce(count, ms);
 }
 
 async function streamsAtOnce(count: number, ms: number): Promise<void> {

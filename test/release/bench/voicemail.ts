@@ -4,7 +4,6 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
 import { joined, silence, tone } from '../../../src/embedded/sandbox/tones.ts';
 import { readMulawWav, recordingUrl } from '../../../src/embedded/sandbox/wav-file.ts';
 import { decodeTable, encode } from '../../../src/media/g711.ts';
@@ -12,6 +11,7 @@ import { mixed, moving, square } from '../../amd/tone-sounds.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../../support/gateway-process.ts';
 import { type HeardPacket, StreamCallee } from '../../support/streams/stream-callee.ts';
 import { makeWav } from '../../support/wav.ts';
+import { optionsOf } from './options.ts';
 
 const frameMs = 20;
 const frameSamples = 160;
@@ -45,15 +45,7 @@ type Measured = {
 };
 
 export async function benchVoicemail(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      calls: { type: 'string', default: '200' },
-      'at-once': { type: 'string', default: '50' },
-    },
-  });
-  const calls = Number(values.calls);
-  const atOnce = Number(values['at-once']);
+  const { calls, 'at-once': atOnce } = optionsOf(args, { calls: 200, 'at-once': 50 });
   const dataDir = await makeDataDir();
   const gateway = await startGateway(dataDir.path, { MAX_CONCURRENT_CALLS: '200' });
   const application = await startApplication(gateway);
