@@ -19,9 +19,7 @@ beforeAll(async () => {
   const silence = makeWav({ samples: [new Int16Array(8_000)] });
   await writeFile(join(folder, 'deep', 'er', 'quiet.WAV'), silence);
 });
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function score(manifest: string, ...options: readonly string[]): Promise<readonly string[]> {
   const path = join(folder, 'manifest.csv');

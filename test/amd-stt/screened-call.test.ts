@@ -7,10 +7,11 @@ import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { forSuite } from '../support/opened.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 import { makeWav } from '../support/wav.ts';
-import { type EngineSession, type ScriptedEngine, startEngine } from './support/scripted-engine.ts';
+import { type EngineSession, startEngine } from './support/scripted-engine.ts';
 
 const screener = 'tel:+12025550114';
 const screenerRejects = 'tel:+12025550115';
@@ -22,9 +23,6 @@ const question = [
 /** The end of a greeting is told that soon, so that the tests are. */
 const timers = { greetingCompletionTimeoutMs: 800 };
 
-let dataDir: Awaited<ReturnType<typeof makeSeededDataDir>>;
-let receiver: Receiver;
-let engine: ScriptedEngine;
 let gateway: GatewayProcess;
 
 /** Each round of detection has a connection of its own. */
@@ -50,22 +48,17 @@ function voiceMsOf(audio: Buffer): number {
   return pieces.filter((piece) => piece.some((sample) => Math.abs(sample) > 1_000)).length * 20;
 }
 
+const dataDir = forSuite(makeSeededDataDir);
+const receiver = forSuite(startReceiver);
+const engine = forSuite(() => startEngine({ script: recite }));
 beforeAll(async () => {
-  dataDir = await makeSeededDataDir();
-  receiver = await startReceiver();
-  engine = await startEngine({ script: recite });
   const file = join(dataDir.path, 'stt-providers.yaml');
   await writeFile(file, `providers:\n  scripted: { kind: websocket, url: "${engine.url}" }\n`);
   gateway = await startGateway(dataDir.path, { STT_PROVIDERS_FILE: file });
   const answer = readMulawWav(recordingUrl('bot-message')).subarray(0, 9_600);
   await gateway.dialer.addSound('who-is-calling', makeWav({ samples: [answer] }));
 });
-afterAll(async () => {
-  await gateway.terminate();
-  await engine[Symbol.asyncDispose]();
-  await receiver.close();
-  await dataDir.remove();
-});
+afterAll(() => gateway.terminate());
 
 type Timeline = readonly {
   readonly type: string;

@@ -1,9 +1,10 @@
 // Who may call where the specification asks for an API key: the header `x-api-key` counts, and nothing else.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { RegisterRoutes } from '../../src/api/server.ts';
-import { type Harness, type ProblemDocument, startHarness, token } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { type ProblemDocument, startHarness, token } from './support.ts';
 
 /** As an area of the companion registers its routes. */
 const keyed: RegisterRoutes = (server, caller) => {
@@ -16,13 +17,7 @@ const keyed: RegisterRoutes = (server, caller) => {
   });
 };
 
-let harness: Harness;
-beforeAll(async () => {
-  harness = await startHarness({}, [keyed]);
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forSuite(() => startHarness({}, [keyed]));
 
 async function answerTo(headers: Readonly<Record<string, string>>, url = '/keyed') {
   const response = await harness.server.inject({ method: 'GET', url, headers });

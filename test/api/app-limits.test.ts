@@ -1,18 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { app, dial, type Harness, minimal, type ProblemDocument, startHarness } from './support.ts';
+import { describe, expect, test } from 'vitest';
+import { forEachTest } from '../support/opened.ts';
+import { app, dial, minimal, type ProblemDocument, startHarness } from './support.ts';
 
 const limits = { allowedPrefixes: ['49'], callsAtOnce: 3 };
 
 describe('a dial-out request of an app with limits', () => {
-  let harness: Harness;
-  beforeEach(async () => {
-    harness = await startHarness({
+  const harness = forEachTest(() =>
+    startHarness({
       apps: { find: async () => app({ limits }), findByApiKey: async () => undefined },
-    });
-  });
-  afterEach(async () => {
-    await harness[Symbol.asyncDispose]();
-  });
+    }),
+  );
 
   test('is handed in with them', async () => {
     await dial(harness, minimal);

@@ -24,9 +24,7 @@ describe('every bot of the app', () => {
     };
     harness = await startHarness({ bots, deadLetters });
   });
-  afterEach(async () => {
-    await harness[Symbol.asyncDispose]();
-  });
+  afterEach(() => harness[Symbol.asyncDispose]());
 
   const get = async (url: string, appId = 'app-1') =>
     await harness.server.inject({ url, headers: { auth: await token({ appId }) } });

@@ -3,7 +3,7 @@
 import specs from '@asyncapi/specs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { callEventTypes, parseCallEvent } from '../../src/calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../../src/calls/contract/command.ts';
 import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
@@ -13,7 +13,8 @@ import {
   notificationSchema,
 } from '../../src/calls/contract/notification.ts';
 import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
-import { type Harness, startHarness } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { startHarness } from './support.ts';
 
 type Message = {
   readonly name: string;
@@ -27,14 +28,10 @@ type Document = {
   readonly components: { readonly messages: Readonly<Record<string, Message>> };
 };
 
-let harness: Harness;
 let document: Document;
+const harness = forSuite(startHarness);
 beforeAll(async () => {
-  harness = await startHarness();
   document = (await harness.server.inject('/asyncapi.json')).json();
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
 });
 
 const isEvent = (name: string) => (callEventTypes as readonly string[]).includes(name);

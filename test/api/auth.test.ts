@@ -2,14 +2,14 @@
 
 import { createHmac } from 'node:crypto';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { App } from '../../src/store/apps/app-directory.ts';
+import { forSuite } from '../support/opened.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import {
   apps,
   dial,
-  type Harness,
   minimal,
   type ProblemDocument,
   secret,
@@ -18,13 +18,7 @@ import {
   unverifiedDetail,
 } from './support.ts';
 
-let harness: Harness;
-beforeAll(async () => {
-  harness = await startHarness();
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forSuite(startHarness);
 
 async function answerTo(auth: string, botId = 'st-1') {
   const response = await harness.server.inject({

@@ -1,8 +1,9 @@
 // One bot, two names: requests may use either, and what comes of them is the bot's own id.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Bot } from '../../src/store/apps/bot-directory.ts';
-import { app, apps, type Harness, minimal, startHarness, token } from './support.ts';
+import { forEachTest } from '../support/opened.ts';
+import { app, apps, minimal, startHarness, token } from './support.ts';
 
 const bots: readonly Bot[] = [
   { botId: 'shop', accountId: 'acme', streamId: 'st-1' },
@@ -10,9 +11,8 @@ const bots: readonly Bot[] = [
   { botId: 'rival-bot', accountId: 'rival', streamId: 'st-rival' },
 ];
 
-let harness: Harness;
-beforeEach(async () => {
-  harness = await startHarness({
+const harness = forEachTest(() =>
+  startHarness({
     apps: {
       find: async (appId) => (appId === 'all' ? app({ appId, bots: ['*'] }) : apps[appId]),
       findByApiKey: async () => undefined,
@@ -21,11 +21,8 @@ beforeEach(async () => {
       find: async (name) => bots.find(({ botId, streamId }) => [botId, streamId].includes(name)),
       ownerOf: async () => undefined,
     },
-  });
-});
-afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+  }),
+);
 
 async function dialFor(path: string, body: Record<string, unknown>, appId = 'app-1') {
   const { botId: _none, ...rest } = minimal;

@@ -1,16 +1,11 @@
 // Reading and ending calls over HTTP; what is read is tested in test/interactions.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CallDetails } from '../../src/interactions/call-queries.ts';
-import { type Harness, type ProblemDocument, startHarness, token } from './support.ts';
+import { forEachTest } from '../support/opened.ts';
+import { type ProblemDocument, startHarness, token } from './support.ts';
 
-let harness: Harness;
-beforeEach(async () => {
-  harness = await startHarness();
-});
-afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forEachTest(startHarness);
 
 const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
 const path = `/api/public/bot/st-1/calls/${callId}`;

@@ -34,9 +34,7 @@ describe('dead letters over HTTP', () => {
     };
     harness = await startHarness({ deadLetters });
   });
-  afterEach(async () => {
-    await harness[Symbol.asyncDispose]();
-  });
+  afterEach(() => harness[Symbol.asyncDispose]());
 
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, appId = 'app-1') =>
     await harness.server.inject({

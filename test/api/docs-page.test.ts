@@ -1,15 +1,10 @@
 // /docs: a page that works where there is no Internet, and that gives nothing away.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Harness, startHarness } from './support.ts';
+import { describe, expect, test } from 'vitest';
+import { forSuite } from '../support/opened.ts';
+import { startHarness } from './support.ts';
 
-let harness: Harness;
-beforeAll(async () => {
-  harness = await startHarness();
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forSuite(startHarness);
 
 /** What the page, or something that it loads, loads in turn. */
 function addressesIn(text: string): readonly string[] {

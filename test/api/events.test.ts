@@ -53,9 +53,7 @@ beforeEach(async () => {
   base = await harness.server.listen({ host: '127.0.0.1', port: 0 });
 });
 
-afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+afterEach(() => harness[Symbol.asyncDispose]());
 
 async function open(path: string, headers: Readonly<Record<string, string>> = {}) {
   const leaving = new AbortController();

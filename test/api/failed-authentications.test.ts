@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { RegisterRoutes } from '../../src/api/server.ts';
 import { createFailedAuthentications } from '../../src/http/failed-authentications.ts';
-import { type Harness, type ProblemDocument, startHarness, token } from './support.ts';
+import { forEachTest } from '../support/opened.ts';
+import { type ProblemDocument, startHarness, token } from './support.ts';
 
 const burst = 60;
 
@@ -81,16 +82,14 @@ const keyed: RegisterRoutes = (server, caller) => {
 describe('a client that fails too often', () => {
   const calls = '/api/public/bot/st-1/calls';
   const client = '203.0.113.9';
-  let harness: Harness;
 
+  const harness = forEachTest(() => startHarness({}, [keyed]));
   beforeEach(async () => {
-    harness = await startHarness({}, [keyed]);
     // Sixty requests of a slow machine take more than the second after which one more is answered.
     vi.useFakeTimers({ toFake: ['performance'] });
   });
-  afterEach(async () => {
+  afterEach(() => {
     vi.useRealTimers();
-    await harness[Symbol.asyncDispose]();
   });
 
   type Sent = {

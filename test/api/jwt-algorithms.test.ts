@@ -2,16 +2,11 @@
 
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JwtAlgorithm } from '../../src/store/apps/app-directory.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from '../../src/store/apps/jwt-keys.ts';
-import {
-  app,
-  type Harness,
-  type ProblemDocument,
-  startHarness,
-  unverifiedDetail,
-} from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { app, type ProblemDocument, startHarness, unverifiedDetail } from './support.ts';
 
 type Signer = {
   readonly algorithm: JwtAlgorithm;
@@ -81,15 +76,11 @@ const directory = new Map(
   ].map((known) => [known.appId, known]),
 );
 
-let harness: Harness;
-beforeAll(async () => {
-  harness = await startHarness({
+const harness = forSuite(() =>
+  startHarness({
     apps: { find: async (appId) => directory.get(appId), findByApiKey: async () => undefined },
-  });
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+  }),
+);
 
 /** Who fails too often is told to slow down: each is a client's first. */
 let clients = 0;

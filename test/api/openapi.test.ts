@@ -1,21 +1,18 @@
 // The OpenAPI document: complete, and nothing in it refers to nowhere.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { dialoutExample } from '../../src/api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { version } from '../../src/version.ts';
-import { dial, type Harness, startHarness } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { dial, startHarness } from './support.ts';
 
 type Node = { readonly [name: string]: Node };
 
-let harness: Harness;
 let document: Node;
+const harness = forSuite(startHarness);
 beforeAll(async () => {
-  harness = await startHarness();
   document = (await harness.server.inject('/openapi.json')).json();
-});
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
 });
 
 function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {

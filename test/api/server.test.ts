@@ -3,7 +3,8 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forEachTest } from '../support/opened.ts';
 import {
   dial,
   dialoutPath,
@@ -14,13 +15,7 @@ import {
   token,
 } from './support.ts';
 
-let harness: Harness;
-beforeEach(async () => {
-  harness = await startHarness();
-});
-afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forEachTest(startHarness);
 
 test('a connection on which nothing was asked does not hold the end up', async () => {
   const { port } = new URL(await harness.server.listen({ host: '127.0.0.1', port: 0 }));

@@ -11,8 +11,9 @@ import { redact, SipLog } from '../../src/capture/sip-log.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { sipCallIdOf, sipMessageOf } from '../../src/sip/engine/sip-tap.ts';
 import { insertCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 
 const at = new Date('2026-11-20T08:00:00.123Z');
 const callId = 'call-1' as CallId;
@@ -167,15 +168,11 @@ describe('a look at a call', () => {
 });
 
 describe.each(databaseKinds)('captures on %s', (kind) => {
-  let database: TestDatabase;
+  const database = forSuite(() => openTestDatabase(kind));
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
     await insertCall(database.pool, { callId });
   });
-  afterAll(async () => {
-    await database.clear();
-    await database.remove();
-  });
+  afterAll(() => database.clear());
 
   test('are written once, when nothing of the call is on the wire any more', async () => {
     const written: StoredCapture[][] = [];

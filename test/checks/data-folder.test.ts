@@ -12,9 +12,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'offhook-folder-'));
 });
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => rm(folder, { recursive: true, force: true }));
 
 async function examined(dataDir: string, keep = true) {
   const [result] = await runChecks([dataFolderCheck(dataDir, { keep })]);

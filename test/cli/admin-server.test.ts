@@ -11,12 +11,12 @@ import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
-let database: TestDatabase;
 let server: ReturnType<typeof createAdminServer>;
+const database = forSuite(() => openTestDatabase('pglite'));
 beforeAll(async () => {
-  database = await openTestDatabase('pglite');
   const clock = { now: () => new Date() };
   const secrets = createSecretBox(randomBytes(32));
   const apps = createAppStore({
@@ -28,10 +28,7 @@ beforeAll(async () => {
   const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool), secrets };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });
 });
-afterAll(async () => {
-  await server.close();
-  await database.remove();
-});
+afterAll(() => server.close());
 
 async function ask(operation: string, payload: object = {}, key = 'the-key') {
   return await server.inject({

@@ -20,9 +20,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'deep', 'er', 'quiet.WAV'), makeWav({ samples: [silence] }));
   await writeFile(join(folder, 'notes.txt'), 'no recording');
 });
-afterAll(async () => {
-  await removeFolder(folder);
-});
+afterAll(() => removeFolder(folder));
 
 async function amd(paths: readonly string[], options: Partial<AmdOptions> = {}) {
   const out: string[] = [];

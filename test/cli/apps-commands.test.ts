@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   createApp,
   limitApp,
@@ -19,6 +19,7 @@ import type { AppCredentials } from '../../src/store/apps/apps.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { printedBy } from './support.ts';
 
 type Command = (context: CliContext) => Promise<void>;
@@ -62,11 +63,7 @@ async function onGateway(): Promise<RunningPlace> {
   };
 }
 
-let running: RunningPlace;
-beforeAll(async () => {
-  running = await onGateway();
-});
-afterAll(() => running.close());
+const running = forSuite(onGateway);
 
 const places: readonly [string, () => Promise<Place>][] = [
   ['PostgreSQL', () => onDatabase('postgres')],
@@ -74,11 +71,7 @@ const places: readonly [string, () => Promise<Place>][] = [
 ];
 
 describe.each(places)('commands on %s', (_name, open) => {
-  let place: Place;
-  beforeAll(async () => {
-    place = await open();
-  });
-  afterAll(() => place.close());
+  const place = forSuite(open);
 
   const run = async (command: Command) => await printedBy(place.env, command);
   const made = async (command: Command) => JSON.parse((await run(command)).out) as AppCredentials;

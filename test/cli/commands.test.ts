@@ -19,9 +19,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await temporaryFolder();
 });
-afterAll(async () => {
-  await removeFolder(folder);
-});
+afterAll(() => removeFolder(folder));
 
 const offhook = (args: readonly string[], dataDir = folder) =>
   run('cli', args, { DATA_DIR: dataDir, LOG_LEVEL: 'warn' });

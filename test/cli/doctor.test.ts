@@ -14,9 +14,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await temporaryFolder();
 });
-afterEach(async () => {
-  await removeFolder(folder);
-});
+afterEach(() => removeFolder(folder));
 
 const maxTries = 3;
 

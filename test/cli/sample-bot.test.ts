@@ -29,9 +29,7 @@ beforeEach(async () => {
     onEvent: (event) => told.push(event),
   });
 });
-afterEach(async () => {
-  await bot[Symbol.asyncDispose]();
-});
+afterEach(() => bot[Symbol.asyncDispose]());
 
 async function connect(customParameters: Readonly<Record<string, string>> = {}) {
   return await FakeGateway.connect({

@@ -15,6 +15,7 @@ import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const visits = {
   name: 'visits',
@@ -23,12 +24,11 @@ const visits = {
 };
 
 describe.each(databaseKinds)('offhook tables on %s', (kind) => {
-  let database: TestDatabase;
   let admin: ReturnType<typeof createAdminServer>;
   let context: CliContext;
   const lines: string[] = [];
+  const database = forSuite(() => openTestDatabase(kind));
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
     const clock = { now: () => new Date() };
     const secrets = createSecretBox(randomBytes(32));
     const stores = {
@@ -46,10 +46,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     lines.length = 0;
     await database.clear();
   });
-  afterAll(async () => {
-    await admin.close();
-    await database.remove();
-  });
+  afterAll(() => admin.close());
 
   async function fileWith(content: unknown): Promise<string> {
     const path = join(database.location.dataDir, 'table.json');

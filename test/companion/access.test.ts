@@ -1,10 +1,11 @@
 // Which credentials and which scope each endpoint asks for, as the specification says it: no other will do, and every
 // endpoint that the document has is in this table.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Scope, scopes } from '../../src/store/apps/app-directory.ts';
 import { databaseKinds } from '../support/databases.ts';
-import { type Rig, startRig, type TestApp } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { startRig, type TestApp } from './support.ts';
 
 type Endpoint = readonly [
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -63,20 +64,18 @@ const endpoints: readonly Endpoint[] = [
 ];
 
 describe.each(databaseKinds)('access on %s', (kind) => {
-  let rig: Rig;
   let clients = 0;
   /** By scope: an app that has it alone, and one that has every other. */
   const only = new Map<Scope, TestApp>();
   const allBut = new Map<Scope, TestApp>();
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     for (const scope of scopes) {
       only.set(scope, await rig.addApp({ scopes: [scope] }));
       allBut.set(scope, await rig.addApp({ scopes: scopes.filter((other) => other !== scope) }));
     }
     await rig.addBot({ botId: 'bot-of-rival', streamId: 'st-of-rival', accountId: 'rival' });
   });
-  afterAll(() => rig.close());
 
   async function statusOf(
     [method, path]: Endpoint,

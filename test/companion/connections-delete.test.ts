@@ -1,19 +1,16 @@
 // DELETE of a connection: it and its secrets are gone for good, and no other account's can be.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { customApi, vendorA } from './connection-bodies.ts';
-import { type Ask, type Rig, startRig } from './support.ts';
+import { type Ask, startRig } from './support.ts';
 
 const url = '/api/public/connections';
 
 describe.each(databaseKinds)('deleting a connection on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
+  const rig = forSuite(() => startRig(kind));
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const withKey = { scheme: 'apiKey' } as const;
   const create = async (body: object): Promise<string> => {

@@ -1,8 +1,9 @@
 // Connections to model providers: list, read, create, replace the key.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { newConnectionExamples } from '../../src/companion/connections/connection-examples.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { changed } from './changed.ts';
 import {
   apiKey,
@@ -18,7 +19,7 @@ import {
 } from './connection-bodies.ts';
 import { proves } from './proves.ts';
 import type { SpecId } from './spec-ids.ts';
-import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
+import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/api/public/connections';
 const connectionId = /^cn-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -27,12 +28,8 @@ const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 type Connection = { connectionId: string; connectionName: string; createdOn: string };
 
 describe.each(databaseKinds)('connections on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
+  const rig = forSuite(() => startRig(kind));
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const ask = (method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown, how: Ask = {}) =>
     rig.ask(method, url + path, body, { scheme: 'apiKey', ...how });

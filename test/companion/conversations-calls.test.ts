@@ -1,13 +1,14 @@
 // A dial-out call read as the conversation that it is, in each of its states.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { sessionIdOf } from '../../src/calls/life/call-events.ts';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
 import { acceptedCall, endEventOf } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { insertRows } from '../support/tables.ts';
-import { type Ask, type Rig, startRig } from './support.ts';
+import { type Ask, startRig } from './support.ts';
 
 const call = acceptedCall({ accountId: 'acme', botId: 'st-1' });
 const sessionId = sessionIdOf(call);
@@ -19,12 +20,8 @@ const times = {
 };
 
 describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
+  const rig = forSuite(() => startRig(kind));
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const store = async (changes: object = {}) => {
     const unread = { dialBefore: call.acceptedAt, state: 'of no concern', status: 'here' };

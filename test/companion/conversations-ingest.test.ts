@@ -1,11 +1,12 @@
 // Conversations on their way from the contact center: published on NATS, asked for over HTTP.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Rig, startRig } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { startRig } from './support.ts';
 
 const { examples } = publishedConversation.meta() as {
   readonly examples: readonly [{ readonly sessionId: string }];
@@ -15,13 +16,11 @@ const { sessionId } = example;
 const headers = { accept: 'application/json', accountid: 'acme' };
 
 describe.each(databaseKinds)('published conversations on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind, { nats: true }));
   beforeAll(async () => {
-    rig = await startRig(kind, { nats: true });
     await rig.addBot({ botId: 'st-1', streamId: 'stream-1', accountId: 'acme' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const publish = (changes: Record<string, unknown> = {}, bot = 'st-1') =>
     rig.events.jetstream.publish(

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   conversationSession,
   publishedConversation,
@@ -12,18 +12,18 @@ import {
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
 import { token } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Rig, startRig } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { startRig } from './support.ts';
 
 const { examples } = conversationSession.meta() as { readonly examples: readonly [object] };
 const path = '/contactcenter/api/v1/public/st-1/conversations/sessions/ss-1';
 const thatDay = JSON.stringify({ startDate: '2026-11-20', endDate: '2026-11-20' });
 const otherDay = JSON.stringify({ startDate: '2026-11-21' });
 
-let rig: Rig;
 let origin: string;
 let auth: string;
+const rig = forSuite(() => startRig('postgres'));
 beforeAll(async () => {
-  rig = await startRig('postgres');
   const bot = { botId: 'st-1', accountId: 'acme' };
   const body = publishedConversation.parse({
     ...examples[0],
@@ -34,7 +34,6 @@ beforeAll(async () => {
   origin = await rig.server.listen({ host: '127.0.0.1', port: 0 });
   auth = await token({ appId: rig.acme.appId }, { secret: rig.acme.jwtSecret });
 });
-afterAll(() => rig.close());
 
 type Message = { path?: string; body?: string; headers?: Record<string, string> };
 

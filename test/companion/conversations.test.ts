@@ -1,26 +1,25 @@
 // Conversation details: who may ask, what is answered, on which days.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   conversationSession,
   publishedConversation,
 } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { proves } from './proves.ts';
-import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
+import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const { examples } = conversationSession.meta() as { readonly examples: readonly [object] };
 const [example] = examples;
 
 describe.each(databaseKinds)('conversation details on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     await rig.addBot({ botId: 'st-1', streamId: 'stream-1', accountId: 'acme' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   let version = 1_795_000_000_000_000;
   /** As its consumer hands it over. */

@@ -1,17 +1,14 @@
 // /docs with every area: what the page would keep a browser from sending is not in what it shows.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Rig, startRig } from './support.ts';
+import { expect, test } from 'vitest';
+import { forSuite } from '../support/opened.ts';
+import { startRig } from './support.ts';
 
 type Parameter = { name: string; in: string; schema: { pattern?: string } };
 type Operation = { operationId: string; parameters?: Parameter[]; requestBody?: unknown };
 type Document = { paths: Record<string, Record<string, Operation>> };
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig('pglite');
-});
-afterAll(() => rig.close());
+const rig = forSuite(() => startRig('pglite'));
 
 async function operationsOf(address: string): Promise<readonly (Operation & { method: string })[]> {
   const { paths } = (await rig.server.inject(address)).json<Document>();

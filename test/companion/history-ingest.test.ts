@@ -1,24 +1,23 @@
 // Messages on their way from the bot runtime: published on NATS by any client, asked for over HTTP.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedMessage } from '../../src/companion/history/message-schema.ts';
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { forgetTraceIds, purgeHistory } from '../../src/store/retention.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { type Page, type Published, published, tell } from './history-support.ts';
 import { proves } from './proves.ts';
-import { type Rig, startRig } from './support.ts';
+import { startRig } from './support.ts';
 
 describe.each(databaseKinds)('published messages on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind, { nats: true }));
   beforeAll(async () => {
-    rig = await startRig(kind, { nats: true });
     await rig.addBot({ botId: 'st-1', streamId: 'stream-1', accountId: 'acme' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const publish = (message: unknown, bot = 'st-1') =>
     rig.events.nats.publish(

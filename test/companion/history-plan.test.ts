@@ -1,6 +1,6 @@
 // How the history is read: by an index, in the order of the answer, however much is stored.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { HistoryQuery } from '../../src/companion/history/history-request.ts';
 import { toHistoryQuery } from '../../src/companion/history/history-request.ts';
 import {
@@ -11,7 +11,8 @@ import {
   sessionsStatement,
 } from '../../src/companion/history/history-statements.ts';
 import type { Sql } from '../../src/store/sql.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { planOf } from '../support/plan-of.ts';
 
 const scope = { accountId: 'acme', botIds: ['st-1'] };
@@ -46,9 +47,8 @@ const statements: readonly (readonly [string, Sql])[] = [
 ];
 
 describe.each(databaseKinds)('plans of the history on %s', (kind) => {
-  let database: TestDatabase;
+  const database = forSuite(() => openTestDatabase(kind, { own: true }));
   beforeAll(async () => {
-    database = await openTestDatabase(kind, { own: true });
     // Three bots in three accounts, so that each has a ninth.
     await database.pool.query(`
       insert into messages
@@ -59,7 +59,6 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
         repeat('x', 300), null, null, null
       from generate_series(1, 9000) i`);
   });
-  afterAll(() => database.remove());
 
   // First with tables that were never analysed, as on PGlite.
   describe.each(['as they are', 'analysed'])('tables %s', (state) => {

@@ -2,13 +2,14 @@
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { messagePage } from '../../src/companion/history/message-schema.ts';
 import { token } from '../api/support.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { type Page, tell } from './history-support.ts';
 import { proves } from './proves.ts';
-import { type Rig, startRig } from './support.ts';
+import { startRig } from './support.ts';
 
 const decoders: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   br: brotliDecompressSync,
@@ -18,11 +19,10 @@ const decoders: Readonly<Record<string, (body: Buffer) => Buffer>> = {
 };
 
 describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
-  let rig: Rig;
   let url: string;
   let auth: string;
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     const told = Array.from({ length: 10_050 }, (_, index) => ({
       sessionId: `ss-${Math.floor(index / 20)}`,
       createdBy: `user-${index % 2}`,
@@ -35,7 +35,6 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
     url = `${origin}/api/public/bot/st-1/getMessagesV2`;
     auth = await token({ appId: rig.acme.appId }, { secret: rig.acme.jwtSecret });
   });
-  afterAll(() => rig.close());
 
   const ask = async (acceptEncoding: string | undefined, body: object = {}) => {
     const response = await request(url, {

@@ -1,6 +1,6 @@
 // Conversation history: its five forms, who may read, what is answered.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   channelTypes,
   message,
@@ -8,6 +8,7 @@ import {
   publishedMessage,
 } from '../../src/companion/history/message-schema.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { type Message, type Page, tell } from './history-support.ts';
 import { proves } from './proves.ts';
 import type { SpecId } from './spec-ids.ts';
@@ -19,9 +20,8 @@ const v2 = '/api/public/bot/st-1/getMessagesV2';
 const console = '/api/public/getMessages';
 
 describe.each(databaseKinds)('conversation history on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     await rig.addBot({
       botId: 'st-1',
       streamId: 'stream-1',
@@ -32,7 +32,6 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     await rig.addBot({ botId: 'st-rival', accountId: 'rival' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const get = (url: string, query: Record<string, string> = {}, ask: Ask = {}) =>
     rig.ask('GET', url, undefined, { query: { userId: user, ...query }, ...ask });

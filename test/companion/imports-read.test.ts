@@ -1,9 +1,10 @@
 // Reading what was imported, at the address of the import: by account, organization and type, page by page.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
 import { databaseKinds } from '../support/databases.ts';
-import { type Ask, errorsOf, type Rig, startRig, type TestApp } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { type Ask, errorsOf, startRig, type TestApp } from './support.ts';
 
 type Page = {
   records: { record: { _id: string; name: string }; importedBy: string }[];
@@ -16,14 +17,12 @@ const [example] = importExample.data;
 const group = (_id: string, changes: object = {}) => ({ ...example, _id, ...changes });
 
 describe.each(databaseKinds)('imported records on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     await rig.addBot({ botId: 'st-1', accountId: 'acme' });
     await rig.addBot({ botId: 'st-rival', accountId: 'rival' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   async function load(data: object[], changes: Partial<typeof place> = {}, as?: TestApp) {
     const named = { ...place, ...changes };

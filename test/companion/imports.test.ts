@@ -1,12 +1,13 @@
 // Import of skill groups: looked at as a whole, stored as a whole.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { changed } from './changed.ts';
 import { proves } from './proves.ts';
 import type { SpecId } from './spec-ids.ts';
-import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
+import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/contactcenter/api/v1/public/analytics/st-1/storeContactCenterFunctionalities';
 const query = { accountId: 'acme', orgId: 'o-1', type: 'skillGroups' };
@@ -50,13 +51,11 @@ const least = {
 };
 
 describe.each(databaseKinds)('imports on %s', (kind) => {
-  let rig: Rig;
+  const rig = forSuite(() => startRig(kind));
   beforeAll(async () => {
-    rig = await startRig(kind);
     await rig.addBot({ botId: 'st-1', streamId: 'st-one', accountId: 'acme' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const post = (body: unknown, how: Ask = {}) =>
     rig.ask('POST', url, body, { headers, query, ...how });

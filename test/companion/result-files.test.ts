@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { Objm } from '@nats-io/obj';
 import { millis } from '@nats-io/transport-node';
 import fastify from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   createResultFiles,
   ensureResultBucket,
@@ -14,23 +14,19 @@ import {
   resultBucket,
 } from '../../src/companion/result-files.ts';
 import { createResultLinks, linkBase } from '../../src/companion/test-runs/result-links.ts';
-import type { EventConnection } from '../../src/events/connection.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 import { openBucket } from './test-runs-support.ts';
 
 const chunkBytes = 128 * 1_024;
 
 describe('result files', () => {
-  let nats: TestNats;
-  let connection: EventConnection;
-
+  const nats = forSuite(startTestNats);
+  const connection = forSuite(() => nats.connect());
   beforeAll(async () => {
-    nats = await startTestNats();
-    connection = await nats.connect();
     await ensureResultBucket(connection, 1);
   });
-  afterAll(() => nats.stop());
 
   async function put(name: string, content: Buffer): Promise<void> {
     await (await openBucket(connection)).putBlob({ name }, content);

@@ -1,15 +1,12 @@
 // The rig itself: what the suites of every area rest on.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
-import { type Rig, startRig } from './support.ts';
+import { forSuite } from '../support/opened.ts';
+import { startRig } from './support.ts';
 
 describe.each(databaseKinds)('the rig on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
-  afterAll(() => rig.close());
+  const rig = forSuite(() => startRig(kind));
 
   test('tells its apps apart by their credentials', async () => {
     const url = '/api/public/bot/st-1/calls/no-call';

@@ -1,12 +1,13 @@
 // GET /api/public/tables/{tableName}: what was inserted is read again, page by page, by those who may write.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { rowsStatement } from '../../src/companion/tables/stored-rows.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import type { TableDefinition } from '../../src/store/table-definition.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { planOf } from '../support/plan-of.ts';
-import { type Ask, errorsOf, type Rig, startRig } from './support.ts';
+import { type Ask, errorsOf, startRig } from './support.ts';
 
 type Page = { rows: { name: string; sys_Id: string }[]; nextCursor?: string };
 
@@ -19,12 +20,8 @@ const definition: Omit<TableDefinition, 'name'> = {
 };
 
 describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
+  const rig = forSuite(() => startRig(kind));
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   let tables = 0;
   /** A name of its own for each definition: the API remembers definitions for some seconds. */

@@ -1,12 +1,13 @@
 // POST /api/public/tables/{tableName} through the real door, on both databases.
 
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import type { TableDefinition } from '../../src/store/table-definition.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { proves } from './proves.ts';
-import { errorsOf, problemOf, type Rig, startRig } from './support.ts';
+import { errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/api/public/tables/visits';
 
@@ -23,13 +24,8 @@ const visits: TableDefinition = {
 };
 
 describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
-  let rig: Rig;
-
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
+  const rig = forSuite(() => startRig(kind));
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   async function define(
     changes: Partial<TableDefinition> & { readonly accountId?: string } = {},

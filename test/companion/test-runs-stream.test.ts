@@ -1,7 +1,7 @@
 // A batch test run found under `stream/{streamId}` by the identifier that it was published with, which no operator needs to
 // know of; and what a producer or a tenant gets out of the identifier of another one: nothing.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   applyTestRuns,
   botsOfRunStatement,
@@ -10,19 +10,19 @@ import {
 import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { planOf } from '../support/plan-of.ts';
 import { proves } from './proves.ts';
-import { problemOf, type Rig, startRig, type TestApp } from './support.ts';
+import { problemOf, startRig, type TestApp } from './support.ts';
 import { completed, publish, runId, running, statusPath, suite } from './test-runs-support.ts';
 
 const { streamId } = running();
 
 describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
-  let rig: Rig;
   let ofFirst: TestApp;
   let ofSecond: TestApp;
+  const rig = forSuite(() => startRig(kind, { nats: true }));
   beforeAll(async () => {
-    rig = await startRig(kind, { nats: true });
     await rig.addBot({ botId: 'b-1', accountId: 'acme' });
     await rig.addBot({ botId: 'b-2', streamId: 'st-2', accountId: 'acme' });
     await rig.addBot({ botId: 'b-rival', streamId: 'st-rival', accountId: 'rival' });
@@ -30,7 +30,6 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     ofSecond = await rig.addApp({ bots: ['st-2'] });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   let version = 0;
   /** As the consumer stores what a producer published about this bot. */

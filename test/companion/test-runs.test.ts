@@ -1,6 +1,6 @@
 // The status of batch test runs, from what is published on a real nats-server to what is answered, on both databases.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createResultFiles } from '../../src/companion/result-files.ts';
 import { createResultLinks } from '../../src/companion/test-runs/result-links.ts';
 import {
@@ -12,6 +12,7 @@ import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-sc
 import { streamNames } from '../../src/events/subjects.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { proves } from './proves.ts';
 import { problemOf, type Rig, startRig } from './support.ts';
 import {
@@ -28,15 +29,12 @@ const clock = { now: () => new Date() };
 const key: RunKey = { accountId: 'acme', botId: 'b-1', runId };
 
 describe.each(databaseKinds)('batch test runs on %s', (kind) => {
-  let rig: Rig;
-
+  const rig = forSuite(() => startRig(kind, { nats: true }));
   beforeAll(async () => {
-    rig = await startRig(kind, { nats: true });
     await rig.addBot({ botId: 'b-1', streamId: 'st-1', accountId: 'acme' });
     await rig.addBot({ botId: 'b-rival', accountId: 'rival' });
   });
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   /** As the consumer does it, without the way there. */
   const apply = (...versions: readonly (readonly [PublishedTestRun, number])[]) =>

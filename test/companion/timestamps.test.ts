@@ -1,12 +1,13 @@
 // Every instant that the service tells is ISO 8601 UTC with milliseconds: in the document, and from either database.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { timestamp } from '../../src/calls/contract/timestamp.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { insertRows } from '../support/tables.ts';
 import { proves } from './proves.ts';
-import { type Rig, startRig } from './support.ts';
+import { startRig } from './support.ts';
 
 type Node = { readonly [name: string]: unknown };
 const reference = { $ref: '#/components/schemas/Timestamp' };
@@ -42,11 +43,7 @@ function objectIn(value: unknown): Node {
 }
 
 describe.each(databaseKinds)('instants on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind);
-  });
-  afterAll(() => rig.close());
+  const rig = forSuite(() => startRig(kind));
 
   test('are all of one documented form', async () => {
     proves('service.data.rule.timestamps');

@@ -3,14 +3,14 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import packageFile from '../../package.json' with { type: 'json' };
 import { type Rig, startRig } from '../companion/support.ts';
+import { forSuite } from '../support/opened.ts';
 import {
   allOperationsOf,
   bodySchemaOf,
   examplesOf,
-  type OpenApiDocument,
   type Operation,
   operationsOf,
   readDocument,
@@ -18,15 +18,12 @@ import {
 } from './document.ts';
 import { openApiShape } from './openapi-shape.ts';
 
-let rig: Rig;
-let document: OpenApiDocument;
 let operations: readonly Operation[];
+const rig = forSuite(() => startRig('postgres'));
+const document = forSuite(() => readDocument(rig.server));
 beforeAll(async () => {
-  rig = await startRig('postgres');
-  document = await readDocument(rig.server);
   operations = operationsOf(document);
 });
-afterAll(() => rig.close());
 
 /** For the operators of the service, not for its users. */
 const undocumented = ['/', '/asyncapi.json', '/live', '/metrics', '/openapi.json', '/ready'];

@@ -1,8 +1,9 @@
 // Every string of every operation, one after the other, with what databases do not take: a NUL, half a character, more
 // than an index holds. None of them gets further than the edge.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { answerCheckFor } from './answers.ts';
 import { bodySchemaOf, examplesOf, type Operation } from './document.ts';
 import { type Gateway, plainRequest, startGateway } from './gateway.ts';
@@ -10,11 +11,7 @@ import { absentPlacesOf, type Place, placesOf, type Spoiler, spoilers } from './
 import type { ApiRequest } from './requests.ts';
 
 describe.each(databaseKinds)('hostile strings on %s', { timeout: 120_000 }, (kind) => {
-  let gateway: Gateway;
-  beforeAll(async () => {
-    gateway = await startGateway(kind);
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = forSuite(() => startGateway(kind));
 
   /** With each documented body, and with every parameter, the optional ones too. */
   const requestsTo = (operation: Operation): readonly ApiRequest[] => {

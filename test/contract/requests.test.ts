@@ -5,13 +5,14 @@
 // CONTRACT_SEED=… elsewhere.
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { answerCheckFor } from './answers.ts';
 import { written } from './client.ts';
 import { badStates } from './credentials.ts';
 import { credentialsHeader } from './document.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { startGateway } from './gateway.ts';
 import { type ApiRequest, requestsTo } from './requests.ts';
 
 const requests = Number(process.env['CONTRACT_REQUESTS'] ?? 2_500);
@@ -22,11 +23,7 @@ const longestRead = 14_000;
 const timeout = 60_000 + requests * 50;
 
 describe.each(databaseKinds)('made-up requests on %s', { timeout }, (kind) => {
-  let gateway: Gateway;
-  beforeAll(async () => {
-    gateway = await startGateway(kind);
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = forSuite(() => startGateway(kind));
 
   test('are answered as the document says', async () => {
     const { document, operations, own } = gateway;

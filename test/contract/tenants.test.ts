@@ -1,9 +1,10 @@
 // Tenants: whatever operation the document has, the credentials of one account reach nothing of another one, and change
 // nothing. A new route is in here as soon as it is in the document.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { proves } from '../companion/proves.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { tableNamesIn } from '../support/tables.ts';
 import { type AuthState, badStates } from './credentials.ts';
 import { bodySchemaOf, credentialsHeader, examplesOf, type Operation } from './document.ts';
@@ -11,15 +12,13 @@ import { type Gateway, plainRequest, startGateway } from './gateway.ts';
 import type { ApiRequest, Pools } from './requests.ts';
 
 describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
-  let gateway: Gateway;
   let guarded: readonly Operation[];
+  const gateway = forSuite(() => startGateway(kind));
   beforeAll(async () => {
-    gateway = await startGateway(kind);
     guarded = gateway.operations.filter(
       (operation) => credentialsHeader(gateway.document, operation) !== undefined,
     );
   });
-  afterAll(() => gateway[Symbol.asyncDispose]());
 
   /** The first documented body of an operation, or none. */
   const requestTo = (operation: Operation, pools: Pools, auth: AuthState): ApiRequest => {

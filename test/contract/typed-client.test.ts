@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '../cli/support.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -49,12 +50,11 @@ await client.GET('/api/public/nowhere');
 (await client.GET(call, { params: { path: { ...path, callId: 'call-1' } } })).data?.notAMember;
 `;
 
-let laptop: Laptop;
 let folder: string;
 /** Of the compiler, about both files: it is asked once, because reading what they import takes it most of its time. */
 let complaints: string;
+const laptop = forSuite(startLaptop);
 beforeAll(async () => {
-  laptop = await startLaptop();
   // Below node_modules, where its imports are found and no other test looks.
   folder = await mkdtemp(bin('.offhook-client-'));
   await execute(
@@ -71,10 +71,7 @@ beforeAll(async () => {
   );
   complaints = await compile({ client: program, mistakes });
 });
-afterAll(async () => {
-  await laptop.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function compile(programs: Readonly<Record<string, string>>): Promise<string> {
   const files = Object.keys(programs).map((name) => `${name}.mts`);

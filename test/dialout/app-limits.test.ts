@@ -1,26 +1,19 @@
 // Limits of an app, from the intake to SQL.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const evening = new Date('2026-03-01T23:00:00.500Z');
 
 describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterEach(async () => {
-    await database.clear();
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  afterEach(() => database.clear());
 
   function openIntake() {
     const clock = { now: () => evening };

@@ -1,27 +1,20 @@
 // A request that came before keeps its answer, also where the intake takes no new one.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const tomorrow = new Date('2026-03-02T12:00:00.000Z');
 
 describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterEach(async () => {
-    await database.clear();
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  afterEach(() => database.clear());
 
   function open() {
     const state = { now: noon, waiting: 0, isStopping: false, isAway: false };

@@ -5,20 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
 import { AcknowledgedPublishing } from '../../src/events/acknowledged-publishing.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 async function newStream() {
   const { nats: connection, manager, prefix } = await nats.connect();

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createAlertPublisher } from '../../src/events/alerts.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 test('an alert is on the subject of its account and app, once for its id, and kept', async () => {
   const connection = await nats.connect();

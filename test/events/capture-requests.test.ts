@@ -1,23 +1,18 @@
 // A node shows a call that another one has, over a real nats-server.
 
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { askForCapture, serveCaptureRequests } from '../../src/events/node-requests.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
 const callId = 'call-1' as CallId;
 const view = { sip: { messages: [], left: 0 } };
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 async function serve(
   connection: EventConnection,

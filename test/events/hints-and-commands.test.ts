@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CallSource } from '../../src/calls/dialout-ports.ts';
 import { type AnswerCommand, serveCommands } from '../../src/events/commands.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
@@ -7,15 +7,10 @@ import { ensureStreams } from '../../src/events/streams.ts';
 import { commandSubject, hintSubject } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { BatchConsumer } from '../../src/events/batch-consumer.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
@@ -8,7 +8,8 @@ import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { dataRefusal } from '../../src/store/sql-errors.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
 const body = z.looseObject({ _id: z.string().min(1).max(64), status: z.string().optional() });
 type Body = z.infer<typeof body>;
@@ -18,17 +19,11 @@ const bots = new Map([
   ['bot-alias', { botId: 'st-bot', accountId: 'acme' }],
 ]);
 
-let nats: TestNats;
 let consumers: BatchConsumer[] = [];
-beforeAll(async () => {
-  nats = await startTestNats();
-});
+const nats = forSuite(startTestNats);
 afterEach(async () => {
   await Promise.all(consumers.map((consumer) => consumer.stop()));
   consumers = [];
-});
-afterAll(async () => {
-  await nats.stop();
 });
 
 async function newStreams(): Promise<EventConnection> {

@@ -1,21 +1,16 @@
 // A node asks the others to end a leg, over a real nats-server.
 
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { askForLegEnd, serveLegRequests } from '../../src/events/node-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 import { storedLeg } from '../support/scripted-call.ts';
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 async function serve(connection: EventConnection, result: LegEndResult): Promise<StoredLeg[]> {
   const ended: StoredLeg[] = [];

@@ -1,5 +1,5 @@
 import { once, setMaxListeners } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
@@ -10,18 +10,13 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { eventTeller } from '../support/call-events.ts';
 import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
 const retention = { eventDays: 1, contextHours: 1 };
 const logger = silentLogger;
 
-let nats: TestNats;
-beforeAll(async () => {
-  nats = await startTestNats();
-});
-afterAll(async () => {
-  await nats.stop();
-});
+const nats = forSuite(startTestNats);
 
 async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();

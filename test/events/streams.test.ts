@@ -1,6 +1,6 @@
 import { RetentionPolicy } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
@@ -8,18 +8,13 @@ import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventTeller } from '../support/call-events.ts';
 import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
 const dayNs = 86_400_000_000_000;
 
 describe('streams and buckets', () => {
-  let nats: TestNats;
-  beforeAll(async () => {
-    nats = await startTestNats();
-  });
-  afterAll(async () => {
-    await nats.stop();
-  });
+  const nats = forSuite(startTestNats);
 
   test('are created when they are missing', async () => {
     const { manager, prefix } = await ensured('fresh', { eventDays: 30, contextHours: 24 });

@@ -1,7 +1,7 @@
 // Reading calls back, on both databases.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -11,7 +11,8 @@ import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { insertRows } from '../support/tables.ts';
 
 const scope = { accountId: 'acme', botId: 'st-bot' };
@@ -47,7 +48,6 @@ function row(changes: object = {}) {
 }
 
 describe.each(databaseKinds)('call queries on %s', (kind) => {
-  let database: TestDatabase;
   let contexts: ReturnType<typeof scriptedContexts>;
   const queries = () => createCallQueries(database, contexts);
   const insert = async (...rows: readonly object[]) => {
@@ -65,15 +65,10 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     await insertRows(database.pool, 'call_events', rows);
   };
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
     await database.pool.query('truncate calls, call_events, notifications, delivery_attempts');
     contexts = scriptedContexts();
-  });
-  afterAll(async () => {
-    await database.remove();
   });
 
   test('a summary has the request, the times and the end of the call', async () => {

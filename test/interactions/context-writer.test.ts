@@ -1,27 +1,22 @@
 // The bucket that bot flows read, on a real nats-server.
 
 import { Kvm } from '@nats-io/kv';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
-import type { EventConnection } from '../../src/events/connection.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createContextWriter } from '../../src/interactions/context-writer.ts';
 import { eventTeller } from '../support/call-events.ts';
-import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startTestNats } from '../support/nats.ts';
+import { forSuite } from '../support/opened.ts';
 
-let nats: TestNats;
-let connection: EventConnection;
+const nats = forSuite(startTestNats);
+const connection = forSuite(() => nats.connect());
 beforeAll(async () => {
-  nats = await startTestNats();
-  connection = await nats.connect();
   await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
-});
-afterAll(async () => {
-  await nats.stop();
 });
 
 function withContext(event: CallEvent, ...amd: readonly AmdEventName[]): CallEvent {

@@ -3,21 +3,16 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { run } from '../cli/support.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 
 const bot = fileURLToPath(new URL('../../src/notifier/kits/bot.mjs', import.meta.url));
 
-let laptop: Laptop;
-beforeAll(async () => {
-  laptop = await startLaptop();
-});
-afterAll(async () => {
-  await laptop.close();
-});
+const laptop = forSuite(startLaptop);
 
 async function follow(target: string): Promise<{ readonly said: string; readonly callId: string }> {
   const { out: token } = await run('cli', ['token'], { DATA_DIR: laptop.gateway.dataDir }).finished;

@@ -1,8 +1,9 @@
 import type { LookupAddress } from 'node:dns';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { forSuite } from '../support/opened.ts';
+import { startReceiver } from '../support/receiver.ts';
 
 const refused = [
   ['loopback', 'http://127.0.0.1/'],
@@ -90,13 +91,7 @@ describe('the guard against requests to the inside', () => {
 });
 
 describe('names that resolve to the inside', () => {
-  let receiver: Receiver;
-  beforeAll(async () => {
-    receiver = await startReceiver();
-  });
-  afterAll(async () => {
-    await receiver.close();
-  });
+  const receiver = forSuite(startReceiver);
 
   async function sendTo(url: string, addresses: readonly string[], networks: readonly string[]) {
     const resolved: LookupAddress[] = addresses.map((address) => ({

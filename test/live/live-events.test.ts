@@ -1,13 +1,14 @@
 // Events as they are stored, to those who follow them: nothing is left out, whatever the order of the commits.
 
 import type { PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createEventLog, type EventLog, type EventScope } from '../../src/live/event-log.ts';
 import type { Chunk } from '../../src/live/follower.ts';
 import { LiveEvents } from '../../src/live/live-events.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually as eventuallyNamed } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 
 const acme: EventScope = { accountId: 'acme', botIds: ['bot-1'] };
 const dayMs = 86_400_000;
@@ -15,15 +16,12 @@ const eventually = (condition: () => boolean) =>
   eventuallyNamed(condition, 'what is followed came');
 
 describe.each(databaseKinds)('live events on %s', (kind) => {
-  let database: TestDatabase;
   let live: LiveEvents;
   let reads = 0;
   let wake = (): void => undefined;
   const leaving: AbortController[] = [];
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
 
   beforeEach(() => {
     reads = 0;
@@ -52,10 +50,6 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     for (const controller of leaving.splice(0)) controller.abort();
     live.stop();
     await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
   });
 
   /** Follows in the background; what came so far. */

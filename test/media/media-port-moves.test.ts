@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaSession } from '../../src/calls/media.ts';
-import type { MediaGateway } from '../../src/media/media-port.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import { forSuite } from '../support/opened.ts';
 import { FarEnd } from './support/far-end.ts';
 import { answerFor, callId, createScripted, portOf } from './support/gateway.ts';
 import { type Observed, observe, until } from './support/observed.ts';
@@ -19,7 +19,6 @@ type LockedCall = {
 };
 
 describe('a call whose source is locked', () => {
-  let media: MediaGateway;
   const calls: LockedCall[] = [];
 
   async function place(): Promise<LockedCall> {
@@ -45,17 +44,14 @@ describe('a call whose source is locked', () => {
     await farEnd[Symbol.asyncDispose]();
   }
 
+  const media = forSuite(() => createScripted({ portMin: 31_460, portMax: 31_479 }));
   beforeAll(async () => {
-    media = createScripted({ portMin: 31_460, portMax: 31_479 });
     for (let call = 0; call < 3; call += 1) calls.push(await place());
     const isLocked = ({ farEnd }: LockedCall) => farEnd.received.length >= packetsUntilLocked;
     await until(() => calls.every(isLocked), 'the locks');
   });
 
-  afterAll(async () => {
-    await Promise.all(calls.map(end));
-    await media[Symbol.asyncDispose]();
-  });
+  afterAll(() => Promise.all(calls.map(end)));
 
   test('is followed to the new port that a NAT gives it in mid-speech', async () => {
     const call = next();

@@ -6,7 +6,8 @@ import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AudioEnvelope } from '../../src/calls/capture/capture.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
-import { freePortRange, type PortRange } from '../support/free-port.ts';
+import { freePortRange } from '../support/free-port.ts';
+import { forSuite } from '../support/opened.ts';
 import { FarEnd } from './support/far-end.ts';
 import {
   answerFor,
@@ -28,9 +29,7 @@ describe('media port', () => {
     expect(await media.ready()).toBe(true);
   });
 
-  afterAll(async () => {
-    await media[Symbol.asyncDispose]();
-  });
+  afterAll(() => media[Symbol.asyncDispose]());
 
   async function open() {
     const observed = observe();
@@ -208,7 +207,6 @@ describe('media port', () => {
 });
 
 describe('media port, apart', () => {
-  let ports: PortRange;
   /** Each test has some of its own. */
   const portAt = (offset: number) => ports.portMin + offset;
   const portsFrom = (first: number, last: number) => ({
@@ -216,13 +214,7 @@ describe('media port, apart', () => {
     portMax: portAt(last),
   });
 
-  beforeAll(async () => {
-    ports = await freePortRange(150);
-  });
-
-  afterAll(async () => {
-    await ports[Symbol.asyncDispose]();
-  });
+  const ports = forSuite(() => freePortRange(150));
 
   test('closing ends a detection that was not stopped, and the end of all waits for what is to be told', async () => {
     const media = create(portsFrom(90, 99));

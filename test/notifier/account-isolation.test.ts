@@ -1,15 +1,16 @@
 // An account whose receivers stall, each in its own way: another account is notified as if it were alone.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   type HostileReceiver,
   type Manner,
   startHostileReceiver,
 } from '../support/hostile-receiver.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { createNotifierRig, type NotifierRig, personCall, type TestNode } from './notifier-rig.ts';
+import { forEachTest, forSuite } from '../support/opened.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, personCall, type TestNode } from './notifier-rig.ts';
 
 const manners: readonly Manner[] = [
   'never answers',
@@ -30,25 +31,15 @@ const callsPerReceiver = 30;
 const holding: readonly Manner[] = ['never answers', 'drips a head'];
 
 describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind) => {
-  let database: TestDatabase;
-  let rig: NotifierRig;
-  let receiver: Receiver;
   let stalling: readonly HostileReceiver[];
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  const receiver = forEachTest(startReceiver);
+  const rig = forEachTest(() => createNotifierRig(database));
   beforeEach(async () => {
-    rig = createNotifierRig(database);
-    receiver = await startReceiver();
     stalling = await Promise.all(manners.map((manner) => startHostileReceiver(manner)));
   });
   afterEach(async () => {
     await Promise.all(stalling.map(({ close }) => close()));
-    await rig.stop();
-    await receiver.close();
     await database.clear();
   });
 

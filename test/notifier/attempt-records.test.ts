@@ -1,15 +1,15 @@
 // Attempts are stored in groups, and what is added to a call's queue meanwhile is sent without a look into the database.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
 
 type Statement = { readonly name?: string };
 
 describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
-  let database: TestDatabase;
   let rig: NotifierRig;
   let receiver: Receiver;
   /** Names of prepared statements, in the order in which they were asked for. */
@@ -17,12 +17,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
   /** The next settlement is not stored. */
   let isRefusing: boolean;
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
     asked = [];
     isRefusing = false;

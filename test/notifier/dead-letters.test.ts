@@ -1,12 +1,13 @@
 // What is given up: 410, time, and what comes too late. Listed, and replayed.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { createDeadLetters, type DeadLetters } from '../../src/notifier/dead-letters.ts';
 import type { eventTeller } from '../support/call-events.ts';
 import { insertCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
 import { createNotifierRig, type NotifierRig, personCall, quickSchedule } from './notifier-rig.ts';
 
@@ -17,17 +18,12 @@ const stranger = { accountId: 'others', botId: 'st-bot' };
 const resting = { longestRestMs: 1_000_000 };
 
 describe.each(databaseKinds)('dead letters, on %s', (kind) => {
-  let database: TestDatabase;
   let rig: NotifierRig;
   let receiver: Receiver;
-  let deadLetters: DeadLetters;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-    deadLetters = createDeadLetters(database, { now: () => new Date() }, () => rig.wake());
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  const deadLetters = forSuite(() =>
+    createDeadLetters(database, { now: () => new Date() }, () => rig.wake()),
+  );
   beforeEach(async () => {
     rig = createNotifierRig(database);
     receiver = await startReceiver();

@@ -1,31 +1,18 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { proves } from '../companion/proves.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
-import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+import { forEachTest, forSuite } from '../support/opened.ts';
+import { glance, signatureIsRight, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, personCall } from './notifier-rig.ts';
 
 describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
-  let database: TestDatabase;
-  let rig: NotifierRig;
-  let receiver: Receiver;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
-  beforeEach(async () => {
-    rig = createNotifierRig(database);
-    receiver = await startReceiver();
-  });
-  afterEach(async () => {
-    await rig.stop();
-    await receiver.close();
-    await database.clear();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  const receiver = forEachTest(startReceiver);
+  const rig = forEachTest(() => createNotifierRig(database));
+  afterEach(() => database.clear());
 
   test('a call’s notifications arrive in order, signed, and nothing is owed afterwards', async () => {
     proves(

@@ -1,34 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createEndpointStore } from '../../src/notifier/endpoint-store.ts';
 import { type EndpointAlert, EndpointWatch } from '../../src/notifier/endpoint-watch.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const minuteMs = 60_000;
 const endpoint = { accountId: 'acme', appId: 'app-1', origin: 'https://hooks.example' };
 const other = { ...endpoint, appId: 'app-2' };
 
 describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
-  let database: TestDatabase;
   let nowMs: number;
   let published: EndpointAlert[];
   let isNatsAway: boolean;
   let failing: ReadonlyMap<string, number>;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(() => {
     nowMs = Date.UTC(2026, 10, 20);
     published = [];
     isNatsAway = false;
     failing = new Map();
   });
-  afterEach(async () => {
-    await database.clear();
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.clear());
 
   const startNode = () =>
     new EndpointWatch(

@@ -1,32 +1,19 @@
 // A receiver says 410 while an event of its call is being stored: nothing more is sent, whichever comes first.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { createNotifierRig, type NotifierRig } from './notifier-rig.ts';
+import { forEachTest, forSuite } from '../support/opened.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { createNotifierRig } from './notifier-rig.ts';
 
 describe.each(databaseKinds)('410, on %s', (kind) => {
-  let database: TestDatabase;
-  let rig: NotifierRig;
-  let receiver: Receiver;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
-  beforeEach(async () => {
-    rig = createNotifierRig(database);
-    receiver = await startReceiver();
-  });
-  afterEach(async () => {
-    await rig.stop();
-    await receiver.close();
-    await database.clear();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  const receiver = forEachTest(startReceiver);
+  const rig = forEachTest(() => createNotifierRig(database));
+  afterEach(() => database.clear());
 
   const nothingIsOwed = () =>
     eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');

@@ -2,11 +2,12 @@
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { defaultRetrySchedule, type RetrySchedule } from '../../src/notifier/delivery-rules.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import { forSuite } from '../support/opened.ts';
 import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
 import { scaledClock } from '../support/scaled-clock.ts';
 import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
@@ -26,16 +27,10 @@ function inTestTime(schedule: RetrySchedule): RetrySchedule {
 }
 
 describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
-  let database: TestDatabase;
   let rig: NotifierRig;
   let receiver: Receiver;
   const hanging: Server[] = [];
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
     rig = createNotifierRig(database);
     receiver = await startReceiver();

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { proves } from '../companion/proves.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { createNotifierRig, personCall } from './notifier-rig.ts';
 
 describe.each(databaseKinds)('a call without a notify URL, on %s', (kind) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  const database = forSuite(() => openTestDatabase(kind));
 
   test('owes no notification', async () => {
     proves('notifications.post.rule.omitted');

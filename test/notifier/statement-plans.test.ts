@@ -1,6 +1,6 @@
 // What one receiver is owed must not slow the others: no statement of the notifier reads a whole table.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   claimStatement,
   claimTheseStatement,
@@ -9,7 +9,8 @@ import {
 } from '../../src/notifier/notification-sql.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { appendStatement } from '../../src/store/outbox/append-statement.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const at = new Date('2026-11-20T08:00:00.000Z');
 const day = dayOf(at);
@@ -59,7 +60,6 @@ const statements = [
 ] as const;
 
 describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
-  let database: TestDatabase;
   const planOf = async ([{ text }, values]: (typeof statements)[number]): Promise<string> => {
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [
       ...values,
@@ -67,8 +67,8 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   };
   const plansOnEmpty = new Map<string, string>();
+  const database = forSuite(() => openTestDatabase(kind, { own: true }));
   beforeAll(async () => {
-    database = await openTestDatabase(kind, { own: true });
     for (const each of statements) plansOnEmpty.set(each[0].name, await planOf(each));
     await database.pool.query(
       `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
@@ -79,9 +79,6 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
       `insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
        select 'call-' || n, '${day}', 'acme', 'https://dead.example', now() from generate_series(1, 5000) n`,
     );
-  });
-  afterAll(async () => {
-    await database.remove();
   });
 
   test.each(statements)('$name asks indexes only', async (statement, values) => {

@@ -4,21 +4,21 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { glance } from '../support/receiver.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 
 describe('an answer', () => {
-  let database: TestDatabase;
   let databaseUrl: string;
   let cluster: Cluster;
   let gateway: GatewayProcess;
   let wire: Wire;
+  const database = forSuite(() => openTestDatabase('postgres'));
   beforeAll(async () => {
-    database = await openTestDatabase('postgres');
     databaseUrl = database.location.databaseUrl ?? '';
     cluster = await startCluster({ databaseUrl });
     wire = await layDatabaseWire(databaseUrl);
@@ -30,7 +30,6 @@ describe('an answer', () => {
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]();
     await wire.close();
-    await database.remove();
   });
 
   /** A phone that rings until it picks up, and its ring is stored. */

@@ -1,10 +1,11 @@
 // A bridge one of whose ends is sipp, which knows nothing of our engine: a second leg that is not to be had, or comes too late, and what
 // either end may change while the two talk. RTP is sent and heard by sockets of the test.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { mulawToAlaw } from '../../src/media/g711.ts';
 import { FarEnd } from '../media/support/far-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import type { Sipp, SippOptions } from '../support/sipp.ts';
 import { startSipp } from '../support/sipp.ts';
 import {
@@ -17,14 +18,9 @@ import {
   steer,
   steered,
 } from '../support/sipp-steps.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { startStreamRig } from '../support/streams/stream-rig.ts';
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
-afterAll(() => rig.close());
+const rig = forSuite(startStreamRig);
 
 const callee = (scenario: string, options: Partial<SippOptions> = {}): Promise<Sipp> =>
   startSipp({ scenario, ...options });

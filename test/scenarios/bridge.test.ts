@@ -1,21 +1,17 @@
 // A person connected to an agent by the whole gateway: two phones on loopback, what each of them hears, and how it ends.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { hearEachOther, speakUntilHeard } from '../support/streams/bridged.ts';
 import { speakUntilBotHears } from '../support/streams/spoken-to-bot.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
-import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav } from '../support/wav.ts';
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
+const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 type Bridge = Readonly<Record<string, unknown>>;
 

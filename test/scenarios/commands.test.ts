@@ -1,14 +1,15 @@
 // The whole gateway with commands at both doors: what a phone hears of a sound, to the sample, and what is told of it.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandReply } from '../../src/calls/contract/command.ts';
 import { DtmfReceiver } from '../../src/media/rtp/dtmf-receiver.ts';
 import { convert } from '../../src/sounds/conversion.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { one } from '../support/raw-callee.ts';
 import { speakUntilHeard } from '../support/streams/bridged.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
-import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
 
 /** Noise of half a second at 16 kHz: no stretch of it is like another. */
@@ -20,9 +21,8 @@ const wav = makeWav({
 const converted = convert(wav);
 const mulaw = Buffer.from(converted.ok ? converted.mulaw : []);
 
-let rig: StreamRig;
+const rig = forSuite(startStreamRig);
 beforeAll(async () => {
-  rig = await startStreamRig();
   const { gateway } = rig.laptop;
   const response = await fetch(`${gateway.runtime.httpUrl}/api/public/sounds/offer`, {
     method: 'PUT',
@@ -32,7 +32,6 @@ beforeAll(async () => {
   expect(response.status).toBe(200);
 });
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 async function answeredCall() {
   const { callee, callId } = await rig.call(null);

@@ -1,19 +1,14 @@
 // What a dialer application can learn of a call afterwards: the session that its last notification names.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { provesOnAny } from '../companion/proves.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 
 const personHangsUp = '+12025550101';
 
-let laptop: Laptop;
-beforeAll(async () => {
-  laptop = await startLaptop();
-});
-afterAll(async () => {
-  await laptop.close();
-});
+const laptop = forSuite(startLaptop);
 
 async function conversation(sessionId: unknown, days?: object) {
   const { dialer } = laptop.gateway;

@@ -1,7 +1,7 @@
 // Deliveries as their owner sees them, through the API and the command line: dead letters, rotation of the secret that signs,
 // limits against toll fraud.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readRuntime } from '../../src/app/runtime-file.ts';
 import { limitApp, rotateApp } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
@@ -13,18 +13,13 @@ import {
 import { loadConfig } from '../../src/config.ts';
 import { verify } from '../../src/notifier/webhooks.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import type { Received } from '../support/receiver.ts';
 
 const busy = 'tel:+12025550130';
 
-let laptop: Laptop;
-beforeAll(async () => {
-  laptop = await startLaptop();
-});
-afterAll(async () => {
-  await laptop.close();
-});
+const laptop = forSuite(startLaptop);
 
 /** What a command prints. */
 async function run(command: (context: CliContext) => Promise<void>): Promise<readonly string[]> {

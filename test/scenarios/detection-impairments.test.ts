@@ -1,7 +1,7 @@
 // Detection on lines as they are: what the gateway says of people and machines whose packets are late, lost, held back or
 // never sent. Real SIP and RTP; what is asserted is on the gateway's clock, which counts frames since the 200.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { listen } from '../amd/listen.ts';
@@ -20,7 +20,8 @@ import {
   stallEvery,
   suppressSilence,
 } from '../support/impairments.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import type { ReceivedEvents } from '../support/received-events.ts';
 
 const human = ['amd_human_detected', 'amd_stopped'];
@@ -40,17 +41,12 @@ const sounds = createSounds();
 const hello = sounds.hello.samples;
 const announcement = sounds.announcement.samples;
 const voicemail = sounds.voicemail.samples;
-let laptop: Laptop;
 
 const { call, callEndedByGateway, place } = createCallBatch();
 
+const laptop = forSuite(() => startLaptop({ RTP_INACTIVITY_TIMEOUT_MS: String(inactivityMs) }));
 beforeAll(async () => {
-  laptop = await startLaptop({ RTP_INACTIVITY_TIMEOUT_MS: String(inactivityMs) });
   place(laptop);
-});
-
-afterAll(async () => {
-  await laptop.close();
 });
 
 /** The sound, then silence for as long as the call may last. */

@@ -1,9 +1,10 @@
 // Detection over real SIP and RTP: its knobs and modes, and each of its events once and in order on NATS, in the context and
 // at the receiver.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { taskProvesOnAny } from '../companion/proves.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import {
   type ReceivedEvents,
   receivedEvents,
@@ -18,15 +19,7 @@ const voicemail = 'tel:+12025550110';
 const voicemailNoBeep = 'tel:+12025550111';
 const silence = 'tel:+12025550120';
 
-let laptop: Laptop;
-
-beforeAll(async () => {
-  laptop = await startLaptop();
-});
-
-afterAll(async () => {
-  await laptop.close();
-});
+const laptop = forSuite(startLaptop);
 
 const ticksLate = (): Promise<number> => ticksLateOf(laptop.gateway.runtime);
 

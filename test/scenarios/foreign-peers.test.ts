@@ -2,21 +2,17 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { provesOnAny } from '../companion/proves.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import type { Placed } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
-import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
-import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
+import { glance, type Notification, startReceiver } from '../support/receiver.ts';
 import { type Sipp, type SippOptions, startSipp } from '../support/sipp.ts';
 
-type DataDir = Awaited<ReturnType<typeof makeSeededDataDir>>;
-
-let dataDir: DataDir;
-let receiver: Receiver;
-let gateway: GatewayProcess;
 const callees: Sipp[] = [];
 
 async function callee(scenario: string, options: Partial<SippOptions> = {}): Promise<Sipp> {
@@ -62,21 +58,14 @@ async function soFar(callId: string): Promise<readonly TimelineEvent[]> {
     .timeline;
 }
 
-beforeAll(async () => {
-  dataDir = await makeSeededDataDir();
-  receiver = await startReceiver();
-  gateway = await startGateway(dataDir.path, { RTP_INACTIVITY_TIMEOUT_MS: '60000' });
-});
+const dataDir = forSuite(makeSeededDataDir);
+const receiver = forSuite(startReceiver);
+const gateway = forSuite(
+  () => startGateway(dataDir.path, { RTP_INACTIVITY_TIMEOUT_MS: '60000' }),
+  (opened) => opened.terminate(),
+);
 
-afterEach(async () => {
-  await Promise.all(callees.splice(0).map((sipp) => sipp.stop()));
-});
-
-afterAll(async () => {
-  await gateway.terminate();
-  await receiver.close();
-  await dataDir.remove();
-});
+afterEach(() => Promise.all(callees.splice(0).map((sipp) => sipp.stop())));
 
 describe('a callee that answers', () => {
   test('and hangs up: Answered, completed, Caller-disconnected', async () => {

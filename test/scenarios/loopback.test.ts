@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 
-let dataDir: Awaited<ReturnType<typeof makeSeededDataDir>>;
 let gateway: GatewayProcess;
 
+const dataDir = forSuite(makeSeededDataDir);
 beforeAll(async () => {
-  dataDir = await makeSeededDataDir();
   gateway = await startGateway(dataDir.path, {
     PUBLIC_URL: 'https://offhook.example.com',
     NOTIFY_ALLOWED_NETWORKS: '',
@@ -17,10 +17,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await gateway.terminate();
-  await dataDir.remove();
-});
+afterAll(() => gateway.terminate());
 
 test.each([
   ['notifyurl', { target: 'tel:+15550100001', notifyurl: 'http://127.0.0.1:4222/' }],

@@ -2,19 +2,19 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 
 describe('a request that is stored, though the database’s answer is lost', () => {
-  let database: TestDatabase;
   let cluster: Cluster;
   let gateway: GatewayProcess;
   let wire: Wire;
+  const database = forSuite(() => openTestDatabase('postgres'));
   beforeAll(async () => {
-    database = await openTestDatabase('postgres');
     const databaseUrl = database.location.databaseUrl ?? '';
     cluster = await startCluster({ databaseUrl });
     wire = await layDatabaseWire(databaseUrl);
@@ -23,7 +23,6 @@ describe('a request that is stored, though the database’s answer is lost', () 
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]();
     await wire.close();
-    await database.remove();
   });
 
   /** Ends with the answer to it, when the call is stored. */

@@ -2,9 +2,10 @@
 // the person. An application that asks for no events gets what it always got.
 
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, type PublishedEvent, startLaptop } from '../support/laptop.ts';
+import { type PublishedEvent, startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import { isTerminal, type Notification, signatureIsRight } from '../support/receiver.ts';
 
 const numbers = {
@@ -16,10 +17,8 @@ const numbers = {
 
 const prompt = new URL('../../src/embedded/sandbox/audio/press-one.wav', import.meta.url);
 
-let laptop: Laptop;
-
+const laptop = forSuite(startLaptop);
 beforeAll(async () => {
-  laptop = await startLaptop();
   const { runtime, dialer } = laptop.gateway;
   const response = await fetch(`${runtime.httpUrl}/api/public/sounds/menu`, {
     method: 'PUT',
@@ -28,7 +27,6 @@ beforeAll(async () => {
   });
   expect(response.status).toBe(200);
 });
-afterAll(() => laptop.close());
 
 const hasStatus = ({ type }: PublishedEvent) =>
   ['answered', 'amd', 'completed', 'failed'].includes(type);

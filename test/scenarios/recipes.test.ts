@@ -4,8 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { describe, expect, test } from 'vitest';
+import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -13,17 +14,11 @@ const page = readFileSync(`${root}/src/api/recipes.md`, 'utf8');
 /** `npx offhook` of this build, whether or not it is linked. */
 const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
 
-let gateway: GatewayProcess;
-let folder: Awaited<ReturnType<typeof makeDataDir>>;
-
-beforeAll(async () => {
-  folder = await makeDataDir();
-  gateway = await startGateway(folder.path);
-});
-afterAll(async () => {
-  await gateway.terminate();
-  await folder.remove();
-});
+const folder = forSuite(makeDataDir);
+const gateway = forSuite(
+  () => startGateway(folder.path),
+  (opened) => opened.terminate(),
+);
 
 async function run(title: string): Promise<string> {
   const section = page.split('\n## ').find((text) => text.startsWith(`${title}\n`)) ?? '';

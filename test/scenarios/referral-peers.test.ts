@@ -1,8 +1,9 @@
 // A REFER to sipp, which knows nothing of our engine: each way in which a far end takes it, refuses it, ignores it or hangs up beside it.
 // sipp's own verdict is that every message came as its scenario wants it; no far end is hung up twice.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import type { Sipp } from '../support/sipp.ts';
 import {
   answer,
@@ -14,7 +15,7 @@ import {
   type SippStep,
   startInDialog,
 } from '../support/sipp-steps.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { startStreamRig } from '../support/streams/stream-rig.ts';
 
 const to = 'sip:agents@pbx.example';
 const accepted = answer('202 Accepted');
@@ -23,12 +24,7 @@ const silentLater = [accepted, notify('active', 'SIP/2.0 100 Trying'), hungUp];
 const fallsSilent: ReadonlySet<readonly SippStep[]> = new Set([silentAtOnce, silentLater]);
 const done = notify('terminated;reason=noresource', 'SIP/2.0 200 OK');
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
-afterAll(() => rig.close());
+const rig = forSuite(startStreamRig);
 
 async function refer(far: Sipp, bridge: Readonly<Record<string, unknown>> = {}) {
   const { callId } = await rig.laptop.dial(far.uri(), {

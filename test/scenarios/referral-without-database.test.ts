@@ -3,9 +3,10 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { speech } from '../support/streams/stream-rig.ts';
@@ -13,12 +14,11 @@ import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 
 const timeoutMs = 2_000;
 
-let database: TestDatabase;
 let cluster: Cluster;
 let wire: Wire;
 let gateway: GatewayProcess;
+const database = forSuite(() => openTestDatabase('postgres'));
 beforeAll(async () => {
-  database = await openTestDatabase('postgres');
   const databaseUrl = database.location.databaseUrl ?? '';
   cluster = await startCluster({ databaseUrl });
   // The calls of a day are counted in SQL each time: nothing of this permission is cached.
@@ -32,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
   await wire.close();
-  await database.remove();
 });
 
 type Timeline = { readonly timeline: readonly { readonly type: string; readonly data: unknown }[] };

@@ -1,20 +1,16 @@
 // A call whose far end is asked to call an agent (REFER): what it says of that, in all the ways in which carriers say it, and
 // what the call comes to. The whole gateway with its embedded engine, and a phone on loopback.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { one } from '../support/raw-callee.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { startStreamRig } from '../support/streams/stream-rig.ts';
 
 const target = 'sip:agents@pbx.example';
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
+const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 /** The person has answered, and the REFER is on its way. */
 async function referring(bridge: Readonly<Record<string, unknown>> = {}) {

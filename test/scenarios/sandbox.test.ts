@@ -1,13 +1,14 @@
 // What a stranger sees on a laptop: the gateway with nothing configured, the sandbox's callees, the signed notifications,
 // the events on NATS, the context, the interactions view.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
 import { taskProvesOnAny } from '../companion/proves.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { forSuite } from '../support/opened.ts';
 import { glance, signatureIsRight } from '../support/receiver.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 
@@ -23,20 +24,15 @@ const numbers = {
   noAnswer: 'tel:+12025550121',
 } as const;
 
-let laptop: Laptop;
 let receiver: Laptop['receiver'];
 let gateway: Laptop['gateway'];
 let nats: Laptop['nats'];
 let events: Laptop['events'];
 let dial: Laptop['dial'];
 
+const laptop = forSuite(startLaptop);
 beforeAll(async () => {
-  laptop = await startLaptop();
   ({ receiver, gateway, nats, events, dial } = laptop);
-});
-
-afterAll(async () => {
-  await laptop.close();
 });
 
 async function story(target: string, more: Record<string, unknown> = {}) {

@@ -1,22 +1,19 @@
 // The whole gateway with streams that commands begin, replace and end, at both doors.
 
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { CommandReply } from '../../src/calls/contract/command.ts';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import { forSuite } from '../support/opened.ts';
 import { speakUntilBotHears } from '../support/streams/spoken-to-bot.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
-import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
-let rig: StreamRig;
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
+const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 /** Whose request has no stream, unless one is given. */
 async function answeredCall(stream: object | null = null) {

@@ -1,22 +1,18 @@
 // The whole gateway between a bot's WebSocket and a phone's RTP: who hears what, to the sample.
 
 import { createHmac } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { decodeTable, mulawToAlaw, silenceByte } from '../../src/media/g711.ts';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { speakUntilBotHears } from '../support/streams/spoken-to-bot.ts';
 import type { HeardPacket } from '../support/streams/stream-callee.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
-import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
+const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 async function answeredCall(more: Readonly<Record<string, unknown>> = {}) {
   const bot = await rig.startBot();

@@ -10,17 +10,15 @@ import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
+import { forSuite } from '../support/opened.ts';
 import { one, RawCallee } from '../support/raw-callee.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { type Sipp, startSipp } from '../support/sipp.ts';
 
-type DataDir = Awaited<ReturnType<typeof makeSeededDataDir>>;
 type Place = { readonly port: number; readonly transport?: string; readonly priority?: number };
 type TimelineEvent = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 
-let dataDir: DataDir;
 let engine: SipEngine;
-let receiver: Receiver;
 let gateway: GatewayProcess;
 /** Of carriers; what they do is written in each test. */
 const carriers: RawCallee[] = [];
@@ -95,9 +93,9 @@ async function startWithTls(): Promise<string> {
   return told;
 }
 
+const dataDir = forSuite(makeSeededDataDir);
+const receiver = forSuite(startReceiver);
 beforeAll(async () => {
-  dataDir = await makeSeededDataDir();
-  receiver = await startReceiver();
   // With T1 of 50 ms its 408 for silence comes after 3.2 s instead of 32 s.
   engine = await startSipEngine({
     ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
@@ -126,9 +124,7 @@ afterEach(async () => {
 afterAll(async () => {
   await gateway.terminate();
   await engine.close();
-  await receiver.close();
   for (const callee of carriers) await callee[Symbol.asyncDispose]();
-  await dataDir.remove();
 });
 
 describe('a call over a trunk with two gateways', () => {

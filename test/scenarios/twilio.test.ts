@@ -6,21 +6,17 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import twilio from 'twilio';
 import type { RequestOptions } from 'twilio/lib/base/RequestClient.js';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { forSuite } from '../support/opened.ts';
+import { startStreamRig } from '../support/streams/stream-rig.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(`${root}/src/api/twilio/README.md`, 'utf8');
 
-let rig: StreamRig;
-
-beforeAll(async () => {
-  rig = await startStreamRig();
-});
+const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 /** A call that a bot of Twilio's has, and what its library needs. */
 async function answeredCall() {

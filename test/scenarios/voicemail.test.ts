@@ -1,16 +1,16 @@
 // The whole gateway leaves a message: from the request to what a mailbox has recorded, and what is told of it.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { encode } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
+import { forSuite } from '../support/opened.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 import { makeWav } from '../support/wav.ts';
 
-let rig: StreamRig;
 /** 1.2 s; another file than what is played: 8 kHz PCM. */
 const message = readMulawWav(recordingUrl('bot-message')).subarray(0, 9_600);
 const messageBytes = Buffer.from(encode('PCMU', message));
@@ -20,12 +20,11 @@ const beep = tone([1_000], 400, -9);
 const mailbox = encode('PCMU', joined([silence(300), greeting, silence(400), beep]));
 const quiet = (ms: number) => new Uint8Array(ms * 8).fill(0xff);
 
+const rig = forSuite(startStreamRig);
 beforeAll(async () => {
-  rig = await startStreamRig();
   await rig.laptop.gateway.dialer.addSound('offer', makeWav({ samples: [message] }));
 });
 afterEach(() => rig.reset());
-afterAll(() => rig.close());
 
 /** Of all tests: what one of them said late stays late. */
 const callees: StreamCallee[] = [];

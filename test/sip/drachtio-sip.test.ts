@@ -528,9 +528,7 @@ describe('sip port over the embedded engine', () => {
       await eventually(() => first.ready(), 'the first process is connected');
     });
 
-    afterEach(async () => {
-      await first[Symbol.asyncDispose]();
-    });
+    afterEach(() => first[Symbol.asyncDispose]());
 
     test('one that is up is hung up from another connection', async () => {
       const leg = await orphanOf(await talking(first), 'answered');

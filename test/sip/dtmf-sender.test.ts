@@ -1,23 +1,16 @@
 // Keys in INFOs over a control connection: into the dialog, taken or not, and with credentials where they are asked for.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forEachTest } from '../support/opened.ts';
 import { headerOf } from '../support/scripted-drachtio.ts';
-import {
-  answerInDialog,
-  openScriptedTrunk,
-  type ScriptedTrunk,
-} from '../support/scripted-trunk.ts';
+import { answerInDialog, openScriptedTrunk } from '../support/scripted-trunk.ts';
 
-let trunk: ScriptedTrunk;
-
-beforeEach(async () => {
-  trunk = await openScriptedTrunk({
+const trunk = forEachTest(() =>
+  openScriptedTrunk({
     dtmf: 'info',
     auth: { username: 'alice', password: 'wonderland' },
-  });
-});
-
-afterEach(() => trunk[Symbol.asyncDispose]());
+  }),
+);
 
 const nextInfo = () => trunk.drachtio.take('INFO');
 

@@ -1,31 +1,27 @@
 // A REFER and its NOTIFYs over a control connection, in the frames of drachtio-server 0.9.10: header names as sofia writes them,
 // those that it does not know behind Content-Length, and several frames in one segment.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ReferEvent } from '../../src/calls/ports.ts';
 import { eventually } from '../support/eventually.ts';
+import { forEachTest } from '../support/opened.ts';
 import {
   headerOf,
   type ScriptedDrachtio,
   type ScriptedInvite,
 } from '../support/scripted-drachtio.ts';
-import {
-  answerInDialog,
-  openScriptedTrunk,
-  type ScriptedTrunk,
-} from '../support/scripted-trunk.ts';
+import { answerInDialog, openScriptedTrunk } from '../support/scripted-trunk.ts';
 
 const agents = { kind: 'sip', user: 'agents', host: 'pbx.example' } as const;
 
-let trunk: ScriptedTrunk;
 let drachtio: ScriptedDrachtio;
 
+const trunk = forEachTest(() =>
+  openScriptedTrunk({ auth: { username: 'alice', password: 'wonderland' } }),
+);
 beforeEach(async () => {
-  trunk = await openScriptedTrunk({ auth: { username: 'alice', password: 'wonderland' } });
   ({ drachtio } = trunk);
 });
-
-afterEach(() => trunk[Symbol.asyncDispose]());
 
 async function referring(timeoutMs = 5_000) {
   const { leg, invite, observer, answer } = await trunk.placed();

@@ -1,29 +1,28 @@
 // Sounds over HTTP, on a real database.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createConverter } from '../../src/sounds/converter.ts';
 import { createSoundLibrary, createSoundStore } from '../../src/sounds/sound-store.ts';
 import { token } from '../api/support.ts';
-import { type Rig, startRig, type TestApp } from '../companion/support.ts';
+import { startRig, type TestApp } from '../companion/support.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { makeWav, sine } from '../support/wav.ts';
 
 const wav = makeWav({ samples: [sine(1_000, 16_000, 500)], rate: 16_000 });
 
 describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
-  let rig: Rig;
-  beforeAll(async () => {
-    rig = await startRig(kind, {
+  const rig = forSuite(() =>
+    startRig(kind, {
       services: async (dependencies, closers) => {
         const converter = createConverter();
         closers.add('converter', () => converter.close());
         const store = createSoundStore(dependencies, { maxSounds: 2, maxBytes: 100_000 });
         return { sounds: createSoundLibrary(store, converter) };
       },
-    });
-  });
+    }),
+  );
   afterEach(() => rig.clear());
-  afterAll(() => rig.close());
 
   const put = async (
     name: string,

@@ -1,27 +1,23 @@
 // Sounds of accounts in SQL, their limits, and what calls get of them.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createSoundLoader } from '../../src/sounds/sound-loader.ts';
-import { createSoundStore, type SoundStore } from '../../src/sounds/sound-store.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { createSoundStore } from '../../src/sounds/sound-store.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const limits = { maxSounds: 5, maxBytes: 1_000 };
 
 describe.each(databaseKinds)('sounds on %s', (kind) => {
-  let database: TestDatabase;
   let now = noon;
-  let store: SoundStore;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-    store = createSoundStore({ database, clock: { now: () => now } }, limits);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
+  const store = forSuite(() => createSoundStore({ database, clock: { now: () => now } }, limits));
   afterEach(async () => {
     now = noon;
     await database.pool.query('delete from sounds');
   });
-  afterAll(() => database.remove());
 
   test('are created, replaced, listed by name and deleted, each account its own', async () => {
     const created = await store.put('acme', 'b', new Uint8Array(80));

@@ -26,9 +26,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
     database = await openTestDatabase(kind, { own: true });
   });
 
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterAll(() => database.remove());
 
   test('keeps transactions apart that run at the same time', async () => {
     const { pool } = database;

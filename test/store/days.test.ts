@@ -1,6 +1,6 @@
 // The partitions of the tables that go by age: made ahead, found by the day of a call, dropped when the day is over.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { readCapture, writeCaptures } from '../../src/capture/capture-store.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -12,7 +12,8 @@ import { appendStatement } from '../../src/store/outbox/append-statement.ts';
 import { type AppendedStep, appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, answeredEventOf } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import { rowsIn } from '../support/tables.ts';
 
@@ -23,13 +24,10 @@ const later = (time: Date, days: number) => new Date(time.getTime() + days * day
 const ownerId = 'node-1/abc';
 
 describe.each(databaseKinds)('days on %s', (kind) => {
-  let database: TestDatabase;
   let now: Date;
   let ledger: CallLedger;
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind, { own: true });
-  });
+  const database = forSuite(() => openTestDatabase(kind, { own: true }));
   beforeEach(async () => {
     // Those of the test before, and of the day on which the database was made.
     for (const { table, day } of await listDays(database.pool))
@@ -40,12 +38,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
       clock: { now: () => now },
     });
   });
-  afterEach(async () => {
-    await database.clear();
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.clear());
 
   const make = (logger = silentLogger) => makeDays(database.pool, logger, now);
   const days = async (): Promise<readonly string[]> =>

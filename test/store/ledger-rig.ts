@@ -1,6 +1,6 @@
 // A ledger on a database of the file's own, emptied after each test, with a clock that the test sets.
 
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterEach, beforeEach } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallStep } from '../../src/calls/life/call-step.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -14,6 +14,7 @@ import {
 } from '../../src/store/outbox/call-appends.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { type databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 export const noon = new Date('2026-03-01T12:00:00.000Z');
 export const tomorrow = new Date('2026-03-02T12:00:00.000Z');
@@ -51,11 +52,8 @@ export function eachWithLedger(
   use: (rig: LedgerRig) => void,
 ): void {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
-  let database: TestDatabase;
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
 
   beforeEach(() => {
     let now = noon;
@@ -131,11 +129,5 @@ export function eachWithLedger(
     });
   });
 
-  afterEach(async () => {
-    await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.clear());
 }

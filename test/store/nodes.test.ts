@@ -1,26 +1,21 @@
 // Leases by the database's clock: who is lost is lost for all, and for good.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { createCallTakes } from '../../src/store/calls/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 
 const expired = 'expired';
 
 describe.each(databaseKinds)('the nodes on %s', (kind) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
     await database.clear();
-  });
-  afterAll(async () => {
-    await database.remove();
   });
 
   async function node(ownerId: string, lease?: typeof expired): Promise<NodeStore> {

@@ -11,7 +11,8 @@ import { isCertainlyUndone, isUnreachable } from '../../src/store/sql-errors.ts'
 import { inTransaction } from '../../src/store/transaction.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { eventually } from '../support/eventually.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+import { forSuite } from '../support/opened.ts';
+import { startPostgres } from '../support/postgres-server.ts';
 
 const causeOf = (failing: Promise<unknown>): Promise<unknown> =>
   failing.then(
@@ -27,20 +28,16 @@ async function asks(database: Pick<Database, 'pool'>): Promise<boolean> {
 }
 
 describe('a primary that was told to be read only', () => {
-  let server: PostgresServer;
   let database: Database;
 
+  const server = forSuite(startPostgres);
   beforeAll(async () => {
-    server = await startPostgres();
     // Waits while it starts.
     database = await openDatabase({
       ...{ databaseUrl: server.url, dataDir: '/nonexistent', logger: silentLogger },
     });
   });
-  afterAll(async () => {
-    await database.close();
-    await server.stop();
-  });
+  afterAll(() => database.close());
 
   async function beReadOnly(isOn: boolean): Promise<void> {
     await database.pool.query(

@@ -19,9 +19,7 @@ describe('on PostgreSQL', () => {
   beforeEach(async () => {
     database = await openTestDatabase('postgres');
   });
-  afterEach(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.remove());
 
   /** Sessions of the database that wait for a lock. */
   async function waiting(): Promise<number> {

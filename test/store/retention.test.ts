@@ -1,12 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { type CallLedger, createCallLedger } from '../../src/store/calls/call-ledger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { purgeHistory } from '../../src/store/retention.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { insertRows, rowsIn } from '../support/tables.ts';
 
 const now = new Date('2026-04-01T12:00:00.000Z');
@@ -15,27 +16,19 @@ const old = new Date('2026-03-01T12:00:00.000Z');
 const dayMs = 86_400_000;
 
 describe.each(databaseKinds)('retention on %s', (kind) => {
-  let database: TestDatabase;
-  let ledger: CallLedger;
   let clock: Date;
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-    ledger = createCallLedger({
+  const database = forSuite(() => openTestDatabase(kind));
+  const ledger = forSuite(() =>
+    createCallLedger({
       database,
       secrets: createSecretBox(Buffer.alloc(32)),
       logger: silentLogger,
       clock: { now: () => clock },
-    });
-  });
+    }),
+  );
 
-  afterEach(async () => {
-    await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.clear());
 
   async function accept(): Promise<AcceptedCall> {
     const call = acceptedCall({ acceptedAt: old });

@@ -27,9 +27,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     database = await openTestDatabase(kind, { own: true });
   });
 
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterAll(() => database.remove());
 
   const ensure = (schema?: Schema, logger = silentLogger) =>
     ensureSchema(database.pool, { logger, home }, schema);

@@ -73,9 +73,7 @@ describe('without SECRETS_KEY', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-secrets-'));
   });
 
-  afterEach(async () => {
-    await rm(dataDir, { recursive: true, force: true });
-  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
   test('a key is made once and kept in a file that no other user may read', async () => {
     const boxes = await Promise.all([1, 2, 3, 4].map(() => openSecretBox({ dataDir })));

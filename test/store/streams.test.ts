@@ -1,11 +1,12 @@
 // What is stored of audio streams: an app's secret, a bot's address, and the name that a bot has for a call.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { openStreamUrl, sealStreamUrl } from '../../src/store/apps/stream-addresses.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { forSuite } from '../support/opened.ts';
 import { rowsIn } from '../support/tables.ts';
 
 const noon = Date.parse('2026-03-01T12:00:00.000Z');
@@ -14,22 +15,18 @@ const shop = { botId: 'shop', accountId: 'acme' };
 const secrets = createSecretBox(Buffer.alloc(32, 7));
 
 describe.each(databaseKinds)('streams on %s', (kind) => {
-  let database: TestDatabase;
   let nowMs = noon;
   const clock = { now: () => new Date(nowMs) };
   const openApps = () => createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
   const openBots = () => createBotDirectory({ database, clock });
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   afterEach(async () => {
     nowMs = noon;
     await database.pool.query(
       'delete from apps; delete from webhook_secrets; delete from bots; delete from calls',
     );
   });
-  afterAll(() => database.remove());
 
   test('a stream secret that was rotated out is taken until its grace is over', async () => {
     const apps = openApps();

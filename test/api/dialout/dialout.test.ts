@@ -1,24 +1,12 @@
 // The dial-out request: what is accepted as what, and what is refused with which path.
 
 import { errorCodes } from 'fastify';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { provesOnAny } from '../../companion/proves.ts';
-import {
-  answer,
-  dial,
-  type Harness,
-  minimal,
-  type ProblemDocument,
-  startHarness,
-} from '../support.ts';
+import { forEachTest } from '../../support/opened.ts';
+import { answer, dial, minimal, type ProblemDocument, startHarness } from '../support.ts';
 
-let harness: Harness;
-beforeEach(async () => {
-  harness = await startHarness();
-});
-afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
-});
+const harness = forEachTest(startHarness);
 
 async function accepted(extra: object, headers = {}) {
   const response = await dial(harness, { ...minimal, ...extra }, headers);

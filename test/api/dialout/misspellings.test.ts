@@ -1,7 +1,7 @@
 // Unknown members of requests and commands: typos are refused, foreign names are listed.
 
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   callControlSchema,
   dialoutSchema,
@@ -12,7 +12,8 @@ import { screeningMember, voicemailMember } from '../../../src/calls/plans/plan-
 import { streamMember } from '../../../src/calls/stream/stream-members.ts';
 import { bridgeMember } from '../../../src/calls/transfer/transfer-members.ts';
 import { nearMisses } from '../../../src/lib/near-miss.ts';
-import { dial, type Harness, minimal, type ProblemDocument, startHarness } from '../support.ts';
+import { forEachTest } from '../../support/opened.ts';
+import { dial, minimal, type ProblemDocument, startHarness } from '../support.ts';
 
 const shapes: Readonly<Record<string, object>> = {
   request: dialoutSchema.shape,
@@ -140,11 +141,7 @@ test('what is as near to two names is both', () => {
 });
 
 describe('a dial-out request', () => {
-  let harness: Harness;
-  beforeEach(async () => {
-    harness = await startHarness();
-  });
-  afterEach(() => harness[Symbol.asyncDispose]());
+  const harness = forEachTest(startHarness);
 
   test.each([
     [{ notifyurll: 'http://127.0.0.1:9/' }, 'notifyurll', 'notifyurl'],

@@ -1,16 +1,13 @@
 // The members `voicemail` and `screening` of a dial-out request: what they are, and where they are refused.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Harness, startHarness, token } from '../support.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { forSuite } from '../../support/opened.ts';
+import { startHarness, token } from '../support.ts';
 
-let harness: Harness;
-beforeAll(async () => {
-  harness = await startHarness();
-});
+const harness = forSuite(startHarness);
 beforeEach(() => {
   harness.submissions.length = 0;
 });
-afterAll(() => harness[Symbol.asyncDispose]());
 
 async function dial(body: object) {
   const response = await harness.server.inject({

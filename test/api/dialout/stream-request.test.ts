@@ -1,28 +1,27 @@
 // The member `stream` of a dial-out request: what it and the bot's own come to.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Bot } from '../../../src/store/apps/bot-directory.ts';
-import { app, type Harness, startHarness, token } from '../support.ts';
+import { forSuite } from '../../support/opened.ts';
+import { app, startHarness, token } from '../support.ts';
 
-let harness: Harness;
 let bot: Bot | undefined;
 
 const url = 'wss://bot.example/audio';
 
-beforeAll(async () => {
-  harness = await startHarness({
+const harness = forSuite(() =>
+  startHarness({
     bots: { find: async () => bot, ownerOf: async () => bot },
     apps: {
       find: async () => app({}),
       findByApiKey: async () => undefined,
     },
-  });
-});
+  }),
+);
 beforeEach(() => {
   bot = undefined;
   harness.submissions.length = 0;
 });
-afterAll(() => harness[Symbol.asyncDispose]());
 
 async function dial(body: object) {
   const response = await harness.server.inject({

@@ -1,13 +1,12 @@
 // The control port: who is let in, what is refused, and who gets which request.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { afterEach, describe, expect, test } from 'vitest';
 import { startSipEngineThread } from '../../../src/embedded/drachtio/engine-thread.ts';
+import { forEachTest } from '../../support/opened.ts';
 import { RawApplication, RawPeer, startEngine } from './raw-ends.ts';
 import { connectSrf, waitFor } from './srf-support.ts';
 
 describe('the control port', () => {
-  let engine: SipEngine;
   const applications: RawApplication[] = [];
   const peers: RawPeer[] = [];
 
@@ -17,14 +16,11 @@ describe('the control port', () => {
     return application;
   };
 
-  beforeEach(async () => {
-    engine = await startEngine({ timers: { authenticateMs: 200 } });
-  });
+  const engine = forEachTest(() => startEngine({ timers: { authenticateMs: 200 } }));
 
   afterEach(async () => {
     for (const application of applications.splice(0)) application.close();
     for (const peer of peers.splice(0)) await peer.close();
-    await engine.close();
   });
 
   test.each([

@@ -3,7 +3,8 @@
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { forEachTest } from '../../support/opened.ts';
 import {
   mutate,
   type Random,
@@ -12,7 +13,7 @@ import {
   seededRandom,
   tortureMessages,
 } from './fuzz-messages.ts';
-import { type FuzzStatistics, type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
+import { type FuzzStatistics, startFuzzTarget } from './fuzz-target.ts';
 
 const SEED = 20_261_120;
 const UDP_MESSAGES = 6_000;
@@ -47,18 +48,13 @@ const STATUSES = [
 ] as const;
 
 describe('hostile input', { timeout: 60_000 }, () => {
-  let target: FuzzTarget;
   let before: FuzzStatistics;
 
+  const target = forEachTest(startFuzzTarget);
   beforeEach(async () => {
-    target = await startFuzzTarget();
     await target.stillCalls();
     await target.settlesTo(target.statistics());
     before = target.statistics();
-  });
-
-  afterEach(async () => {
-    await target[Symbol.asyncDispose]();
   });
 
   test(`${UDP_MESSAGES} mutated requests and responses over UDP`, async () => {

@@ -17,9 +17,7 @@ describe('RFC 4475 torture messages', () => {
     before = target.statistics();
   });
 
-  afterAll(async () => {
-    await target[Symbol.asyncDispose]();
-  });
+  afterAll(() => target[Symbol.asyncDispose]());
 
   test('all 49 are here', () => {
     expect(tortureMessages()).toHaveLength(49);
@@ -56,9 +54,7 @@ describe('RFC 4475 over TCP, where the answer comes back on the connection', () 
     target = await startFuzzTarget();
   });
 
-  afterAll(async () => {
-    await target[Symbol.asyncDispose]();
-  });
+  afterAll(() => target[Symbol.asyncDispose]());
 
   test.each([
     ['wsinv', '481'], // It is well-formed, and its To tag names a dialog that does not exist.

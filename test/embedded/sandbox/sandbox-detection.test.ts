@@ -1,31 +1,26 @@
 // The sandbox's callees heard over real RTP by the gateway's own media and detection: what a dialer will be told.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { AmdEvent, AmdEventName } from '../../../src/calls/detection/amd-event.ts';
 import type { SandboxName } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
-import {
-  type SandboxThread,
-  startSandboxThread,
-} from '../../../src/embedded/sandbox/sandbox-thread.ts';
+import { startSandboxThread } from '../../../src/embedded/sandbox/sandbox-thread.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
-import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
+import { createMediaPort } from '../../../src/media/media-port.ts';
 import { eventually } from '../../support/eventually.ts';
-import { freePortRange, type PortRange } from '../../support/free-port.ts';
+import { freePortRange } from '../../support/free-port.ts';
+import { forSuite } from '../../support/opened.ts';
 import { undisturbed } from '../../support/undisturbed.ts';
-import { type Caller, startCaller } from './support/caller.ts';
+import { startCaller } from './support/caller.ts';
 
-let sandbox: SandboxThread;
-let caller: Caller;
-let media: MediaGateway;
-let ports: PortRange;
-
-beforeAll(async () => {
-  sandbox = await startSandboxThread({ sipHost: '127.0.0.1', logLevel: 'silent', nodeId: 'test' });
-  caller = await startCaller(sandbox);
-  ports = await freePortRange(100);
-  media = createMediaPort({
+const sandbox = forSuite(() =>
+  startSandboxThread({ sipHost: '127.0.0.1', logLevel: 'silent', nodeId: 'test' }),
+);
+const caller = forSuite(() => startCaller(sandbox));
+const ports = forSuite(() => freePortRange(100));
+const media = forSuite(() =>
+  createMediaPort({
     host: '127.0.0.1',
     publicHost: '127.0.0.1',
     portMin: ports.portMin,
@@ -34,15 +29,10 @@ beforeAll(async () => {
     inactivityTimeoutMs: 30_000,
     silenceIntervalMs: 200,
     logger: silentLogger,
-  });
+  }),
+);
+beforeAll(async () => {
   await media.ready();
-});
-
-afterAll(async () => {
-  await media[Symbol.asyncDispose]();
-  await ports[Symbol.asyncDispose]();
-  await caller.close();
-  await sandbox.close();
 });
 
 /** Everything stated about a call to this callee, until `amd_stopped`; the call is then hung up. */

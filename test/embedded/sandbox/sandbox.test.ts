@@ -1,39 +1,27 @@
 // Every number of the sandbox, dialled by drachtio-srf on an engine of its own over loopback. All calls run at the same
 // time, so that the file takes as long as its longest call.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Sandbox, startSandbox } from '../../../src/embedded/sandbox/sandbox.ts';
+import { describe, expect, test } from 'vitest';
+import { startSandbox } from '../../../src/embedded/sandbox/sandbox.ts';
 import type { SandboxCallSummary } from '../../../src/embedded/sandbox/sandbox-call.ts';
 import { type SandboxName, sandboxNumbers } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
 import { createSoundLibrary, type SoundName } from '../../../src/embedded/sandbox/sounds.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import type { Codec } from '../../../src/media/g711.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  audioPort,
-  type Caller,
-  type Packet,
-  type PlacedCall,
-  startCaller,
-} from './support/caller.ts';
+import { forSuite } from '../../support/opened.ts';
+import { audioPort, type Packet, type PlacedCall, startCaller } from './support/caller.ts';
 
 const ended: SandboxCallSummary[] = [];
-let sandbox: Sandbox;
-let caller: Caller;
 
-beforeAll(async () => {
-  sandbox = await startSandbox({
+const sandbox = forSuite(() =>
+  startSandbox({
     sipHost: '127.0.0.1',
     logger: silentLogger,
     onCallEnded: (summary) => ended.push(summary),
-  });
-  caller = await startCaller(sandbox);
-});
-
-afterAll(async () => {
-  await caller.close();
-  await sandbox.close();
-});
+  }),
+);
+const caller = forSuite(() => startCaller(sandbox));
 
 function numberOf(name: SandboxName): string {
   return sandboxNumbers.find((row) => row.name === name)?.number ?? '';

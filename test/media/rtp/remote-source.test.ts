@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { RemoteSource } from '../../../src/media/rtp/remote-source.ts';
+import { forEachTest } from '../../support/opened.ts';
 
 const signalled = '192.0.2.1';
 const elsewhere = '198.51.100.7';
 
 describe('remote source', () => {
-  let source: RemoteSource;
   let sequence: number;
 
+  const source = forEachTest(() => new RemoteSource());
   beforeEach(() => {
-    source = new RemoteSource();
     source.signal(signalled, 4_000);
     sequence = 65_530;
   });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { forEachTest } from '../../support/opened.ts';
 import { settingsFor } from '../support/observed.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
@@ -8,10 +9,8 @@ const lockedAfterFrames = 150;
 const silentFrames = 25;
 
 describe('the connection of an RTP session', () => {
-  let bench: SessionBench;
-
+  const bench = forEachTest(() => new SessionBench());
   beforeEach(() => {
-    bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
   });
 

@@ -1,16 +1,13 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeAlaw, encodeMulaw } from '../../../src/media/g711.ts';
+import { forEachTest } from '../../support/opened.ts';
 import { settingsFor } from '../support/observed.ts';
 import { seededRandom } from '../support/random.ts';
 import { receiverReport } from '../support/rtcp.ts';
 import { inactivityFrames, remote, SessionBench } from '../support/session-bench.ts';
 
 describe('RTP session', () => {
-  let bench: SessionBench;
-
-  beforeEach(() => {
-    bench = new SessionBench();
-  });
+  const bench = forEachTest(() => new SessionBench());
 
   describe('comfort silence', () => {
     test('is sent from the answer on: every 20 ms, marker first, numbers that wrap', () => {

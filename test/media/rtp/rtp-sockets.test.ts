@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RtpSockets } from '../../../src/media/rtp/rtp-sockets.ts';
+import { forEachTest } from '../../support/opened.ts';
 import { FarEnd } from '../support/far-end.ts';
 import { until } from '../support/observed.ts';
 
@@ -34,11 +35,10 @@ async function open(host: string): Promise<Opened> {
 }
 
 describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
-  let opened: Opened;
   let farEnd: FarEnd;
 
+  const opened = forEachTest(() => open(host));
   beforeEach(async () => {
-    opened = await open(host);
     farEnd = await FarEnd.open(host);
   });
 

@@ -1,11 +1,12 @@
 // Credentials that change while they are in use: the former one lives on for its grace time, and no longer.
 
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Rotation } from '../../../src/store/apps/app-rotation.ts';
 import { type AppStore, createAppStore } from '../../../src/store/apps/apps.ts';
 import { createSecretBox } from '../../../src/store/secrets.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../../support/databases.ts';
+import { forSuite } from '../../support/opened.ts';
 import { rowsIn } from '../../support/tables.ts';
 
 const noon = Date.parse('2026-03-01T12:00:00.000Z');
@@ -15,7 +16,6 @@ const publicKey = (): string =>
 
 describe.each(databaseKinds)('rotation on %s', (kind) => {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
-  let database: TestDatabase;
   let nowMs: number;
   let apps: AppStore;
   /** As another process has it. */
@@ -25,19 +25,12 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       clock: { now: () => new Date(nowMs) },
     });
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(() => {
     nowMs = noon;
     apps = openApps();
   });
-  afterEach(async () => {
-    await database.pool.query('delete from apps; delete from webhook_secrets');
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.pool.query('delete from apps; delete from webhook_secrets'));
 
   async function rotate(
     appId: string,

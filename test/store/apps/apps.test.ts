@@ -1,13 +1,14 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashApiKey } from '../../../src/store/apps/app-credentials.ts';
 import type { Scope } from '../../../src/store/apps/app-directory.ts';
 import { scopes } from '../../../src/store/apps/app-directory.ts';
 import { type AppStore, createAppStore } from '../../../src/store/apps/apps.ts';
 import { ensureDevApp } from '../../../src/store/apps/dev-app.ts';
 import { createSecretBox } from '../../../src/store/secrets.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../../support/databases.ts';
+import { forSuite } from '../../support/opened.ts';
 import { rowsIn } from '../../support/tables.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
@@ -20,29 +21,20 @@ const dialer = {
 
 describe.each(databaseKinds)('apps on %s', (kind) => {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
-  let database: TestDatabase;
   let now: Date;
   let apps: AppStore;
 
   const openApps = (): AppStore =>
     createAppStore({ database, secrets, clock: { now: () => now }, tokenMaxTtlS: 86_400 });
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
 
   beforeEach(() => {
     now = noon;
     apps = openApps();
   });
 
-  afterEach(async () => {
-    await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.clear());
 
   test('are created with credentials of their own', async () => {
     const [one, other] = await Promise.all([apps.createApp(dialer), apps.createApp(dialer)]);

@@ -1,14 +1,14 @@
 // Whose a bot is, and its two names.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type BotStore, createBotDirectory } from '../../../src/store/apps/bot-directory.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { databaseKinds, openTestDatabase } from '../../support/databases.ts';
+import { forSuite } from '../../support/opened.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const shop = { botId: 'shop', accountId: 'acme', streamId: 'st-shop' };
 
 describe.each(databaseKinds)('bots on %s', (kind) => {
-  let database: TestDatabase;
   let now: Date;
   let bots: BotStore;
   const openBots = (ownerOfUnknown?: string): BotStore =>
@@ -18,19 +18,12 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
       ...(ownerOfUnknown === undefined ? {} : { ownerOfUnknown }),
     });
 
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
-  });
+  const database = forSuite(() => openTestDatabase(kind));
   beforeEach(() => {
     now = noon;
     bots = openBots();
   });
-  afterEach(async () => {
-    await database.pool.query('delete from bots');
-  });
-  afterAll(async () => {
-    await database.remove();
-  });
+  afterEach(() => database.pool.query('delete from bots'));
 
   test('are found by their id and by their stream alias, as soon as they are added', async () => {
     expect(await bots.find('shop')).toBeUndefined();

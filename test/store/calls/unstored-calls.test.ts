@@ -12,9 +12,7 @@ import { freeUdpPort } from '../../support/free-port.ts';
 import { layDatabaseWire, through } from '../../support/wire.ts';
 
 const pools: Pool[] = [];
-afterEach(async () => {
-  await Promise.all(pools.splice(0).map((pool) => pool.end()));
-});
+afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.end())));
 
 function ledgerOn(config: PoolConfig) {
   const pool = new Pool(config);
