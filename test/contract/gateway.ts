@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { streamNames } from '../../src/events/subjects.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
+import { dayOf } from '../../src/store/days.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -197,7 +198,7 @@ async function giveUpNotification(
   const deadLetter = {
     ...{ eventId, callId, appId, accountId, botId: `bot-${accountId}` },
     ...{ sequence: 1, body: '{"status":"Failed"}', state: 'failed', attempts: 9 },
-    ...{ createdAt: new Date(), failedAt: new Date(), failure: 'expired' },
+    ...{ day: dayOf(new Date()), createdAt: new Date(), failedAt: new Date(), failure: 'expired' },
   };
   await insertRows(database.pool, 'notifications', [deadLetter]);
 }
