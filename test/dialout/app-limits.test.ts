@@ -3,10 +3,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 
 const evening = new Date('2026-03-01T23:00:00.500Z');
@@ -17,12 +16,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
 
   function openIntake() {
     const clock = { now: () => evening };
-    const ledger = createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32, 7)),
-      logger: silentLogger,
-      clock,
-    });
+    const ledger = openLedger(database, clock.now);
     return createIntake(
       {
         ledger,

@@ -3,10 +3,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
@@ -19,12 +18,7 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
   function open() {
     const state = { now: noon, waiting: 0, isStopping: false, isAway: false };
     const clock = { now: () => state.now };
-    const ledger = createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32, 7)),
-      logger: silentLogger,
-      clock,
-    });
+    const ledger = openLedger(database, clock.now);
     const intake = createIntake(
       {
         ledger: {

@@ -1,19 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { DrachtioServer } from '../../src/config.ts';
-import {
-  type SipEngine,
-  type SipTimers,
-  startSipEngine,
-} from '../../src/embedded/drachtio/engine.ts';
+import type { SipEngine } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
-import { patientClock } from '../support/patient-clock.ts';
 import { one, RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
+import { startEngine } from '../support/sip-engine.ts';
 
 const offer = [
   'v=0',
@@ -26,19 +22,6 @@ const offer = [
 ].join('\r\n');
 const answer = offer.replace('20000', '30000');
 const secret = 'cymru';
-
-function startEngine(controlPort = 0, timers: Partial<SipTimers> = {}): Promise<SipEngine> {
-  return startSipEngine({
-    sipHost: '127.0.0.1',
-    sipPort: 0,
-    controlHost: '127.0.0.1',
-    controlPort,
-    secret,
-    timers,
-    clock: patientClock(),
-    logger: silentLogger,
-  });
-}
 
 function serverOf(engine: SipEngine): DrachtioServer {
   return { host: engine.controlHost, port: engine.controlPort, secret };
@@ -218,7 +201,7 @@ describe('sip port over the embedded engine', () => {
   });
 
   test('a target that stays silent is the stack telling so', async () => {
-    const hasty = await startEngine(0, { t1Ms: 5 });
+    const hasty = await startEngine({ timers: { t1Ms: 5 } });
     const port = connect(serverOf(hasty));
     await eventually(() => port.ready(), 'the engine is connected');
 
@@ -489,7 +472,7 @@ describe('sip port over the embedded engine', () => {
     });
 
     await engine.close();
-    engine = await startEngine(controlPort);
+    engine = await startEngine({ controlPort });
 
     const bye = await takeBye();
     expect(one(bye, 'to')).toMatch(/tag=callee/);
@@ -503,7 +486,7 @@ describe('sip port over the embedded engine', () => {
     const { controlPort } = engine;
 
     await engine.close();
-    engine = await startEngine(controlPort);
+    engine = await startEngine({ controlPort });
 
     const bye = await takeBye();
     expect(bye.startLine).toBe(`BYE sip:callee@127.0.0.1:${callee.port} SIP/2.0`);

@@ -2,20 +2,16 @@
 
 import type { DialTarget } from '../../src/calls/call-types.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
-import {
-  type SipEngine,
-  type SipTimers,
-  startSipEngine,
-} from '../../src/embedded/drachtio/engine.ts';
+import type { SipEngine, SipTimers } from '../../src/embedded/drachtio/engine.ts';
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
 import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
 import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
-import { patientClock } from '../support/patient-clock.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
+import { startEngine } from '../support/sip-engine.ts';
 
 const secret = 'cymru';
 
@@ -48,13 +44,6 @@ export type TrunkWorld = AsyncDisposable & {
   readonly replace: (trunk: Partial<Trunk>) => void;
 };
 
-function startEngine(timers: Partial<SipTimers>): Promise<SipEngine> {
-  return startSipEngine({
-    ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
-    ...{ secret, timers, clock: patientClock(), logger: silentLogger },
-  });
-}
-
 export async function openTrunkWorld(
   options: {
     readonly gateways?: number;
@@ -68,7 +57,7 @@ export async function openTrunkWorld(
 ): Promise<TrunkWorld> {
   const engines: SipEngine[] = [];
   for (let count = 0; count < (options.engines ?? 1); count += 1) {
-    engines.push(await startEngine(options.timers ?? {}));
+    engines.push(await startEngine({ timers: options.timers ?? {} }));
   }
   const gateways: RawCallee[] = [];
   for (let count = 0; count < (options.gateways ?? 2); count += 1) {

@@ -13,6 +13,7 @@ import { type AppendedStep, appendSteps } from '../../src/store/outbox/call-appe
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, answeredEventOf } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import { rowsIn } from '../support/tables.ts';
@@ -33,10 +34,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     for (const { table, day } of await listDays(database.pool))
       await database.pool.query(`drop table ${table}_${day.replaceAll('-', '')}`);
     now = lateEvening;
-    ledger = createCallLedger({
-      ...{ database, secrets: createSecretBox(Buffer.alloc(32)), logger: silentLogger },
-      clock: { now: () => now },
-    });
+    ledger = openLedger(database, () => now);
   });
   afterEach(() => database.clear());
 

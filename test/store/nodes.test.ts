@@ -1,13 +1,11 @@
 // Leases by the database's clock: who is lost is lost for all, and for good.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { createCallTakes } from '../../src/store/calls/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 
 const expired = 'expired';
@@ -32,12 +30,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     );
   /** A call that this process dials; ends it. */
   async function dialing(ownerId: string): Promise<() => Promise<unknown>> {
-    const ledger = createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32, 7)),
-      logger: silentLogger,
-      clock: { now: () => new Date() },
-    });
+    const ledger = openLedger(database);
     const call = acceptedCall({ acceptedAt: new Date() });
     await ledger.accept(call, {});
     await createCallTakes(database.pool, ownerId).take({

@@ -3,14 +3,13 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { checkWritable, type Database, openDatabase } from '../../src/store/database.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { isCertainlyUndone, isUnreachable } from '../../src/store/sql-errors.ts';
 import { inTransaction } from '../../src/store/transaction.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 import { startPostgres } from '../support/postgres-server.ts';
 
@@ -53,13 +52,7 @@ describe('a primary that was told to be read only', () => {
     }, `it is ${expected}`);
   }
 
-  const ledgerOf = () =>
-    createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32, 7)),
-      logger: silentLogger,
-      clock: { now: () => new Date() },
-    });
+  const ledgerOf = () => openLedger(database);
   const keyed = (key: string) => ({ idempotency: { key, requestHash: 'hash' } });
 
   test('has certainly not stored a call, knows whose key came before, and takes calls again', async () => {

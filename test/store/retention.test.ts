@@ -1,12 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { purgeHistory } from '../../src/store/retention.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 import { insertRows, rowsIn } from '../support/tables.ts';
 
@@ -19,14 +17,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
   let clock: Date;
 
   const database = forSuite(() => openTestDatabase(kind));
-  const ledger = forSuite(() =>
-    createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32)),
-      logger: silentLogger,
-      clock: { now: () => clock },
-    }),
-  );
+  const ledger = forSuite(() => openLedger(database, () => clock));
 
   afterEach(() => database.clear());
 

@@ -2,7 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
-import { type CallHeaders, header, RawApplication, RawPeer, startEngine } from './raw-ends.ts';
+import { startEngine } from '../../support/sip-engine.ts';
+import { type CallHeaders, header, RawApplication, RawPeer } from './raw-ends.ts';
 import { waitFor } from './srf-support.ts';
 
 /** 64 * T1 is 640 ms: long enough for a round trip on a busy machine, short enough to wait for. */

@@ -3,7 +3,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSipEngineThread } from '../../../src/embedded/drachtio/engine-thread.ts';
 import { forEachTest } from '../../support/opened.ts';
-import { RawApplication, RawPeer, startEngine } from './raw-ends.ts';
+import { startEngine } from '../../support/sip-engine.ts';
+import { RawApplication, RawPeer } from './raw-ends.ts';
 import { connectSrf, waitFor } from './srf-support.ts';
 
 describe('the control port', () => {

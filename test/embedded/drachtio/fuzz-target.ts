@@ -1,9 +1,8 @@
 // A running engine under fire: with an application that answers everything that comes up and hangs up everything that it
 // places, a far end over UDP and TCP, and checks that the engine still works and has forgotten what is over.
 
-import { type SipEngineStatistics, startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../../src/lib/logger.ts';
-import { patientClock } from '../../support/patient-clock.ts';
+import type { SipEngineStatistics } from '../../../src/embedded/drachtio/engine.ts';
+import { startEngine } from '../../support/sip-engine.ts';
 import { startApplication } from './fuzz-application.ts';
 import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
 import { response } from './fuzz-messages.ts';
@@ -46,16 +45,7 @@ export type FuzzTarget = AsyncDisposable & {
 };
 
 export async function startFuzzTarget(): Promise<FuzzTarget> {
-  const engine = await startSipEngine({
-    sipHost: '127.0.0.1',
-    sipPort: 0,
-    controlHost: '127.0.0.1',
-    controlPort: 0,
-    secret: SECRET,
-    timers: TIMERS,
-    clock: patientClock(),
-    logger: silentLogger,
-  });
+  const engine = await startEngine({ secret: SECRET, timers: TIMERS });
   let invites: string[] = [];
   const peer = await openUdpPeer((text) => {
     if (text.startsWith('INVITE ')) invites.push(text);

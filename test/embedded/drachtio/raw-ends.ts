@@ -2,28 +2,9 @@
 // helpful.
 
 import { randomUUID } from 'node:crypto';
-import {
-  type SipEngine,
-  type SipEngineOptions,
-  startSipEngine,
-} from '../../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../../src/lib/logger.ts';
-import { patientClock } from '../../support/patient-clock.ts';
+import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { waitFor } from './srf-support.ts';
 import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
-
-export function startEngine(options: Partial<SipEngineOptions> = {}): Promise<SipEngine> {
-  return startSipEngine({
-    sipHost: '127.0.0.1',
-    sipPort: 0,
-    controlHost: '127.0.0.1',
-    controlPort: 0,
-    secret: 'cymru',
-    clock: patientClock(),
-    logger: silentLogger,
-    ...options,
-  });
-}
 
 /** What arrives, in order, taken out by what it contains. */
 class Inbox {

@@ -1,9 +1,7 @@
 // drachtio-srf, unmodified, on an embedded engine of its own: the calling side of the tests against sipp.
 
 import Srf from 'drachtio-srf';
-import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../../src/lib/logger.ts';
-import { patientClock } from '../../support/patient-clock.ts';
+import { startEngine } from '../../support/sip-engine.ts';
 
 const SECRET = 'sipp-test';
 export const OFFER = [
@@ -42,15 +40,7 @@ export type Caller = AsyncDisposable & {
 };
 
 export async function startCaller(): Promise<Caller> {
-  const engine = await startSipEngine({
-    sipHost: '127.0.0.1',
-    sipPort: 0,
-    controlHost: '127.0.0.1',
-    controlPort: 0,
-    secret: SECRET,
-    clock: patientClock(),
-    logger: silentLogger,
-  });
+  const engine = await startEngine({ secret: SECRET });
   const srf = new Srf();
   await new Promise<void>((resolve, reject) => {
     srf.on('connect', (error: Error | null) => (error ? reject(error) : resolve()));

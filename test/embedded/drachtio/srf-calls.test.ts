@@ -2,9 +2,8 @@
 
 import type Srf from 'drachtio-srf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type SipEngine, startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../../src/lib/logger.ts';
-import { patientClock } from '../../support/patient-clock.ts';
+import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { startEngine } from '../../support/sip-engine.ts';
 import { connectSrf, waitFor } from './srf-support.ts';
 
 const sdp = (port: number): string =>
@@ -19,17 +18,8 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
   const target = (): string => `sip:bob@127.0.0.1:${callee.sipPort};transport=${transport}`;
 
   beforeAll(async () => {
-    const options = {
-      sipHost: '127.0.0.1',
-      sipPort: 0,
-      controlHost: '127.0.0.1',
-      controlPort: 0,
-      secret: 'cymru',
-      clock: patientClock(),
-      logger: silentLogger,
-    };
-    caller = await startSipEngine(options);
-    callee = await startSipEngine(options);
+    caller = await startEngine();
+    callee = await startEngine();
     callerSrf = await connectSrf(caller);
     calleeSrf = await connectSrf(callee);
     calleeSrf.invite((req, res) => onInvite(req, res));

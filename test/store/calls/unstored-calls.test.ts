@@ -2,13 +2,11 @@
 
 import { Pool, type PoolConfig } from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../src/lib/logger.ts';
-import { createCallLedger } from '../../../src/store/calls/call-ledger.ts';
-import { createSecretBox } from '../../../src/store/secrets.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { openTestDatabase } from '../../support/databases.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freeUdpPort } from '../../support/free-port.ts';
+import { openLedger } from '../../support/ledger.ts';
 import { layDatabaseWire, through } from '../../support/wire.ts';
 
 const pools: Pool[] = [];
@@ -20,12 +18,7 @@ function ledgerOn(config: PoolConfig) {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   pools.push(pool);
-  return createCallLedger({
-    database: { kind: 'postgres', pool },
-    secrets: createSecretBox(Buffer.alloc(32, 7)),
-    logger: silentLogger,
-    clock: { now: () => new Date() },
-  });
+  return openLedger({ kind: 'postgres', pool });
 }
 
 describe('a call is certainly not stored', () => {

@@ -3,10 +3,8 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
-import { startSipEngine } from '../../../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../../../src/lib/logger.ts';
 import { createRtpHeader, readRtp } from '../../../../src/media/rtp/rtp-packet.ts';
-import { patientClock } from '../../../support/patient-clock.ts';
+import { startEngine } from '../../../support/sip-engine.ts';
 
 export type Packet = {
   readonly payloadType: number;
@@ -50,15 +48,7 @@ export async function startCaller(target: {
   readonly host: string;
   readonly port: number;
 }): Promise<Caller> {
-  const engine = await startSipEngine({
-    sipHost: host,
-    sipPort: 0,
-    controlHost: host,
-    controlPort: 0,
-    secret,
-    clock: patientClock(),
-    logger: silentLogger,
-  });
+  const engine = await startEngine({ sipHost: host, controlHost: host, secret });
   const srf = new Srf();
   srf.on('error', () => undefined);
   void srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });

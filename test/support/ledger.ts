@@ -1,0 +1,17 @@
+// A call ledger on a database of a test, with a key that every ledger of the tests has.
+
+import { silentLogger } from '../../src/lib/logger.ts';
+import {
+  type CallLedger,
+  type CallLedgerDependencies,
+  createCallLedger,
+} from '../../src/store/calls/call-ledger.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+
+export function openLedger(
+  database: CallLedgerDependencies['database'],
+  now = () => new Date(),
+): CallLedger {
+  const secrets = createSecretBox(Buffer.alloc(32, 7));
+  return createCallLedger({ database, secrets, logger: silentLogger, clock: { now } });
+}
