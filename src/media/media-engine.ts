@@ -217,7 +217,7 @@ export class MediaEngine {
     session.streaming.start(stream, queue);
   }
 
-  /** Where silence is sent in every tick, two packets in a row each 40 ms would be jitter at the far end. */
+  /** If silence is sent in every tick, two packets in a row each 40 ms would be jitter at the far end. */
   #areQuiet(): boolean {
     if (this.#silenceFrames === 1) return false;
     for (const { session } of this.#live.values()) if (!session.isQuiet) return false;

@@ -1,4 +1,4 @@
-// What a session has to do with its bot: whether there is one, what it may hear and say, and what it is told of the call.
+// The bot of a session: whether there is one, what it may hear and say, and which events of the call reach it.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -6,7 +6,7 @@ import type { PlayoutQueue } from './playout/playout-queue.ts';
 import type { SoundPlayer } from './playout/sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
-/** A bot's, and what it has said. */
+/** The stream of a bot, and the audio that it has queued. */
 type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 
 export class SessionStream {
@@ -15,7 +15,7 @@ export class SessionStream {
   /** The bot hears nothing of the call, and no key. */
   #isGated = false;
   #isMuted = false;
-  /** So far: a bot that comes later is told them first. A dozen in the life of a call. */
+  /** Events of detection so far, a dozen at most. A bot that comes later gets them first. */
   readonly #amdEvents: AmdEvent[] = [];
 
   constructor(player: SoundPlayer) {
@@ -39,7 +39,7 @@ export class SessionStream {
     this.#player.attach(queue);
   }
 
-  /** The bot hears of it; what it has said goes with it. */
+  /** Ends the stream and drops what the bot has queued. */
   stop(reason: string): void {
     this.#streaming?.stream.stop(reason);
     this.#streaming?.queue.close();
@@ -47,13 +47,13 @@ export class SessionStream {
     this.#player.attach(undefined);
   }
 
-  /** What the bot says is not heard. */
+  /** A muted bot is not heard. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     this.#streaming?.queue.mute(isMuted);
   }
 
-  /** Closed: what the person says to an agent is not for the bot. */
+  /** While the gate is closed, the bot hears nothing: what a person says to an agent is not for it. */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;
   }

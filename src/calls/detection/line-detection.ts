@@ -1,4 +1,4 @@
-// Since when detection of a call runs: a line that loses its media closes it in detection's place.
+// Remembers since when detection of a call runs. A line that loses its media closes detection in its place.
 
 import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
 
@@ -6,18 +6,18 @@ export class LineDetection {
   #startedAt: Date | undefined;
   #round = 1;
 
-  /** A round begins; the first is 1. */
+  /** A round of detection begins; the first is 1. */
   start(at: Date, round = 1): void {
     this.#startedAt = at;
     this.#round = round;
   }
 
-  /** It has closed itself. */
+  /** Detection has closed itself. */
   stopped(): void {
     this.#startedAt = undefined;
   }
 
-  /** What closes it; nothing, where it does not run. */
+  /** @returns the events that close detection, none if it does not run */
   lose(at: Date): readonly AmdEvent[] {
     const startedAt = this.#startedAt;
     this.#startedAt = undefined;

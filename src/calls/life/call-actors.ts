@@ -1,4 +1,4 @@
-// The call machine with everything it touches: the line and what stores its steps.
+// Connects the call machine with its line and with the outbox that stores its steps.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallOutbox } from '../ports.ts';
@@ -10,12 +10,12 @@ export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
 };
 
-/** One for all calls: what differs between them is in the input. */
+/** Makes the logic that all calls share; what differs between them is in the input. */
 export function createCallLogic(ports: LinePorts) {
   return callMachine.provide({ actors: { line: createLineActor(ports) } });
 }
 
-/** Of one call. */
+/** Makes the journal of one call. */
 export function createJournal(
   { outbox, logger }: Pick<CallPorts, 'outbox' | 'logger'>,
   call: AcceptedCall,

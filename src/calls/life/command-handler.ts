@@ -1,11 +1,11 @@
-// What the feature of a command says of it: the line that is noted, and how a call obeys it.
+// What the feature of a command defines: the note that the console shows of it, and how a call obeys it.
 
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
 import type { LiveCall } from './call-registry.ts';
 
 export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
-  /** For those who look into the call. Headers and query strings, which may be secrets, are left out. */
+  /** The note in the call's capture. It leaves out headers and query strings, which may be secrets. */
   note(command: CommandOf<Name>): string;
   /** Refuses the command, or sends its event to the machine. All but a hang-up need an answered call. */
   obey(command: CommandOf<Name>, asked: Asked<Ports>): CommandReply | Promise<CommandReply>;
@@ -13,14 +13,14 @@ export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
 
 export type Asked<Ports> = {
   readonly live: LiveCall;
-  /** Events that come of the command name it. */
+  /** The events that follow from the command carry this id. */
   readonly commandId: string;
   readonly ports: Ports;
 };
 
 export type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** The state forbids it. */
+/** Refuses a command that the state of the call does not allow. */
 export function refusedBy(state: string, { command }: Command): Refusal {
   const error = `The call is ${state}; ${command} needs one that is answered.`;
   return { ok: false, code: 'state', error };
@@ -28,7 +28,7 @@ export function refusedBy(state: string, { command }: Command): Refusal {
 
 export const callHasEnded: Refusal = { ok: false, code: 'ended', error: 'The call has ended.' };
 
-/** Members that are wrong, or that this call cannot have. */
+/** Refuses a command for members that are wrong, or that this call cannot have. */
 export function invalidCommand(errors: readonly MemberError[]): Refusal {
   const error = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return { ok: false, code: 'invalid', error, errors };

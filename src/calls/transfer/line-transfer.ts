@@ -16,7 +16,7 @@ export class LineTransfer {
   readonly #tell: (report: TransferReport) => void;
   #ongoing: OngoingTransfer | undefined;
 
-  /** Without ports every transfer fails. `keys`: how the person is sent such. */
+  /** `ports` is undefined if calls are never transferred. `keys` presses keys to the person. */
   constructor(
     call: AcceptedCall,
     ports: TransferPorts | undefined,
@@ -58,7 +58,11 @@ export class LineTransfer {
     this.#ongoing?.withdraw?.();
   }
 
-  /** The far end has hung up. True: because it was asked to call an agent; the machine was told so. */
+  /**
+   * The far end has hung up.
+   *
+   * @returns true if it did so because a referral succeeded, which was reported to the machine
+   */
   endsBySuccess(): boolean {
     return this.#ongoing?.endsBySuccess?.() === true;
   }

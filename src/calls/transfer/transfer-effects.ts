@@ -19,7 +19,7 @@ import {
 } from './transfer-events.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
-/** Why none may begin now. Undefined: one may. */
+/** @returns why no transfer may begin now, undefined if one may */
 export function transferObstacle({
   end,
   ongoing,
@@ -32,14 +32,14 @@ export function transferObstacle({
   return `The call has had its ${maxTransfers} transfers.`;
 }
 
-/** Undefined: it may not begin now. */
+/** @returns undefined if no transfer may begin now */
 function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
   const { call, transfers } = context;
   if (transferObstacle(context) !== undefined) return undefined;
   return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
 }
 
-/** Of the request, at the answer or when a person is there; once. */
+/** Starts the transfer that the request plans (`bridge`), once: at the answer, or when a person is there. */
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { bridge } = context.call.request;
   if (bridge === undefined || context.transfers > 0) return;
@@ -52,7 +52,10 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
   enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
 });
 
-/** A beep took the person back. Two who talk already are left to themselves; and what a command began, its application ends. */
+/**
+ * A beep corrected the verdict `person`. It withdraws only a transfer that rests on that verdict and is not answered: two who
+ * talk already are left to themselves, and a transfer that a command began is for its application to end.
+ */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
   const isTakenBack = event.type === 'media.amd' && event.amd.corrects === 'amd_human_detected';
@@ -78,7 +81,7 @@ function begun(
   return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 
-/** Whether the call is over with this failure: no bot and no plan is left to talk to the person. */
+/** Whether this failure ends the call, because no bot and no plan is left to talk to the person. */
 export function leavesAlone(context: CallMachineContext, failure: TransferEnd): boolean {
   const { ongoing } = context;
   if (ongoing === undefined) return false;
@@ -96,7 +99,7 @@ function fallbackAfter(
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
-/** A transfer has failed, and its person is left alone: no bot has them, or a plan, and none is to come. */
+/** Whether a transfer has failed and nobody talks to the person or will: no bot and no plan. */
 export function isLeftAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
@@ -119,7 +122,7 @@ export const stateTransferAnswered = callSetup.enqueueActions(({ context, event,
   const { ongoing } = context;
   if (ongoing === undefined) return;
   enqueue(answer(event.at));
-  // What was still to be heard would be heard between two who talk.
+  // What is still queued would be played between two who talk.
   enqueue(commandMedia({ kind: 'stopPlayback' }));
   if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
 });
@@ -156,7 +159,7 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    // Who gave the call its bot by command has it, also when that bot is lost later.
+    // An application that gave the call its bot by command decides, also if that bot is lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
@@ -196,7 +199,7 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
 });
 
-/** Later than the transfer failed: a bot that waits for a person was still to come, or a plan had the call. */
+/** Runs later than the failure if a bot was still to come, or a plan had the call. */
 export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
@@ -212,7 +215,7 @@ function endOf(report: TransferReport, now: Date): CallEnd {
   return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
 }
 
-/** The call ended first. */
+/** The call ended before its transfer did. */
 export const closeTransfer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { ongoing } = context;
   if (ongoing === undefined) return;

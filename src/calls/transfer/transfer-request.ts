@@ -1,5 +1,5 @@
-// What a transfer comes to with its call: by which trunk, with which caller ID and headers. The same for the member `bridge` of a
-// dial-out request and for the command.
+// Resolves a transfer for its call: the trunk, the caller ID and the headers. The member `bridge` of a dial-out request and the
+// command are resolved alike.
 
 import type { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
@@ -15,7 +15,7 @@ import type { bridgeMember } from './transfer-members.ts';
 
 type WantedPlan = z.output<typeof bridgeMember>;
 
-/** The call that it belongs to. */
+/** The call that the transfer belongs to. */
 export type OfCall = {
   readonly caller: string;
   readonly trunk: string | undefined;
@@ -27,7 +27,7 @@ export type ResolvedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** `prefix`: where its members stand, for messages. */
+/** `prefix` stands before the names of members in messages. */
 export function resolveTransfer(
   wanted: Omit<WantedPlan, 'on'>,
   call: OfCall,
@@ -56,7 +56,7 @@ export function resolveTransfer(
   };
 }
 
-/** The far end of a referral calls by its own ways. */
+/** A referral has no route of ours: the far end places the call. */
 function routeOf(
   wanted: { readonly to: DialTarget; readonly mode: string; readonly trunk?: string | undefined },
   { trunk, accountId, routes }: OfCall,

@@ -57,7 +57,7 @@ export class JitterBuffer {
     this.statistics = statistics;
   }
 
-  /** A packet has come: by the clock of its time, how long the others are held is settled. */
+  /** Whether a packet has come. The time of the first one settles how long later ones are held. */
   get isStarted(): boolean {
     return this.#started;
   }
