@@ -74,7 +74,7 @@ type Commanded = {
 
 export class CallCommands {
   readonly #ports: CallCommandsPorts;
-  /** Of calls that got a command, while they are here. */
+  /** What is kept of calls here that got a command. */
   readonly #commanded = new Map<CallId, Commanded>();
 
   constructor(ports: CallCommandsPorts) {

@@ -32,7 +32,7 @@ const failedAttempts = z
   .exactOptional()
   .describe('what the call tried before in vain, in order; absent where the first gateway took it');
 
-/** Of the answer; repeated on every later event of the call. */
+/** The times of the answer, repeated on every later event of the call. */
 export const answerTimes = {
   callConnectTime: instant,
   ringDurationInMS: durationMs,

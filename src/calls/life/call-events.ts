@@ -21,19 +21,19 @@ import type { CallEnd } from './call-outcome.ts';
 /** What is known of a call so far; grows while it lives. */
 export type CallProgress = {
   readonly call: AcceptedCall;
-  /** Of the last event stated. */
+  /** The number of the last event stated. */
   readonly eventSequence: number;
-  /** Of the last event stated that is notified. */
+  /** The number of the last event stated that is notified. */
   readonly notificationSequence: number;
-  /** The first INVITE left. */
+  /** When the first INVITE left. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
   readonly amdEvents: readonly AmdEvent[];
-  /** Over gateways that were given up for the next one. */
+  /** Attempts over gateways that were given up for the next one. */
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
-  /** What became of the last one. */
+  /** The result of the last transfer. */
   readonly transfer?: TransferSummary | undefined;
 };
 
@@ -47,7 +47,7 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   };
 }
 
-/** Of the last event stated, and of the last notification. */
+/** The numbers of the last event stated and of the last notification. */
 export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
 export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 

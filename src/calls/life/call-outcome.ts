@@ -106,7 +106,7 @@ export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault 
   return ofStatus || faultByOutcome[outcome];
 }
 
-/** Of each outcome with each fault that it may have, one. */
+/** Returns one end for each outcome with each fault that it may have. */
 export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'>[] {
   const ofStatus = [...faultBySipStatus.keys()].flatMap((sipStatus) => {
     const outcome = outcomeBySipStatus.get(sipStatus)?.outcome;

@@ -19,7 +19,7 @@ const endFlag = 0x80;
 const copiesOfEnd = 3;
 /** 80 ms from a key's end to the next key: no exchange asks for more than 70 (Q.24). */
 const pauseFrames = 4;
-/** Of one call. */
+/** Keys that may wait in one call. */
 const maxWaiting = 100;
 const payloadBytes = 4;
 /** A socket whose buffer is full sends a packet later, out of the memory it is in. */

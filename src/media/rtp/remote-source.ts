@@ -26,7 +26,7 @@ export class RemoteSource {
   #port = 0;
   #heard = false;
   #framesSinceHeard = 0;
-  /** Of the last packet that was accepted. */
+  /** The SSRC of the last packet that was accepted. */
   #ssrc = 0;
   #unreachable = false;
   /** Undefined until the first packet since the last signalling. */

@@ -44,7 +44,7 @@ export class RtpRelay {
   /** Ours less theirs; undefined: to be found by the next packet. */
   #offset: number | undefined;
   #pauseFrames = longestPauseFrames;
-  /** Of the key that is pressed: all its packets have one (RFC 4733, section 2.5.1.2). */
+  /** Timestamps of the key that is pressed: all its packets have the same (RFC 4733, section 2.5.1.2). */
   #event: { readonly theirs: number; readonly ours: number } | undefined;
 
   /** `onFirst`: audio has come through. */
