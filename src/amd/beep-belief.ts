@@ -87,8 +87,8 @@ export class BeepBelief {
   }
 
   /**
-   * One frame: what ended in it, the pitch of a tone under way (0: none), whether a voice is heard. Returns a beep to be
-   * stated, which may have ended a second ago, and every other tone as it comes.
+   * Takes the next frame: the tone that ended in it, the pitch of the tone under way (0 without a tone), and whether a voice
+   * is heard. Returns a beep once it is believed, up to a second after its end, and any other tone as soon as it ends.
    */
   take(
     found: ToneFound | undefined,

@@ -245,7 +245,7 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
   });
 }
 
-/** Of the router's notation, parameters and a last wildcard. */
+/** Turns a route in the router's notation into a pattern. It knows parameters and a last wildcard. */
 function patternOf(url: string, longestParameter: number): RegExp {
   const source = url
     .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -20,7 +20,11 @@ export type {
 } from '../calls/dialout-ports.ts';
 
 export type StreamServices = BotAddresses & {
-  /** By the name that its bot knows; undefined: there is none. */
+  /**
+   * Finds a call by the name under which its bot knows it.
+   *
+   * @returns undefined if no call has this name
+   */
   callOf(callSid: string): Promise<StreamedCall | undefined>;
 };
 

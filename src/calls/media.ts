@@ -1,6 +1,6 @@
 // The seam between a call and its media. A command and an event are each declared once, here: they go to the media worker
-// and come from it unchanged. For a new command the compiler names the session that obeys it; for a new event, the state
-// `answered` of the machine, which takes it.
+// and come from it unchanged. For a new command the compiler names the session that obeys it; for a new event, the states
+// `answered` and `closing` of the machine, which take it.
 
 import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';

@@ -9,7 +9,7 @@ export function noteBotCredentials(context: CliContext, appId: string): void {
   );
 }
 
-/** Of the app that the embedded profile makes; nothing where there is none. */
+/** Shows the credentials of the app that the embedded profile makes. Shows nothing without such an app. */
 export async function noteDevBotCredentials(context: CliContext): Promise<void> {
   const app = await readDevApp(context).catch(() => undefined);
   if (app?.streamSecret !== undefined) noteBotCredentials(context, app.appId);

@@ -241,7 +241,7 @@ export const queuePosition = sql`
       and (other.accepted_at, other.call_id) < (calls.accepted_at, calls.call_id)
   ) end as queue_position`;
 
-/** Of the calls of a page, all at once: counted for each by itself they would cost as much as there are calls before them. */
+/** Counts the places of all queued calls of a page in one statement: call by call, each would count all calls before it again. */
 async function queuePositions(
   queries: Queries,
   callIds: readonly string[],

@@ -314,7 +314,7 @@ class ReconnectSchedule {
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** The tick of the next try; undefined: there is none. */
+  /** @returns the tick of the next try, or undefined if there is no further try */
   next(tick: number): number | undefined {
     const wait = this.#waits[Math.min(this.#tries, this.#waits.length - 1)] ?? 0;
     this.#tries += 1;

@@ -93,7 +93,7 @@ class UnsentFrames {
     return !isFull;
   }
 
-  /** The oldest, while `use` is running; nothing where there is none. */
+  /** Removes the oldest frame and hands it to `use`, during which it stays valid. Does nothing if no frame waits. */
   shift(use: (frame: Buffer, timestampMs: number) => void): void {
     if (this.#count === 0) return;
     const from = this.#first * frameBytes;

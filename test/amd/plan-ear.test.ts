@@ -81,7 +81,7 @@ describe('the ear of a plan', () => {
     expect(after.beepsMs).toHaveLength(1);
   });
 
-  test('hears nothing more once it is stopped, and is none where no message is to be left', () => {
+  test('hears nothing more once it is stopped, and a detector without a message to leave has no ear', () => {
     const line = new Line();
     line.hear(mailbox);
     line.detector.stop('plans-over');

@@ -55,7 +55,7 @@ type EventDefinition<Shape extends z.ZodRawShape> = {
   line(data: EventData<Shape>): string;
   /** For people who watch the gateway: no digits, nothing that was said. */
   watched(data: EventData<Shape>, envelope: CallEventEnvelope): string;
-  /** Of a made-up call: the documents show it, and `offhook webhooks test` sends it. */
+  /** What the event says of a made-up call. The documents show it, and `offhook webhooks test` sends it. */
   readonly example: EventData<Shape>;
 };
 

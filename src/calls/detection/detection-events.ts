@@ -24,7 +24,7 @@ export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): S
   }));
 }
 
-/** Left out of the request: every event is sent. An empty list: none. */
+/** A request without a subscription gets every event; one with an empty list gets no event. */
 function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   const { notifyUrl, amdEventsSubscription } = call.request;
   return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);

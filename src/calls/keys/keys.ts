@@ -5,20 +5,20 @@
 export type KeyTransport = 'rtp' | 'info';
 
 export type Keys = {
-  /** Of the command. Left out: the other end of a bridge has pressed them, and nothing is told of them. */
+  /** The command that presses them. Keys that the other end of a bridge pressed have no command, and nobody gets a report. */
   readonly commandId?: string;
-  /** `0-9A-D*#`, and `w`: half a second in which none is pressed. */
+  /** `0-9A-D*#`, and `w`, a pause of half a second. */
   readonly digits: string;
-  /** Of each. */
+  /** How long each key is pressed. */
   readonly durationMs: number;
 };
 
-/** Told once of all that were asked for together. */
+/** One report for all keys that were asked for together. */
 export type KeysSent = {
   readonly commandId: string;
-  /** Those that went out. */
+  /** The keys that went out. */
   readonly digits: string;
-  /** Every one of them. */
+  /** Whether every key went out. */
   readonly complete: boolean;
 };
 
@@ -26,26 +26,26 @@ export type KeysSent = {
 export type PressedKey = {
   readonly digit: string;
   readonly durationMs: number | undefined;
-  /** How it came. */
+  /** How the key reached us. */
   readonly source: KeyTransport;
 };
 
-/** The other end. */
+/** The other end of the bridge, which takes the key. */
 export type KeyTaker = {
   readonly transport: KeyTransport;
-  /** As RTP events, by its last SDP. */
+  /** Whether it takes keys as RTP events, by its last SDP. */
   takesKeys(): boolean;
   press(keys: Keys): void;
 };
 
-/** Of an INFO that says none (`application/dtmf`). */
+/** The duration of a key whose INFO gives no duration (`application/dtmf`). */
 const usualMs = 100;
 /** What an exchange takes for a key at least (Q.24), and what the command `dtmf` may ask for at most. */
 const [shortestMs, longestMs] = [40, 5_000];
 
 /**
- * Passes a key on to the other end. What comes as RTP events goes from leg to leg in the media worker, where the other end takes such;
- * here goes what comes as SIP INFO, or to a carrier that wants INFO.
+ * Passes a key on to the other end. The media worker itself relays RTP events to a leg that takes them. This function serves the
+ * rest: keys that come as SIP INFO, and carriers that want INFO.
  */
 export function passKey({ digit, durationMs = usualMs, source }: PressedKey, to: KeyTaker): void {
   // Passed on by the media worker, or nothing that this end understands.

@@ -15,14 +15,7 @@ import type { CallLeg, Clock, LegEvent, SipPort, SoundPort, StreamPort } from '.
 import { LineStream } from '../stream/line-stream.ts';
 import { LineTransfer } from '../transfer/line-transfer.ts';
 import type { TransferPorts } from '../transfer/transfer-report.ts';
-import {
-  fromLeg,
-  fromMedia,
-  fromTransfer,
-  type LineCommand,
-  type LineEvent,
-  type PassedEvent,
-} from './call-setup.ts';
+import { fromPort, type LineCommand, type LineEvent, type PassedEvent } from './call-setup.ts';
 
 export type LinePorts = {
   readonly sip: SipPort;
@@ -91,7 +84,7 @@ class Line {
       press: (pressed: Keys) => this.#command({ kind: 'press', keys: pressed }),
     };
     this.#transfer = new LineTransfer(call, ports.transfers, keys, (report) =>
-      send(fromTransfer(report, ports.clock.now())),
+      send(fromPort('transfer', report, ports.clock.now())),
     );
   }
 
@@ -261,7 +254,7 @@ class Line {
       case 'dtmf':
         this.#session?.send({ kind: 'tellDigit', digit: event.digit });
         this.#transfer.passKey({ ...event, source: 'info' });
-        this.#sendOrHold(fromLeg(event, this.#ports.clock.now()));
+        this.#sendOrHold(fromPort('leg', event, this.#ports.clock.now()));
         break;
       default:
         assertNever(event);
@@ -346,11 +339,11 @@ class Line {
   }
 
   #passLeg(event: LegEvent): void {
-    this.#send(fromLeg(event, this.#ports.clock.now()));
+    this.#send(fromPort('leg', event, this.#ports.clock.now()));
   }
 
   #pass(event: PassedEvent): void {
-    this.#sendOrHold(fromMedia(event, this.#ports.clock.now()));
+    this.#sendOrHold(fromPort('media', event, this.#ports.clock.now()));
   }
 
   /** What happens between the 200 and its ACK is stated after `answered`, in order. Bounded by the store's time-out. */

@@ -78,11 +78,13 @@ import {
   type CallMachineContext,
   callSetup,
   commandMedia,
-  type PassedMediaEvent,
+  type PassedEventType,
 } from './call-setup.ts';
 import type { CallStep } from './call-step.ts';
 
-/** An event of the media that is missing here does not compile. */
+/** Each event of the media needs a row in `answered` and in `closing`; without it the machine does not compile. */
+type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
+
 const answered = callSetup.createStateConfig({
   entry: [acknowledge, startPlannedTransfer],
   always: [
@@ -171,7 +173,33 @@ const answered = callSetup.createStateConfig({
     'media.failed': { target: 'closing', actions: hangUpOnFailure },
     'command.end': { target: 'closing', actions: hangUpByCommand },
   },
-}) satisfies { readonly on: Readonly<Record<PassedMediaEvent, unknown>> };
+}) satisfies TakesMedia;
+
+const closing = callSetup.createStateConfig({
+  entry: [
+    closeTransfer,
+    commandMedia({ kind: 'stopDetection', reason: 'call-ended' }),
+    endStream('call-ended'),
+    commandMedia({ kind: 'stopPlayback' }),
+  ],
+  always: { guard: 'mediaIsOver', target: 'recording' },
+  after: {
+    closingTimeout: {
+      target: 'recording',
+      actions: [stateAmdStopped, stateStreamStopped, statePlaybackFailed],
+    },
+  },
+  on: {
+    'media.amd': { actions: stateAmd },
+    'media.stream': { actions: stateStream },
+    'media.playback': { actions: statePlayback },
+    'media.keysSent': { actions: stateKeysSent },
+    // The call is over: these change nothing any more.
+    'media.dtmf': {},
+    'media.plan': {},
+    'media.failed': {},
+  },
+}) satisfies TakesMedia;
 
 export const callMachine = callSetup.createMachine({
   id: 'call',
@@ -241,27 +269,7 @@ export const callMachine = callSetup.createMachine({
     },
     refusing: { entry: doubtAnswer, always: { target: 'recording' } },
     answered,
-    closing: {
-      entry: [
-        closeTransfer,
-        commandMedia({ kind: 'stopDetection', reason: 'call-ended' }),
-        endStream('call-ended'),
-        commandMedia({ kind: 'stopPlayback' }),
-      ],
-      always: { guard: 'mediaIsOver', target: 'recording' },
-      after: {
-        closingTimeout: {
-          target: 'recording',
-          actions: [stateAmdStopped, stateStreamStopped, statePlaybackFailed],
-        },
-      },
-      on: {
-        'media.amd': { actions: stateAmd },
-        'media.stream': { actions: stateStream },
-        'media.playback': { actions: statePlayback },
-        'media.keysSent': { actions: stateKeysSent },
-      },
-    },
+    closing,
     recording: {
       entry: [buildEnd, { type: 'storeEnd', params: ({ context }) => endStep(context) }],
       after: { storeEndTimeout: { target: 'ended' } },

@@ -23,7 +23,7 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
 
 /** The line passes on what its media tells, except what concerns others: the capture, the bridge, the line itself. */
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
-export type PassedMediaEvent = `media.${PassedEvent['kind']}`;
+export type PassedEventType = `media.${PassedEvent['kind']}`;
 
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =
@@ -33,16 +33,13 @@ export type LineEvent =
   /** Whether the far end takes keys, by RTP events or by SIP INFO. Told at the answer and after each re-offer. */
   | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean };
 
-export function fromLeg(event: LegEvent, now: Date): LineEvent {
-  return { at: now, ...event, type: `leg.${event.kind}` } as LineEvent;
-}
-
-export function fromMedia(event: PassedEvent, now: Date): LineEvent {
-  return { at: now, ...event, type: `media.${event.kind}` } as LineEvent;
-}
-
-export function fromTransfer(report: TransferReport, now: Date): LineEvent {
-  return { at: now, ...report, type: `transfer.${report.kind}` } as LineEvent;
+/** @param now when the line heard of it; an event with an instant of its own keeps that */
+export function fromPort<Port extends string, Event extends { readonly kind: string }>(
+  port: Port,
+  event: Event,
+  now: Date,
+): FromPort<Port, Event> {
+  return { at: now, ...event, type: `${port}.${event.kind}` } as unknown as FromPort<Port, Event>;
 }
 
 /** What the machine asks of the line. */

@@ -188,7 +188,7 @@ async function openFile(files: ResultFiles, name: string | undefined): Promise<R
  * It looks only within the account of the caller, and among the bots that the caller may see, because any client may write any
  * stream into a run.
  *
- * @throws ProblemError where there is none, or one of another account.
+ * @throws ProblemError if no bot is found, or the bot belongs to another account
  */
 async function botOfStream(
   { database, bots }: Pick<CompanionDependencies, 'database' | 'bots'>,

@@ -7,7 +7,7 @@ import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 import { Lanes } from './lanes.js';
 
-/** Of 127: what is softer is noise of the line. */
+/** The loudest level is 127. What is softer than this is noise of the line. */
 const quiet = 50;
 /** A shorter pause does not divide a stretch of sound. */
 const shortestPauseMs = 300;

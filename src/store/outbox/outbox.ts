@@ -212,7 +212,7 @@ export class Outbox implements CallOutbox {
     this.#pausing = undefined;
   }
 
-  /** Of calls of one day. Answers first: a person is on the line and hears nothing yet. */
+  /** Takes waiting steps of calls of one day, answers first: a person is on the line and hears nothing yet. */
   #takeBatch(): readonly Entry[] {
     const [first, ...others] = this.#waiting.values();
     if (first === undefined) return [];

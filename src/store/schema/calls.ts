@@ -42,7 +42,7 @@ create table calls (
   last_event_sequence integer not null default 1,
   -- Number of the notification stated last. Null: the call owes none so far.
   last_notification_sequence integer,
-  -- Events up to this number are on the stream. Null: none is known to be.
+  -- Events up to this number are on the stream. Null while no event is known to be there.
   published_event_sequence integer,
   -- When the call was settled: all its events are on the stream, and its far end is gone.
   end_published_at timestamptz(3)

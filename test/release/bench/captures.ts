@@ -23,7 +23,7 @@ const warmUpCalls = 200;
 export async function benchCaptures(args: readonly string[]): Promise<void> {
   const values = optionsOf(args, {
     calls: 2_000,
-    /** Of each call, after its answer. */
+    /** How long each call lasts after its answer. */
     seconds: 8,
     /** What a call costs in all: `amd-calls` says it. */
     'call-ms': 52,
