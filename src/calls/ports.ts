@@ -141,7 +141,7 @@ export type CallLeg = {
    * Asks the far end of an answered call to call an agent (RFC 3515). Told what comes of it, in order, ending with one
    * `taken over` or `failed`, unless the leg ends before. Bounded by the request's time-out. One at a time.
    */
-  refer(request: ReferRequest, tell: (event: ReferEvent) => void): void;
+  refer(request: ReferRequest, observe: (event: ReferEvent) => void): void;
   /**
    * Presses a key by SIP INFO, in an answered call. Whether the far end has taken it; false also where it does not answer for 5 s.
    * Never rejects.
@@ -199,7 +199,7 @@ export type SoundPort = {
 // ── Outbox ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `not ours`: it has ended, or is another process's; then nothing but the leg was stored, and nothing more will be. */
-export type StepResult = 'stored' | 'not ours';
+export type StepResult = 'stored' | 'not owned';
 
 /** Stores what happens to calls; what is stored is notified and published from there. */
 export type CallOutbox = {

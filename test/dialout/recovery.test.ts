@@ -14,11 +14,11 @@ import {
   answeredEvent,
   type CallProgress,
   dialingEvent,
+  type NextEvent,
+  nextEvent,
   progressOfAccepted,
   queuedEvent,
   ringingEvent,
-  type Stated,
-  stated,
 } from '../../src/calls/life/call-events.ts';
 import { endOfRemoteBye } from '../../src/calls/life/call-outcome.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
@@ -40,7 +40,7 @@ function story(request: Partial<DialoutRequest> = {}) {
   const base = acceptedCall();
   const call: AcceptedCall = { ...base, request: { ...base.request, ...request } };
   let progress: CallProgress = progressOfAccepted(call);
-  const tell = <Event extends CallEvent>({ event, ...sequences }: Stated<Event>): Event => {
+  const tell = <Event extends CallEvent>({ event, ...sequences }: NextEvent<Event>): Event => {
     progress = { ...progress, ...sequences };
     return event;
   };
@@ -56,7 +56,7 @@ function story(request: Partial<DialoutRequest> = {}) {
   const answered = tell(answeredEvent({ ...progress, answeredAt }));
   progress = { ...progress, amdEvents: [human] };
   const amd = tell(amdEvent({ ...progress, answeredAt }, at(6), human));
-  const dtmf = tell(stated(progress, 'dtmf', at(7), { digit: '5', source: 'rtp' }));
+  const dtmf = tell(nextEvent(progress, 'dtmf', at(7), { digit: '5', source: 'rtp' }));
   return { call, queued, dialing, ringing, answered, amd, dtmf };
 }
 type Story = ReturnType<typeof story>;

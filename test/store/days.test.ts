@@ -155,7 +155,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(await days()).toEqual(made);
     expect(lines).toHaveLength(4);
     now = nextMorning;
-    expect(await answer(call)).toMatchObject({ kind: 'not ours' });
+    expect(await answer(call)).toMatchObject({ kind: 'not owned' });
 
     now = later(now, 40);
     await ledger.purge(later(now, -30));

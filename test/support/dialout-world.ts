@@ -158,7 +158,7 @@ export class DialoutWorld {
         const through = relay.publishedThrough(call.callId);
         const published = through === undefined ? {} : { publishedThrough: through };
         const stored = this.append(ownerId, call, step, { isUntaken, ...published });
-        if (stored === undefined) return 'not ours';
+        if (stored === undefined) return 'not owned';
         relay.send(stored, { isRecovered });
         return 'stored';
       },

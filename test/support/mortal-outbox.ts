@@ -58,7 +58,7 @@ export class MortalOutbox implements CallOutbox {
     if (this.#underWay === undefined || this.#result === undefined) return;
     const { events } = this.#result;
     this.#unpublished.push(...(events ?? []));
-    this.#underWay.tell(events === undefined ? 'not ours' : 'stored');
+    this.#underWay.tell(events === undefined ? 'not owned' : 'stored');
     this.#underWay = undefined;
     this.#result = undefined;
   }

@@ -170,7 +170,7 @@ export function randomCall(
 ) {
   const pick = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
-  const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not ours'] as const);
+  const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not owned'] as const);
   // Of one that is not told: SQL may hold it all the same.
   const isCommitted = random() < 0.5;
   const machineDetection = pick(modes);
@@ -193,7 +193,7 @@ export function randomCall(
     unusableAnswer: random() < 0.1,
     storeAnswer: (commit) => {
       if (storeAnswer === 'at once') return Promise.resolve('stored');
-      if (storeAnswer === 'not ours') return Promise.resolve('not ours');
+      if (storeAnswer === 'not owned') return Promise.resolve('not owned');
       if (storeAnswer !== 'later' && isCommitted) commit();
       if (storeAnswer === 'fails') return Promise.reject(new Error('SQL is unreachable'));
       return new Promise((resolve) => {

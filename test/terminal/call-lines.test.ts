@@ -8,10 +8,10 @@ import {
   type CallProgress,
   dialingEvent,
   endEvent,
+  nextEvent,
   progressOfAccepted,
   queuedEvent,
   ringingEvent,
-  stated,
 } from '../../src/calls/life/call-events.ts';
 import { attemptDelivery, type Delivery } from '../../src/notifier/delivery.ts';
 import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
@@ -60,7 +60,7 @@ describe('the steps of a call', () => {
           elapsedMs: 900,
           transcript: 'hello this is Jane',
         }).event,
-        stated(following(5, answered), 'dtmf', at(6), { digit: '7', source: 'rtp' }).event,
+        nextEvent(following(5, answered), 'dtmf', at(6), { digit: '7', source: 'rtp' }).event,
         endEvent(following(6, detected), { ...hungUp, reason: '200 OK' }).event,
       ),
     ).toEqual([

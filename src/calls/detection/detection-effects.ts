@@ -1,31 +1,31 @@
 // What the machine's transitions do with what detection says: state it, and hang up where the request asks for that.
 
 import { assertEvent } from 'xstate';
-import { upToTheEnd } from '../life/call-events.ts';
+import { noLaterThanEnd } from '../life/call-events.ts';
 import { endOfMachine } from '../life/call-outcome.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
 import type { AmdEvent } from './amd-event.ts';
 import { amdEvent, amdStoppedEvent } from './detection-events.ts';
 
-export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.amd');
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   if (isOverruled(context, event.amd)) return;
   const amdEvents = [...context.amdEvents, event.amd];
-  const at = upToTheEnd(context, event.at);
+  const at = noLaterThanEnd(context, event.at);
   const progress = { ...context, answeredAt, amdEvents };
-  const { event: stated, ...sequences } = amdEvent(progress, at, event.amd);
+  const { event: emitted, ...sequences } = amdEvent(progress, at, event.amd);
   enqueue.assign({
     amdEvents,
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
     ...sequences,
   });
-  enqueue({ type: 'append', params: { events: [stated] } });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
-export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
+export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();

@@ -6,17 +6,17 @@ import {
   answerTimes,
   type CallProgress,
   callContext,
-  numbered,
-  type Stated,
+  type NextEvent,
+  nextEventWith,
 } from '../life/call-events.ts';
 import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.ts';
 
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
 /** `progress.amdEvents` already holds `amd`, so that the context in the event does too. */
-export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): Stated {
+export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): NextEvent {
   const isNotified = isSubscribed(progress.call, amd.event);
-  return numbered<EventOf<'amd'>>(progress, 'amd', at, isNotified, (number) => ({
+  return nextEventWith<EventOf<'amd'>>(progress, 'amd', at, isNotified, (number) => ({
     ...answerTimes(progress, progress.answeredAt),
     ...number,
     amd,

@@ -1,16 +1,16 @@
 // What the machine's transitions do with keys: those that the far end presses, and those that the call presses.
 
 import { assertEvent } from 'xstate';
-import { stated, upToTheEnd } from '../life/call-events.ts';
+import { nextEvent, noLaterThanEnd } from '../life/call-events.ts';
 import { type CallMachineEvent, callSetup } from '../life/call-setup.ts';
 import type { KeyTransport } from './keys.ts';
 
-export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, ['leg.dtmf', 'media.dtmf']);
   if (context.digits >= context.limits.maxDigits) return;
-  const { event: told, ...sequences } = stated(context, 'dtmf', event.at, pressOf(event));
+  const { event: emitted, ...sequences } = nextEvent(context, 'dtmf', event.at, pressOf(event));
   enqueue.assign({ digits: context.digits + 1, ...sequences });
-  enqueue({ type: 'append', params: { events: [told] } });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
 function pressOf(event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>) {
@@ -30,10 +30,10 @@ export const countKeys = callSetup.assign(({ context, event }) => {
   return event.command.kind === 'press' ? { pressing: context.pressing + 1 } : {};
 });
 
-export const stateKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.keysSent');
-  const at = upToTheEnd(context, event.at);
-  const { event: told, ...sequences } = stated(context, 'dtmf-sent', at, event.report);
+  const at = noLaterThanEnd(context, event.at);
+  const { event: emitted, ...sequences } = nextEvent(context, 'dtmf-sent', at, event.report);
   enqueue.assign({ pressing: Math.max(0, context.pressing - 1), ...sequences });
-  enqueue({ type: 'append', params: { events: [told] } });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });

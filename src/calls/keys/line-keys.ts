@@ -41,7 +41,7 @@ export class LineKeys {
   press(keys: Keys): void {
     const waiting = { ...keys, done: 0, isOut: false };
     if (this.#waiting.length === maxWaiting) {
-      this.#tell(waiting);
+      this.#reportEnd(waiting);
       return;
     }
     this.#waiting.push(waiting);
@@ -50,7 +50,7 @@ export class LineKeys {
 
   /** A key that is on its way counts as pressed. */
   stop(): void {
-    for (const waiting of this.#waiting.splice(0)) this.#tell(waiting);
+    for (const waiting of this.#waiting.splice(0)) this.#reportEnd(waiting);
   }
 
   async #pressAll(): Promise<void> {
@@ -73,7 +73,7 @@ export class LineKeys {
     if (isTaken) keys.done += 1;
     if (isTaken && keys.done < keys.digits.length) return;
     this.#waiting.shift();
-    this.#tell(keys);
+    this.#reportEnd(keys);
   }
 
   async #pressNext(keys: Waiting): Promise<boolean> {
@@ -88,7 +88,7 @@ export class LineKeys {
     return isTaken;
   }
 
-  #tell({ commandId, digits, done, isOut }: Waiting): void {
+  #reportEnd({ commandId, digits, done, isOut }: Waiting): void {
     if (commandId === undefined) return;
     const count = isOut ? done + 1 : done;
     this.#report({

@@ -18,12 +18,12 @@ import { type CallMachineContext, callSetup } from './call-setup.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
-export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
-  const { event: stated, ...sequences } = dialingEvent(context, event.at, event.gateway);
+  const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
   // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
-  enqueue({ type: 'append', params: { events: [stated], leg: event.leg } });
+  enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
 });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
@@ -31,24 +31,24 @@ export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
   return { failedAttempts: [...context.failedAttempts, event.attempt] };
 });
 
-export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.provisional');
   const { status, reason, sdp } = event;
   const response = { sipStatus: status, sipReason: reason, earlyMedia: sdp !== undefined };
-  const { event: stated, ...sequences } = ringingEvent(context, event.at, response);
+  const { event: emitted, ...sequences } = ringingEvent(context, event.at, response);
   enqueue.assign({ ringingAt: event.at, ...sequences });
   const leg = event.leg === undefined ? {} : { leg: event.leg };
-  enqueue({ type: 'append', params: { events: [stated], ringingAt: event.at, ...leg } });
+  enqueue({ type: 'append', params: { events: [emitted], ringingAt: event.at, ...leg } });
 });
 
 export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.answered');
-  const { event: stated, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
+  const { event: emitted, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
   const { eventSequence, notificationSequence } = context;
   const detects = context.call.request.machineDetection !== 'disabled';
   return {
     answeredAt: event.at,
-    answeredEvent: stated,
+    answeredEvent: emitted,
     beforeAnswer: { eventSequence, notificationSequence },
     leg: event.leg,
     detection: detects ? ('running' as const) : ('off' as const),
@@ -91,8 +91,8 @@ export const buildEnd = callSetup.assign(({ context }) => {
 
 /** In place of the end, where SQL holds the answer, which was not published then: detection never began. */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
-  const { doubtfulAnswer, answeredEvent: stated, end } = context;
-  if (doubtfulAnswer === undefined || stated === undefined || end === undefined) {
+  const { doubtfulAnswer, answeredEvent: answerEvent, end } = context;
+  if (doubtfulAnswer === undefined || answerEvent === undefined || end === undefined) {
     return undefined;
   }
   const answered = { ...context, ...doubtfulAnswer };
@@ -103,7 +103,7 @@ export function endIfAnswered(context: CallMachineContext): readonly CallEvent[]
     { ...answered, ...stopped?.progress },
     endAfterAnswer(answerNotStored, end.at),
   );
-  return [stated, ...(stopped === undefined ? [] : [stopped.event]), last.event];
+  return [answerEvent, ...(stopped === undefined ? [] : [stopped.event]), last.event];
 }
 
 export const endByFailure = callSetup.assign(({ event }) => {

@@ -39,7 +39,7 @@ export type CallProgress = {
 
 /** An accepted call has stated one event, `queued`. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
-  const { event: _queued, ...sequences } = statedQueued(call);
+  const { event: _queued, ...sequences } = nextQueuedEvent(call);
   return {
     call,
     ...sequences,
@@ -49,22 +49,22 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
 
 /** The numbers of the last event stated and of the last notification. */
 export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
-export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
+export type NextEvent<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
 export function queuedEvent(call: AcceptedCall): CallEvent {
-  return statedQueued(call).event;
+  return nextQueuedEvent(call).event;
 }
 
-function statedQueued(call: AcceptedCall): Stated {
+function nextQueuedEvent(call: AcceptedCall): NextEvent {
   const { trunk } = call.request;
-  const nothingStated = { call, eventSequence: 0, notificationSequence: 0 };
+  const noEventYet = { call, eventSequence: 0, notificationSequence: 0 };
   const data = trunk === undefined ? {} : { trunk };
-  return stated(nothingStated, 'queued', call.acceptedAt, data);
+  return nextEvent(noEventYet, 'queued', call.acceptedAt, data);
 }
 
-export function dialingEvent(progress: CallProgress, at: Date, gateway: string): Stated {
+export function dialingEvent(progress: CallProgress, at: Date, gateway: string): NextEvent {
   const { trunk } = progress.call.request;
-  return stated(progress, 'dialing', at, {
+  return nextEvent(progress, 'dialing', at, {
     gateway,
     attempt: progress.failedAttempts.length + 1,
     ...(trunk === undefined ? {} : { trunk }),
@@ -76,25 +76,31 @@ export function ringingEvent(
   progress: CallProgress,
   at: Date,
   { sipStatus, sipReason, earlyMedia }: DataOf<'ringing'>,
-): Stated {
-  return stated(progress, 'ringing', at, { sipStatus, sipReason, earlyMedia });
+): NextEvent {
+  return nextEvent(progress, 'ringing', at, { sipStatus, sipReason, earlyMedia });
 }
 
-export function answeredEvent(progress: CallProgress & { readonly answeredAt: Date }): Stated {
+export function answeredEvent(progress: CallProgress & { readonly answeredAt: Date }): NextEvent {
   const { answeredAt, call } = progress;
   const isNotified = call.request.notifyUrl !== undefined;
-  return numbered<EventOf<'answered'>>(progress, 'answered', answeredAt, isNotified, (number) => ({
-    ...answerTimes(progress, answeredAt),
-    ...number,
-    context: callContext(progress),
-  }));
+  return nextEventWith<EventOf<'answered'>>(
+    progress,
+    'answered',
+    answeredAt,
+    isNotified,
+    (number) => ({
+      ...answerTimes(progress, answeredAt),
+      ...number,
+      context: callContext(progress),
+    }),
+  );
 }
 
-export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalEvent> {
+export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<TerminalEvent> {
   const { call, answeredAt } = progress;
   const type = answeredAt === undefined ? 'failed' : 'completed';
   const isNotified = call.request.notifyUrl !== undefined;
-  return numbered<TerminalEvent>(progress, type, end.at, isNotified, (number) => ({
+  return nextEventWith<TerminalEvent>(progress, type, end.at, isNotified, (number) => ({
     outcome: end.outcome,
     reason: end.reason,
     reasonCode: end.reasonCode,
@@ -158,7 +164,7 @@ export function callContext(progress: CallProgress): CallContext {
   };
 }
 
-type Stating = Sequences & { readonly call: AcceptedCall };
+type NumberedCall = Sequences & { readonly call: AcceptedCall };
 
 /**
  * Bounds what a call may owe a receiver that is away. Later events are not notified, except those with
@@ -167,29 +173,32 @@ type Stating = Sequences & { readonly call: AcceptedCall };
  */
 const maxSelectedNotifications = 2_500;
 
-/** States an event without a status of its own: it is numbered if the request selects its type. */
-export function stated<Type extends SelectedEventType>(
-  progress: Stating,
+/** States an event without a status of its own: it is nextEventWith if the request selects its type. */
+export function nextEvent<Type extends SelectedEventType>(
+  progress: NumberedCall,
   type: Type,
   at: Date,
   data: DataOf<Type>,
-): Stated {
+): NextEvent {
   const { notifyUrl, notifyEvents = [] } = progress.call.request;
   const isNotified =
     notifyEvents.includes(type) &&
     notifyUrl !== undefined &&
     progress.notificationSequence < maxSelectedNotifications;
-  return numbered<CallEvent>(progress, type, at, isNotified, (number) => ({ ...data, ...number }));
+  return nextEventWith<CallEvent>(progress, type, at, isNotified, (number) => ({
+    ...data,
+    ...number,
+  }));
 }
 
 /** States an event that says itself whether it is notified. `data` has the number where documents show it. */
-export function numbered<Event extends CallEvent>(
-  progress: Stating,
+export function nextEventWith<Event extends CallEvent>(
+  progress: NumberedCall,
   type: Event['type'],
   at: Date,
   isNotified: boolean,
   data: (number: { readonly notificationSequence?: number }) => Event['data'],
-): Stated<Event> {
+): NextEvent<Event> {
   const { callId, sid, conversationId, botId, accountId, appId } = progress.call;
   const eventSequence = progress.eventSequence + 1;
   const notificationSequence = progress.notificationSequence + (isNotified ? 1 : 0);
@@ -206,7 +215,7 @@ export function numbered<Event extends CallEvent>(
 }
 
 /** What is told after the end of a call happened at its end: times do not run backwards. */
-export function upToTheEnd({ end }: { readonly end?: CallEnd }, at: Date): Date {
+export function noLaterThanEnd({ end }: { readonly end?: CallEnd }, at: Date): Date {
   return end === undefined || at < end.at ? at : end.at;
 }
 

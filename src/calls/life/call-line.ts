@@ -275,18 +275,18 @@ class Line {
   #answerReoffer({ sdp, accept }: LegEventOf<'reoffer'>): void {
     const answerSdp = this.#session?.answerReoffer(sdp);
     if (answerSdp !== undefined) accept(answerSdp);
-    this.#tellTakesKeys();
+    this.#sendTakesKeys();
   }
 
   #acceptAnswer(event: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(event.at);
     this.#answerStream();
-    this.#tellTakesKeys();
+    this.#sendTakesKeys();
     this.#passLeg(event);
   }
 
-  #tellTakesKeys(): void {
+  #sendTakesKeys(): void {
     const takesKeys = this.#keys !== undefined || this.#session?.takesKeys() === true;
     this.#send({ type: 'line.takesKeys', takesKeys });
   }

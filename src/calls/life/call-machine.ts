@@ -22,25 +22,30 @@
 import type { ActorRefFrom } from 'xstate';
 import {
   disconnects,
+  emitAmd,
+  emitAmdStopped,
   hangUpOnMachine,
-  stateAmd,
-  stateAmdStopped,
 } from '../detection/detection-effects.ts';
-import { countKeys, noteTakesKeys, stateDtmf, stateKeysSent } from '../keys/key-effects.ts';
+import { countKeys, emitDtmf, emitKeysSent, noteTakesKeys } from '../keys/key-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
-import { statePlayback, statePlaybackFailed } from '../playback/playback-effects.ts';
+import { emitPlayback, emitPlaybackFailed } from '../playback/playback-effects.ts';
 import {
   commandStream,
+  emitStream,
+  emitStreamStopped,
   endStream,
   endsByStream,
   hangUpByBot,
   hangUpOnBotFailure,
-  stateStream,
-  stateStreamStopped,
   streamsOfRequest,
 } from '../stream/stream-effects.ts';
 import {
   closeTransfer,
+  emitReferred,
+  emitTransferAnswered,
+  emitTransferEnded,
+  emitTransferFailed,
+  emitTransferRinging,
   hangUpLeftAlone,
   hangUpOnTransfer,
   isLeftAlone,
@@ -48,11 +53,6 @@ import {
   noteTransferConnected,
   startCommandedTransfer,
   startPlannedTransfer,
-  stateReferred,
-  stateTransferAnswered,
-  stateTransferEnded,
-  stateTransferFailed,
-  stateTransferRinging,
   withdrawPlannedTransfer,
 } from '../transfer/transfer-effects.ts';
 import {
@@ -62,6 +62,8 @@ import {
   cancelByQueueTimeout,
   cancelByRingTimeout,
   doubtAnswer,
+  emitDialing,
+  emitRinging,
   endByFailure,
   endByLeg,
   endIfAnswered,
@@ -70,8 +72,6 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
-  stateDialing,
-  stateRinging,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import {
@@ -101,33 +101,33 @@ const answered = callSetup.createStateConfig({
       {
         guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
         target: 'closing',
-        actions: [stateAmd, hangUpOnMachine],
+        actions: [emitAmd, hangUpOnMachine],
       },
       {
         guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
         target: 'closing',
-        actions: [stateAmd, hangUpOnFailure],
+        actions: [emitAmd, hangUpOnFailure],
       },
-      { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
+      { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer] },
     ],
-    'leg.dtmf': { actions: stateDtmf },
-    'media.dtmf': { actions: stateDtmf },
+    'leg.dtmf': { actions: emitDtmf },
+    'media.dtmf': { actions: emitDtmf },
     'media.stream': [
       // A bot that transfers a call may leave it.
-      { guard: 'isTransferring', actions: stateStream },
+      { guard: 'isTransferring', actions: emitStream },
       {
         guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
         target: 'closing',
-        actions: [stateStream, hangUpByBot],
+        actions: [emitStream, hangUpByBot],
       },
       {
         guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
         target: 'closing',
-        actions: [stateStream, hangUpOnBotFailure],
+        actions: [emitStream, hangUpOnBotFailure],
       },
-      { actions: stateStream },
+      { actions: emitStream },
     ],
-    'media.playback': { actions: statePlayback },
+    'media.playback': { actions: emitPlayback },
     'media.plan': [
       {
         guard: ({ event }) => event.report.kind === 'over',
@@ -146,27 +146,27 @@ const answered = callSetup.createStateConfig({
       ],
     },
     'command.stream': { actions: commandStream },
-    'media.keysSent': { actions: stateKeysSent },
-    'transfer.ringing': { actions: stateTransferRinging },
-    'transfer.answered': { actions: stateTransferAnswered },
+    'media.keysSent': { actions: emitKeysSent },
+    'transfer.ringing': { actions: emitTransferRinging },
+    'transfer.answered': { actions: emitTransferAnswered },
     'transfer.connected': { actions: noteTransferConnected },
     'transfer.failed': [
       {
         guard: ({ context, event }) => leavesAlone(context, event.failure),
         target: 'closing',
-        actions: [stateTransferFailed, hangUpOnTransfer],
+        actions: [emitTransferFailed, hangUpOnTransfer],
       },
-      { actions: stateTransferFailed },
+      { actions: emitTransferFailed },
     ],
     'transfer.ended': {
       guard: 'isTransferring',
       target: 'closing',
-      actions: [stateTransferEnded, hangUpOnTransfer],
+      actions: [emitTransferEnded, hangUpOnTransfer],
     },
     'transfer.referred': {
       guard: 'isTransferring',
       target: 'closing',
-      actions: [stateReferred, hangUpOnTransfer],
+      actions: [emitReferred, hangUpOnTransfer],
     },
     'command.transfer': { actions: startCommandedTransfer },
     'leg.ended': { target: 'closing', actions: endByLeg },
@@ -186,14 +186,14 @@ const closing = callSetup.createStateConfig({
   after: {
     closingTimeout: {
       target: 'recording',
-      actions: [stateAmdStopped, stateStreamStopped, statePlaybackFailed],
+      actions: [emitAmdStopped, emitStreamStopped, emitPlaybackFailed],
     },
   },
   on: {
-    'media.amd': { actions: stateAmd },
-    'media.stream': { actions: stateStream },
-    'media.playback': { actions: statePlayback },
-    'media.keysSent': { actions: stateKeysSent },
+    'media.amd': { actions: emitAmd },
+    'media.stream': { actions: emitStream },
+    'media.playback': { actions: emitPlayback },
+    'media.keysSent': { actions: emitKeysSent },
     // The call is over: these change nothing any more.
     'media.dtmf': {},
     'media.plan': {},
@@ -227,7 +227,7 @@ export const callMachine = callSetup.createMachine({
     preparing: {
       after: { queueTimeout: { target: 'recording', actions: cancelByQueueTimeout } },
       on: {
-        'leg.sent': { target: 'calling', actions: stateDialing },
+        'leg.sent': { target: 'calling', actions: emitDialing },
         'leg.attemptFailed': { actions: noteFailedAttempt },
         'leg.failed': { target: 'recording', actions: endByFailure },
         'media.failed': { target: 'recording', actions: hangUpOnFailure },
@@ -237,12 +237,12 @@ export const callMachine = callSetup.createMachine({
     calling: {
       initial: 'dialing',
       states: {
-        dialing: { on: { 'leg.provisional': { target: 'ringing', actions: stateRinging } } },
+        dialing: { on: { 'leg.provisional': { target: 'ringing', actions: emitRinging } } },
         ringing: {},
       },
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
-        'leg.sent': { actions: stateDialing },
+        'leg.sent': { actions: emitDialing },
         'leg.resent': {
           actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
         },

@@ -209,11 +209,13 @@ export const callSetup = setup({
     append: ({ context }, step: CallStep) => context.journal.append(step),
     // The machine learns the results as events: an actor for each took a sixth of its CPU.
     storeAnswer: ({ context, self }, step: CallStep) =>
-      tellOf(context.journal.store(step), (result) =>
+      whenStored(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
       ),
     storeEnd: ({ context, self }, step: CallStep) =>
-      tellOf(context.journal.store(step), (result) => self.send({ type: 'journal.ended', result })),
+      whenStored(context.journal.store(step), (result) =>
+        self.send({ type: 'journal.ended', result }),
+      ),
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
@@ -245,6 +247,6 @@ export const callSetup = setup({
   },
 });
 
-function tellOf(stored: Promise<StepResult>, tell: (result: StoreResult) => void): void {
-  stored.then(tell, () => tell('unknown'));
+function whenStored(stored: Promise<StepResult>, send: (result: StoreResult) => void): void {
+  stored.then(send, () => send('unknown'));
 }

@@ -17,15 +17,15 @@ export type PlayingPorts = {
 /** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
 const answerWithinMs = 1_000;
 
-type OfCall = { readonly playing: CallPlaying };
+type CallPlayingPorts = { readonly playing: CallPlaying };
 
-export const playHandler: CommandHandler<'play', OfCall> = {
+export const playHandler: CommandHandler<'play', CallPlayingPorts> = {
   note: ({ sound, loop }) =>
     `play ${publicNameOf(sound)}${loop === true ? ', again and again' : ''}`,
   obey: (command, { live, commandId, ports }) => ports.playing.play(live, command, commandId),
 };
 
-export const stopHandler: CommandHandler<'stop', OfCall> = {
+export const stopHandler: CommandHandler<'stop', CallPlayingPorts> = {
   note: () => 'stop',
   obey(_command, { live, commandId, ports }) {
     ports.playing.stop(live);
@@ -61,7 +61,7 @@ export class CallPlaying {
       if ((await early)?.ok === false) return;
       const result = await loading;
       if (!result.ok || stops !== this.#stops) {
-        this.#tellUnplayed(live, command, playbackId, result.ok ? 'stopped' : 'failed');
+        this.#reportUnplayed(live, command, playbackId, result.ok ? 'stopped' : 'failed');
         return;
       }
       const { sound } = result;
@@ -69,8 +69,8 @@ export class CallPlaying {
       const playback = { playbackId, source: 'command', sound, ...loop } as const;
       live.send({ type: 'command.media', command: { kind: 'play', playback } });
     });
-    const told = await early;
-    if (told?.ok === false) return { ok: false, code: 'sound', error: told.reason };
+    const earlyResult = await early;
+    if (earlyResult?.ok === false) return { ok: false, code: 'sound', error: earlyResult.reason };
     return { ok: true, commandId: playbackId, state: 'answered' };
   }
 
@@ -79,18 +79,18 @@ export class CallPlaying {
     live.send({ type: 'command.media', command: { kind: 'stopPlayback' } });
   }
 
-  #tellUnplayed(
+  #reportUnplayed(
     live: LiveCall,
     { sound }: CommandOf<'play'>,
     playbackId: string,
     reason: 'stopped' | 'failed',
   ): void {
-    const told = { playbackId, source: 'command', sound: publicNameOf(sound) } as const;
+    const identity = { playbackId, source: 'command', sound: publicNameOf(sound) } as const;
     live.send({
       type: 'media.playback',
       kind: 'playback',
       at: this.#ports.clock.now(),
-      report: { kind: 'finished', ...told, reason, playedMs: 0 },
+      report: { kind: 'finished', ...identity, reason, playedMs: 0 },
     });
   }
 }

@@ -2,23 +2,23 @@
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
-import { type Stated, stated, upToTheEnd } from '../life/call-events.ts';
+import { type NextEvent, nextEvent, noLaterThanEnd } from '../life/call-events.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
 import { afterPlayback, type PlaybackReport } from './playback.ts';
 
-export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
-  const at = upToTheEnd(context, event.at);
-  const { event: stated, ...sequences } = playbackEvent(context, at, event.report);
-  enqueue.assign({ playback: afterPlayback(context.playback, stated), ...sequences });
-  enqueue({ type: 'append', params: { events: [stated] } });
+  const at = noLaterThanEnd(context, event.at);
+  const { event: emitted, ...sequences } = playbackEvent(context, at, event.report);
+  enqueue.assign({ playback: afterPlayback(context.playback, emitted), ...sequences });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
 /** The media worker did not say in time what became of them. */
-export const statePlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
+export const emitPlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
   const at = context.end?.at ?? context.clock.now();
   const events: CallEvent[] = [];
-  let progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'> | 'playback'> =
+  let progress: Pick<CallMachineContext, 'call' | keyof Omit<NextEvent, 'event'> | 'playback'> =
     context;
   for (const started of context.playback.playing) {
     const { playbackId, source, sound } = started;
@@ -34,12 +34,12 @@ export const statePlaybackFailed = callSetup.enqueueActions(({ context, enqueue 
 });
 
 function playbackEvent(
-  progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'>>,
+  progress: Pick<CallMachineContext, 'call' | keyof Omit<NextEvent, 'event'>>,
   at: Date,
   report: PlaybackReport,
-): Stated {
-  const { kind, ...told } = report;
+): NextEvent {
+  const { kind, ...members } = report;
   // As every event that comes of a command.
-  const command = told.source === 'command' ? { commandId: told.playbackId } : {};
-  return stated(progress, `playback-${kind}`, at, { ...command, ...told });
+  const command = members.source === 'command' ? { commandId: members.playbackId } : {};
+  return nextEvent(progress, `playback-${kind}`, at, { ...command, ...members });
 }

@@ -26,7 +26,7 @@ export type Playback = {
   readonly afterBeep?: boolean;
 };
 
-type Told = {
+type PlaybackIdentity = {
   readonly playbackId: string;
   readonly source: PlaybackSource;
   readonly sound: string;
@@ -34,12 +34,12 @@ type Told = {
 
 /** By the RTP clock. Each sound that was asked for finishes once, and starts before if any of it went out. */
 export type PlaybackReport =
-  | (Told & {
+  | (PlaybackIdentity & {
       readonly kind: 'started';
       readonly restart?: number;
       readonly afterBeep?: boolean;
     })
-  | (Told & {
+  | (PlaybackIdentity & {
       readonly kind: 'finished';
       readonly reason: PlaybackEndReason;
       /** What went out of it. */
@@ -49,7 +49,7 @@ export type PlaybackReport =
 /** Of a call, so far. */
 export type PlaybackProgress = {
   /** Started, and not known to have finished. */
-  readonly playing: readonly (Told & { readonly kind: 'started' })[];
+  readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;
 };

@@ -10,18 +10,18 @@ type Wanted = { readonly ordinal: number; readonly settings: Promise<StreamSetti
 export class LineStream {
   readonly #call: AcceptedCall;
   readonly #port: StreamPort | undefined;
-  readonly #tell: (report: StreamReport, ordinal: number) => void;
+  readonly #report: (report: StreamReport, ordinal: number) => void;
   #wanted: Wanted | undefined;
 
   /** Without a port no call has a stream. */
   constructor(
     call: AcceptedCall,
     port: StreamPort | undefined,
-    tell: (report: StreamReport, ordinal: number) => void,
+    report: (report: StreamReport, ordinal: number) => void,
   ) {
     this.#call = call;
     this.#port = port;
-    this.#tell = tell;
+    this.#report = report;
   }
 
   want(stream: NumberedStream): void {
@@ -53,7 +53,7 @@ export class LineStream {
       },
       () => {
         if (this.#wanted !== wanted) return;
-        this.#tell({ kind: 'lost', reason: 'settings-unreadable' }, wanted.ordinal);
+        this.#report({ kind: 'lost', reason: 'settings-unreadable' }, wanted.ordinal);
       },
     );
   }

@@ -2,7 +2,7 @@
 
 import { assertEvent } from 'xstate';
 import { assertNever } from '../call-types.ts';
-import { type Stated, stated, upToTheEnd } from '../life/call-events.ts';
+import { type NextEvent, nextEvent, noLaterThanEnd } from '../life/call-events.ts';
 import { endAfterAnswer, endOfBotFailure } from '../life/call-outcome.ts';
 import {
   type CallMachineContext,
@@ -90,24 +90,24 @@ export function endStream(reason: string, stoppedBy?: string) {
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
     // The sender of the command is told of it, also where no bot has taken the stream and so none says that it is over.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
-    if (!stream.isOpen && isCommanded) enqueue(stateEnd(stopped, reason));
+    if (!stream.isOpen && isCommanded) enqueue(emitStreamEnd(stopped, reason));
   });
 }
 
-function stateEnd(stream: StreamProgress, reason: string) {
+function emitStreamEnd(stream: StreamProgress, reason: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const at = context.end?.at ?? context.clock.now();
     const report: StreamReport = { kind: 'stopped', reason };
-    const { event: stated, ...sequences } = streamEvent(context, at, report, stream);
+    const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
     enqueue.assign({
       streams: context.streams.filter(({ ordinal }) => ordinal !== stream.ordinal),
       ...sequences,
     });
-    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
 
-export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
@@ -121,10 +121,10 @@ export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }
   const streamEvents = context.streamEvents + 1;
   const isBeginning = report.kind === 'opened' && report.connection === 1;
   if (goesOn && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
-  const at = upToTheEnd(context, event.at);
-  const { event: stated, ...sequences } = streamEvent(context, at, report, stream);
+  const at = noLaterThanEnd(context, event.at);
+  const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
   enqueue.assign({ streamEvents, ...sequences });
-  enqueue({ type: 'append', params: { events: [stated] } });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
 /** What becomes of a stream to a bot, and the commands that began and stopped it. */
@@ -133,23 +133,23 @@ function streamEvent(
   at: Date,
   report: StreamReport,
   { commandId, stopping }: Pick<StreamProgress, 'commandId' | 'stopping'>,
-): Stated {
+): NextEvent {
   const command = commandId === undefined ? {} : { commandId };
   switch (report.kind) {
     case 'opened': {
       const { connection, openMs } = report;
-      return stated(context, 'stream-started', at, { ...command, connection, openMs });
+      return nextEvent(context, 'stream-started', at, { ...command, connection, openMs });
     }
     case 'broken':
     case 'lost': {
       const data = { ...command, reason: report.reason, willRetry: report.kind === 'broken' };
-      return stated(context, 'stream-failed', at, data);
+      return nextEvent(context, 'stream-failed', at, data);
     }
     case 'stopped':
     case 'botLeft': {
       const reason = report.kind === 'botLeft' ? 'bot-closed' : report.reason;
       const data = { ...command, ...stopping, reason, ...report.counts };
-      return stated(context, 'stream-stopped', at, data);
+      return nextEvent(context, 'stream-stopped', at, data);
     }
     default:
       return assertNever(report);
@@ -157,9 +157,9 @@ function streamEvent(
 }
 
 /** The media worker did not say it in time. */
-export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
+export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   for (const stream of context.streams) {
-    if (stream.isOpen) enqueue(stateEnd(stream, 'call-ended'));
+    if (stream.isOpen) enqueue(emitStreamEnd(stream, 'call-ended'));
   }
 });
 

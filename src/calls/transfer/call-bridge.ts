@@ -33,7 +33,7 @@ export class CallBridge implements OngoingTransfer {
   /** Of the person. */
   readonly #keys: KeyTaker;
   readonly #ports: TransferPorts;
-  readonly #tell: (report: TransferReport) => void;
+  readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
   /** Of the second leg. */
@@ -53,14 +53,14 @@ export class CallBridge implements OngoingTransfer {
     transfer: Transfer,
     { session, keys }: BridgedPerson,
     ports: TransferPorts,
-    tell: (report: TransferReport) => void,
+    report: (report: TransferReport) => void,
   ) {
     this.#call = call;
     this.#transfer = transfer;
     this.#session = session;
     this.#keys = keys;
     this.#ports = ports;
-    this.#tell = tell;
+    this.#report = report;
     this.#timer = setTimeout(() => this.#timeOut(), transfer.timeoutMs);
   }
 
@@ -165,7 +165,7 @@ export class CallBridge implements OngoingTransfer {
     if (status === 180) this.#partner?.bridge('ringing');
     const earlyMedia = sdp !== undefined && this.#partner?.applyAnswer(sdp, 'early') === true;
     if (earlyMedia) this.#partner?.bridge('early');
-    this.#tell({ kind: 'ringing', sipStatus: status, earlyMedia });
+    this.#report({ kind: 'ringing', sipStatus: status, earlyMedia });
   }
 
   #observeAnswer({ at, sdp, leg }: LegEventOf<'answered'>): void {
@@ -203,8 +203,8 @@ export class CallBridge implements OngoingTransfer {
     }
     this.#state = 'bridged';
     this.#leg?.acknowledge();
-    this.#tell({ kind: 'answered', at });
-    if (this.#twoWayMs !== undefined) this.#tellConnected(this.#twoWayMs);
+    this.#report({ kind: 'answered', at });
+    if (this.#twoWayMs !== undefined) this.#reportConnected(this.#twoWayMs);
   }
 
   #giveUpAnswer(end: TransferEnd): void {
@@ -217,7 +217,7 @@ export class CallBridge implements OngoingTransfer {
     const state = this.#state;
     if (state === 'bridged') {
       this.#finish();
-      this.#tell({ kind: 'ended', end });
+      this.#report({ kind: 'ended', end });
     } else if (state === 'storing') {
       const { at, reason } = end;
       this.#fail({ kind: 'leg', failure: { at, reason, kind: 'unusable' } });
@@ -245,7 +245,7 @@ export class CallBridge implements OngoingTransfer {
     if (state === 'bridged') {
       this.#finish();
       leg?.hangUp(reason);
-      this.#tell({ kind: 'ended', end: { at, by: 'lost', reason } });
+      this.#report({ kind: 'ended', end: { at, by: 'lost', reason } });
       return;
     }
     this.#fail({ kind: 'gateway', at, reason });
@@ -260,12 +260,12 @@ export class CallBridge implements OngoingTransfer {
     if (event.kind === 'failed') this.#lose(event.reason);
     if (event.kind !== 'connected') return;
     const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
-    if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
+    if (this.#state === 'bridged') this.#reportConnected(elapsedMs);
     else this.#twoWayMs = elapsedMs;
   }
 
-  #tellConnected(msToTwoWayAudio: number): void {
-    this.#tell({ kind: 'connected', msToTwoWayAudio });
+  #reportConnected(msToTwoWayAudio: number): void {
+    this.#report({ kind: 'connected', msToTwoWayAudio });
   }
 
   passKey(key: PressedKey): void {
@@ -308,7 +308,7 @@ export class CallBridge implements OngoingTransfer {
     if (this.#state === 'over') return;
     this.#finish();
     this.#session.send({ kind: 'gateStream', isGated: false });
-    this.#tell({ kind: 'failed', failure: end });
+    this.#report({ kind: 'failed', failure: end });
   }
 
   #finish(): void {

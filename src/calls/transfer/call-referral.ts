@@ -29,7 +29,7 @@ export class CallReferral implements OngoingTransfer {
   readonly #leg: CallLeg;
   readonly #session: Pick<MediaSession, 'send'>;
   readonly #ports: ReferralPorts;
-  readonly #tell: (report: TransferReport) => void;
+  readonly #report: (report: TransferReport) => void;
   /**
    * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is left.
    * taken: the far end reports progress. over: the end was reported, or the transfer was given up;
@@ -44,14 +44,14 @@ export class CallReferral implements OngoingTransfer {
     transfer: Transfer,
     { leg, session }: ReferredLine,
     ports: ReferralPorts,
-    tell: (report: TransferReport) => void,
+    report: (report: TransferReport) => void,
   ) {
     this.#call = call;
     this.#transfer = transfer;
     this.#leg = leg;
     this.#session = session;
     this.#ports = ports;
-    this.#tell = tell;
+    this.#report = report;
     this.#timer = setTimeout(() => this.#failHere('No permission in time'), transfer.timeoutMs);
   }
 
@@ -112,7 +112,7 @@ export class CallReferral implements OngoingTransfer {
         this.#state = 'taken';
         // 202 is the REFER's own, 100 the next hop's.
         if (event.sipStatus >= 180 && event.sipStatus < 200) {
-          this.#tell({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
+          this.#report({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
         }
         break;
       case 'taken over':
@@ -129,7 +129,7 @@ export class CallReferral implements OngoingTransfer {
 
   #succeed(how: { readonly hasHungUp: boolean }): void {
     this.#finish();
-    this.#tell({ kind: 'referred', at: this.#ports.clock.now(), ...how });
+    this.#report({ kind: 'referred', at: this.#ports.clock.now(), ...how });
   }
 
   #failHere(reason: string): void {
@@ -141,7 +141,7 @@ export class CallReferral implements OngoingTransfer {
     if (this.#state === 'over') return;
     this.#finish();
     this.#session.send({ kind: 'gateStream', isGated: false });
-    this.#tell({ kind: 'failed', failure });
+    this.#report({ kind: 'failed', failure });
   }
 
   #finish(): void {

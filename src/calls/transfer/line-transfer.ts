@@ -13,7 +13,7 @@ export class LineTransfer {
   readonly #call: AcceptedCall;
   readonly #ports: TransferPorts | undefined;
   readonly #keys: Omit<KeyTaker, 'takesKeys'>;
-  readonly #tell: (report: TransferReport) => void;
+  readonly #report: (report: TransferReport) => void;
   #ongoing: OngoingTransfer | undefined;
 
   /** `ports` is undefined if calls are never transferred. `keys` presses keys to the person. */
@@ -21,12 +21,12 @@ export class LineTransfer {
     call: AcceptedCall,
     ports: TransferPorts | undefined,
     keys: Omit<KeyTaker, 'takesKeys'>,
-    tell: (report: TransferReport) => void,
+    report: (report: TransferReport) => void,
   ) {
     this.#call = call;
     this.#ports = ports;
     this.#keys = keys;
-    this.#tell = tell;
+    this.#report = report;
   }
 
   start(transfer: Transfer, line: { readonly leg: CallLeg; readonly session: MediaSession }): void {
@@ -35,8 +35,8 @@ export class LineTransfer {
     if (ports === undefined) throw new Error('this line has no second leg');
     this.#ongoing =
       transfer.mode === 'refer'
-        ? new CallReferral(this.#call, transfer, line, ports, this.#tell)
-        : new CallBridge(this.#call, transfer, this.#endOf(line.session), ports, this.#tell);
+        ? new CallReferral(this.#call, transfer, line, ports, this.#report)
+        : new CallBridge(this.#call, transfer, this.#endOf(line.session), ports, this.#report);
     this.#ongoing.start();
   }
 

@@ -55,8 +55,8 @@ async function judge(
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
   if (!target.ok) return invalid([{ path: 'to', message: target.message }]);
-  const ofCall = { caller, trunk, accountId, routes };
-  const resolved = resolveTransfer({ ...command, to: target.target }, ofCall);
+  const callOfTransfer = { caller, trunk, accountId, routes };
+  const resolved = resolveTransfer({ ...command, to: target.target }, callOfTransfer);
   if (!resolved.ok) return invalid(resolved.errors);
   if (app === 'in-doubt' || (app !== undefined && mayDial(app.limits, target.target))) {
     return resolved;

@@ -108,16 +108,16 @@ export function isLeftAlone(context: CallMachineContext): boolean {
   return !mayHaveBot(context);
 }
 
-export const stateTransferRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitTransferRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'transfer.ringing');
   const { ongoing } = context;
   if (ongoing === undefined || ongoing.hasRung) return;
-  const { event: stated, ...sequences } = transferRingingEvent(context, event.at, ongoing, event);
+  const { event: emitted, ...sequences } = transferRingingEvent(context, event.at, ongoing, event);
   enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
-  enqueue({ type: 'append', params: { events: [stated] } });
+  enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-export const stateTransferAnswered = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const emitTransferAnswered = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'transfer.answered');
   const { ongoing } = context;
   if (ongoing === undefined) return;
@@ -131,9 +131,9 @@ function answer(at: Date) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
-    const { event: stated, ...progress } = transferAnsweredEvent(context, at, ongoing);
+    const { event: emitted, ...progress } = transferAnsweredEvent(context, at, ongoing);
     enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
-    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
 
@@ -144,7 +144,7 @@ export const noteTransferConnected = callSetup.assign(({ context, event }) => {
   return { transfer: { ...transfer, msToTwoWayAudio: event.msToTwoWayAudio } };
 });
 
-export const stateTransferFailed = callSetup.enqueueActions(({ event, enqueue }) => {
+export const emitTransferFailed = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.failed');
   enqueue(fail(event.failure));
 });
@@ -153,7 +153,7 @@ function fail(failure: TransferEnd) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
-    const { event: stated, ...progress } = transferFailedEvent(
+    const { event: emitted, ...progress } = transferFailedEvent(
       context,
       instantOf(failure),
       ongoing,
@@ -163,20 +163,20 @@ function fail(failure: TransferEnd) {
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
-    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue({ type: 'append', params: { events: [emitted] } });
     const { mode, to } = ongoing.transfer;
-    const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
-    enqueue(commandMedia({ kind: 'tellTransferFailed', failure: told }));
+    const summary = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
+    enqueue(commandMedia({ kind: 'tellTransferFailed', failure: summary }));
   });
 }
 
-export const stateTransferEnded = callSetup.enqueueActions(({ event, enqueue }) => {
+export const emitTransferEnded = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.ended');
   enqueue(complete('completed', event.end.at));
 });
 
 /** A referral is answered and completed at once: the carrier has the person from here on. */
-export const stateReferred = callSetup.enqueueActions(({ event, enqueue }) => {
+export const emitReferred = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.referred');
   enqueue(answer(event.at));
   enqueue(complete('transferred', event.at));
@@ -186,9 +186,9 @@ function complete(outcome: 'completed' | 'transferred', at: Date) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
-    const { event: stated, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
+    const { event: emitted, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
     enqueue.assign({ ...progress, ongoing: undefined });
-    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
 

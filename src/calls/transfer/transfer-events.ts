@@ -1,33 +1,33 @@
 // Builds the events of a transfer, and what the call's end says of it. Pure, like `call-events.ts`.
 
 import type { CallOutcome } from '../contract/call-words.ts';
-import { type CallProgress, type Stated, stated } from '../life/call-events.ts';
+import { type CallProgress, type NextEvent, nextEvent } from '../life/call-events.ts';
 import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { TransferSummary } from './transfer-contract.ts';
 
 /** With what is known of the transfer from then on. */
-type StatedTransfer = Stated & { readonly transfer: TransferSummary };
+type NextTransferEvent = NextEvent & { readonly transfer: TransferSummary };
 
 export function transferRingingEvent(
   progress: CallProgress,
   at: Date,
   ongoing: Ongoing,
   response: { readonly sipStatus: number; readonly earlyMedia: boolean },
-): Stated {
+): NextEvent {
   const { sipStatus, earlyMedia } = response;
   const data = { ...namesOf(ongoing), sipStatus, earlyMedia };
-  return stated(progress, 'transfer-ringing', at, data);
+  return nextEvent(progress, 'transfer-ringing', at, data);
 }
 
 export function transferAnsweredEvent(
   progress: CallProgress,
   at: Date,
   ongoing: Ongoing,
-): StatedTransfer {
+): NextTransferEvent {
   const names = namesOf(ongoing);
   const transfer = { ...names, answeredAt: at.toISOString(), outcome: 'completed' as const };
-  return { ...stated(progress, 'transfer-answered', at, names), transfer };
+  return { ...nextEvent(progress, 'transfer-answered', at, names), transfer };
 }
 
 export function transferCompletedEvent(
@@ -35,7 +35,7 @@ export function transferCompletedEvent(
   at: Date,
   ongoing: Ongoing,
   outcome: 'completed' | 'transferred',
-): StatedTransfer {
+): NextTransferEvent {
   const answeredAt = progress.transfer?.answeredAt ?? at.toISOString();
   const durationMs = Math.max(0, at.getTime() - new Date(answeredAt).getTime());
   const { msToTwoWayAudio } = progress.transfer ?? {};
@@ -44,7 +44,7 @@ export function transferCompletedEvent(
     ...{ outcome, answeredAt, durationMs },
     ...(msToTwoWayAudio === undefined ? {} : { msToTwoWayAudio }),
   };
-  return { ...stated(progress, 'transfer-completed', at, transfer), transfer };
+  return { ...nextEvent(progress, 'transfer-completed', at, transfer), transfer };
 }
 
 export function transferFailedEvent(
@@ -52,13 +52,13 @@ export function transferFailedEvent(
   at: Date,
   ongoing: Ongoing,
   why: { readonly outcome: CallOutcome; readonly reason: string; readonly sipStatus?: number },
-): StatedTransfer {
+): NextTransferEvent {
   const { outcome, reason, sipStatus } = why;
   const names = namesOf(ongoing);
   const status = sipStatus === undefined ? {} : { sipStatus };
   const data = { ...names, outcome, reason, ...status };
   const transfer = { ...names, outcome, ...status };
-  return { ...stated(progress, 'transfer-failed', at, data), transfer };
+  return { ...nextEvent(progress, 'transfer-failed', at, data), transfer };
 }
 
 function namesOf({ commandId, transfer: { to, mode } }: Ongoing) {

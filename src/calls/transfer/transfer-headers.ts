@@ -50,8 +50,8 @@ function problemOf(
   passes: (name: string) => boolean,
 ): string | undefined {
   if (!headerName.test(lower)) return 'is not a legal header name';
-  const isOurs = refused.has(lower) || /^(refer|content|referred)-/.test(lower);
-  if (isOurs) return 'cannot be set: the gateway writes it';
+  const isReserved = refused.has(lower) || /^(refer|content|referred)-/.test(lower);
+  if (isReserved) return 'cannot be set: the gateway writes it';
   if (needsTrust(lower) && !passes(lower)) return 'is not among the passHeaders of the trunk';
   if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';
   return undefined;

@@ -16,7 +16,7 @@ import type { bridgeMember } from './transfer-members.ts';
 type WantedPlan = z.output<typeof bridgeMember>;
 
 /** The call that the transfer belongs to. */
-export type OfCall = {
+export type TransferringCall = {
   readonly caller: string;
   readonly trunk: string | undefined;
   readonly accountId: string;
@@ -30,7 +30,7 @@ export type ResolvedTransfer =
 /** `prefix` stands before the names of members in messages. */
 export function resolveTransfer(
   wanted: Omit<WantedPlan, 'on'>,
-  call: OfCall,
+  call: TransferringCall,
   prefix = '',
 ): ResolvedTransfer {
   const route = routeOf(wanted, call);
@@ -59,15 +59,15 @@ export function resolveTransfer(
 /** A referral has no route of ours: the far end places the call. */
 function routeOf(
   wanted: { readonly to: DialTarget; readonly mode: string; readonly trunk?: string | undefined },
-  { trunk, accountId, routes }: OfCall,
+  { trunk, accountId, routes }: TransferringCall,
 ): ReturnType<RoutePlanner['plan']> {
   if (wanted.mode === 'refer') {
     return wanted.trunk === undefined
       ? { ok: true }
       : { ok: false, field: 'trunk', message: 'a referral goes by the trunk of the call' };
   }
-  const ofCall = wanted.to.kind === 'tel' ? trunk : undefined;
-  return routes.plan(wanted.to, wanted.trunk ?? ofCall, accountId);
+  const trunkOfCall = wanted.to.kind === 'tel' ? trunk : undefined;
+  return routes.plan(wanted.to, wanted.trunk ?? trunkOfCall, accountId);
 }
 
 export type ResolvedPlan =
@@ -76,7 +76,7 @@ export type ResolvedPlan =
 
 export function resolveBridge(
   wanted: WantedPlan | undefined,
-  call: OfCall,
+  call: TransferringCall,
   machineDetection: MachineDetectionMode,
 ): ResolvedPlan {
   if (wanted === undefined) return { ok: true };

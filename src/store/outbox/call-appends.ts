@@ -48,7 +48,7 @@ export type AppendPorts = {
 
 export type AppendedStep =
   /** The call has ended, or is another process's. */
-  | { readonly kind: 'not ours' }
+  | { readonly kind: 'not owned' }
   /** Another process has stated something under these numbers. */
   | { readonly kind: 'contradicted' }
   | {
@@ -155,7 +155,7 @@ function resultOf(
   row: Row | undefined,
   now: Date,
 ): AppendedStep {
-  if (row === undefined) return { kind: 'not ours' };
+  if (row === undefined) return { kind: 'not owned' };
   const holding = row.is_answered ? 'answered' : 'unanswered';
   const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
     onlyIf === undefined || onlyIf === holding;

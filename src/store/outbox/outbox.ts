@@ -239,7 +239,7 @@ export class Outbox implements CallOutbox {
         'a call was ended by another process: what happened to it here is not stored',
       );
     }
-    for (const { resolve } of waiters) resolve(appended.kind === 'stored' ? 'stored' : 'not ours');
+    for (const { resolve } of waiters) resolve(appended.kind === 'stored' ? 'stored' : 'not owned');
     if (appended.kind !== 'stored') return;
     try {
       this.#ports.onStored(call, appended, { isUntaken, isRepeated, isRecovered });

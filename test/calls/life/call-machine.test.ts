@@ -312,7 +312,7 @@ describe('a call that is answered', () => {
 
   test.each([
     ['fails', () => Promise.reject(new Error('SQL is unreachable'))],
-    ['is refused: the call is not ours any more', () => Promise.resolve('not ours')],
+    ['is refused: the call is not ours any more', () => Promise.resolve('not owned')],
   ] satisfies readonly (readonly [string, ScriptOptions['storeAnswer']])[])(
     'a store that %s hangs up, and the call has failed',
     async (_how, storeAnswer) => {
@@ -983,7 +983,7 @@ describe('the end', () => {
   });
 
   test('is not stored when another process ended the call', async () => {
-    const call = scriptCall({ storeEnd: () => Promise.resolve('not ours') });
+    const call = scriptCall({ storeEnd: () => Promise.resolve('not owned') });
     await call.sent();
     call.fail({ sipStatus: 486 });
     await call.settle();

@@ -105,7 +105,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
 
       const results = await rig.appendAll('a', steps);
 
-      expect(results.map(({ kind: result }) => result)).toEqual(['stored', 'not ours']);
+      expect(results.map(({ kind: result }) => result)).toEqual(['stored', 'not owned']);
       expect(await rig.eventsOf(foreign.callId)).toEqual(['1 queued']);
       expect(await rig.notificationsOf(foreign.callId)).toEqual([]);
     });
@@ -129,7 +129,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     test('a call of another process takes nothing, but a leg that must be hung up', async () => {
       const call = await taken('b');
 
-      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not ours' });
+      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not owned' });
       expect(await rig.rowOf(call.callId)).toMatchObject({ answered_at: null });
       expect(await legOf(call)).toEqual(dialogLeg);
       await rig.append('a', call, { leg: storedLeg });
@@ -140,7 +140,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       const call = await taken();
       await rig.append('a', call, { ending: { event: endEventOf(call, { type: 'failed' }) } });
 
-      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not ours' });
+      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not owned' });
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'failed', answered_at: null });
       expect(await rig.notificationsOf(call.callId)).toEqual(['2 Failed']);
     });
@@ -182,14 +182,14 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       await rig.append('a', call, answer(call));
 
       const failed = { ending: { event: endEventOf(call, { type: 'failed' }) } };
-      expect(await rig.append('a', call, failed)).toEqual({ kind: 'not ours' });
+      expect(await rig.append('a', call, failed)).toEqual({ kind: 'not owned' });
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered']);
     });
 
     test('a queued call is not ended by a process that believes that none dials it', async () => {
       const call = await taken('b');
       const step = { ending: { event: endOf(call) } };
-      expect(await rig.append('a', call, step, { isUntaken: true })).toEqual({ kind: 'not ours' });
+      expect(await rig.append('a', call, step, { isUntaken: true })).toEqual({ kind: 'not owned' });
     });
   });
 
@@ -214,7 +214,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
 
       const other = { ending: { event: endEventOf(call, { reason: 'another' }) } };
       expect(await rig.append('a', call, other, { isRepeated: true })).toEqual({
-        kind: 'not ours',
+        kind: 'not owned',
       });
     });
 
@@ -272,7 +272,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       const call = await taken();
       await rig.append('a', call, doubtful(call));
 
-      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not ours' });
+      expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not owned' });
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 failed']);
     });
   });

@@ -202,7 +202,7 @@ describe('what happens to calls, on its way into SQL', () => {
     expect([outbox.holds(call.callId), outbox.size()]).toEqual([false, 0]);
   });
 
-  test.each(['not ours', 'contradicted'] as const)(
+  test.each(['not owned', 'contradicted'] as const)(
     'of a call that is not this process’s any more (%s) is told to no other part',
     async (kind) => {
       const { outbox, told, lines } = rig((statement) => statement.store(() => ({ kind })));
@@ -210,7 +210,7 @@ describe('what happens to calls, on its way into SQL', () => {
 
       expect(
         await Promise.all([outbox.append(call, dialing), outbox.append(call, ringing)]),
-      ).toEqual(['not ours', 'not ours']);
+      ).toEqual(['not owned', 'not owned']);
       expect(told).toEqual([]);
       expect(lines).toMatchObject([{ callId: call.callId, why: kind }]);
     },
