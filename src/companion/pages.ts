@@ -69,5 +69,5 @@ export function readCursor<Position>(
   const isWhole = Buffer.from(text).toString('base64url') === cursor;
   const position = isWhole ? read(text) : undefined;
   if (position !== undefined) return position;
-  throw invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
+  throw invalidRequest([{ path: 'cursor', message: 'is not the `nextCursor` of a page' }]);
 }

@@ -1,5 +1,6 @@
-// Who is calling. The header `auth` holds a JWT of a registered app, signed by the one algorithm that the app registered,
-// with one of its live keys; the header `x-api-key` holds an API key. A bot that the app does not own is as if it did not exist.
+// Authenticates clients. The header `auth` carries a JWT of a registered app, signed by the
+// algorithm that the app registered and with one of its live keys. The header `x-api-key` carries
+// an API key. A bot that the app may not use is answered like a bot that does not exist.
 
 import type { Logger } from '../lib/logger.ts';
 import type { App, AppDirectory, Scope } from '../store/apps/app-directory.ts';
@@ -12,17 +13,17 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type Authenticated = {
   readonly app: App;
-  /** The app's key that verified the token, as `jwtKeyId` names it; absent for an API key. */
+  /** Id (`jwtKeyId`) of the app's key that verified the token. Undefined for an API key. */
   readonly keyId?: string;
 };
 
-/** By scheme: the app that a request's headers speak for. */
+/** For each scheme, finds the app that a request's headers authenticate. */
 export type Authenticator = Readonly<
   Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<Authenticated>>
 >;
 
 export type AuthenticatorOptions = {
-  /** What `aud` may say. */
+  /** Accepted values of the claim `aud`. */
   readonly audiences: readonly string[];
   readonly logger: Logger;
 };
@@ -53,13 +54,16 @@ export function createAuthenticator(
       const key = typeof header === 'string' ? header.trim() : '';
       if (key === '') throw noApiKey('Send an API key in the header `x-api-key`.');
       const app = await apps.findByApiKey(key);
-      if (app === undefined) throw noApiKey('The API key is not one of a registered app.');
+      if (app === undefined) throw noApiKey('The API key does not belong to a registered app.');
       return { app };
     },
   };
 }
 
-/** 404 for a bot of another account. A bot that is not registered belongs to the app that names it. */
+/**
+ * Answers 404 for a bot of another account. A bot that is not registered belongs to the app that
+ * names it.
+ */
 export function authorizeBot(app: App, name: string, bot: Bot | undefined): Bot {
   const names = [name, bot?.botId, bot?.streamId];
   const isGranted = app.bots.some((granted) => granted === '*' || names.includes(granted));
@@ -75,9 +79,12 @@ export function authorizeScope(app: App, scope: Scope): void {
   }
 }
 
-/** One text for no token, an unknown app, another algorithm and a wrong signature: guesses learn nothing. */
+/**
+ * The same text for a missing token, an unknown app, another algorithm and a wrong signature, so
+ * that a guess reveals nothing.
+ */
 const unverified =
-  'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
+  'Send a JWT in the header `auth` with the `appId` of a registered app, signed with a key and the algorithm of that app.';
 
 function unauthorized(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unauthorized', detail, { cause });
@@ -92,7 +99,10 @@ function tokenFrom(header: string | readonly string[] | undefined): string {
   return text.replace(/^bearer +/i, '');
 }
 
-/** Once for each app of this process: there are as many as operators registered. */
+/**
+ * Warns once in this process about each app whose tokens have no longest life. Memory is bounded by
+ * the number of registered apps.
+ */
 function createUncappedWarning(logger: Logger): (app: App) => void {
   const warned = new Set<string>();
   return ({ appId, tokenMaxTtlS }) => {
@@ -100,7 +110,7 @@ function createUncappedWarning(logger: Logger): (app: App) => void {
     warned.add(appId);
     logger.warn(
       { appId },
-      'tokens of this app may live as long as they say; end that with: offhook apps limit <appId> --token-ttl 24h',
+      'tokens of this app have no maximum lifetime; set one with: offhook apps limit <appId> --token-ttl 24h',
     );
   };
 }

@@ -1,5 +1,5 @@
-// The one kind of GET that has a body. fastify never reads the body of a GET, which is right for all others: what a client
-// sends along there does no harm. A route that documents one reads it with this.
+// Reads the body of a GET. Fastify never reads it, so that a body does no harm on routes that do
+// not expect one. A route that documents a body of its GET reads it with `bodyOfGet`.
 
 import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -9,12 +9,12 @@ import { invalidBody, parseJsonBody } from './json-body.ts';
 import { ProblemError } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
-/** Such a body is a handful of filters. */
+/** The body of a GET has only a few filters. */
 const longestBytes = 4_096;
 
 /**
- * To be spread into a route: the body, where there is one, is checked and becomes `request.body`, and the OpenAPI
- * document says so.
+ * Returns options to be spread into a route. A body, if there is one, is checked and becomes
+ * `request.body`. The OpenAPI document describes it.
  */
 export function bodyOfGet(schema: z.ZodType) {
   const check = validatorCompiler({ schema, method: 'GET', url: '', httpPart: 'body' });
@@ -40,7 +40,8 @@ async function bytesOf({ raw }: FastifyRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    // To its end also where it is too large: the connection is good for the next request only then.
+    // Reads even a body that is too large to its end. Otherwise the connection could not be used
+    // for the next request.
     for await (const chunk of raw as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes <= longestBytes) chunks.push(chunk);

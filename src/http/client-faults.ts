@@ -1,6 +1,6 @@
-// Requests that fail through their client: a body comes too slowly or breaks off, or the bytes are not
-// HTTP. Each is answered and counted as a 4xx. The log has it at level debug, since the gateway is not
-// at fault.
+// Handles requests that fail because of their client: a body arrives too slowly or breaks off, or
+// the bytes are not HTTP. Each is answered and counted as a 4xx. It is logged at level debug,
+// because the gateway is not at fault.
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -15,11 +15,15 @@ import { ProblemError, problemBody, problemHeaders } from './problem.ts';
 const lingerMs = 1_000;
 
 export type ClientFaults = {
-  /** For `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
+  /** The `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
   readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
-  /** Notes which bodies are on their way. Called before routes are registered. */
+  /** Notes which bodies are still arriving. Must be called before routes are registered. */
   readonly watch: (server: ApiInstance) => void;
-  /** The client's fault behind the error. @returns undefined if the client is not at fault. */
+  /**
+   * Returns the problem of the client that caused the error.
+   *
+   * @returns undefined if the client is not at fault.
+   */
   readonly problemOf: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
 };
 
@@ -36,7 +40,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
       socket.end(answerTo(problem));
-      // The client may go on sending, and its request would wait for the rest of the body.
+      // The client may keep sending, and its request would wait for the rest of the body.
       const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
       socket.once('close', () => clearTimeout(cut));
     },
@@ -53,7 +57,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
     },
     problemOf(request, error) {
       if (!arriving.has(request)) return undefined;
-      // The metric counts what the client has read.
+      // The metric must count the answer that the client has read.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
       switch (codeOf(error)) {
@@ -83,7 +87,7 @@ function problemOfCode(code: string | undefined): ProblemError {
     case 'HPE_HEADER_OVERFLOW':
       return new ProblemError('headers-too-large', 'The headers are larger than 16 KiB.');
     default:
-      return new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
+      return new ProblemError('invalid-request', 'The request is not valid HTTP/1.1.');
   }
 }
 

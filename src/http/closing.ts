@@ -1,19 +1,19 @@
-// How an HTTP server ends, whatever its clients do. Node's own `close` waits for every connection that
-// has a request, and stops to check their time-outs. One client that sends its body byte by byte, or
-// never reads its answer, would keep the gateway alive for as long as it likes.
+// Ends an HTTP server in bounded time, whatever its clients do. Node's own `close` waits for every
+// connection that has a request, and no longer checks their time-outs. A single client that sends
+// its body byte by byte, or never reads its answer, could keep the gateway alive forever.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiInstance } from './http.ts';
 import { answerProblem, dependencyRetryAfterS, ProblemError } from './problem.ts';
 
-/** Answers that are under way take milliseconds, and event streams end by themselves. */
+/** Answers that are being sent take milliseconds, and event streams end by themselves. */
 const defaultGraceMs = 500;
 
 /**
- * Bounds `close` by the grace. At once it cuts connections that never had a request. During the grace,
- * requests under way get their answer, and new ones a 503 with `Connection: close`. Then it cuts every
- * connection that is left.
+ * Bounds the duration of `close` by a grace period. When the close begins, connections that never
+ * had a request are cut. During the grace period, requests under way get their answer, and new
+ * requests get a 503 with `Connection: close`. Then the remaining connections are cut.
  */
 export function closeInTime(
   server: ApiInstance,
@@ -29,7 +29,7 @@ export function closeInTime(
     }
   });
   server.server.on('request', ({ socket }: IncomingMessage) => unused.delete(socket));
-  // fastify says `Connection: close` by itself while it closes.
+  // Fastify itself adds `Connection: close` while it closes.
   server.addHook('onRequest', async (request, reply) =>
     isClosing ? answerProblem(shuttingDown(), request, reply) : undefined,
   );

@@ -1,10 +1,14 @@
-// /docs: the OpenAPI document as a page to try the API on. Everything that it loads comes from here, so that it works without
-// the Internet; it holds nothing secret, and asks for the credentials that a request needs.
+// Serves `/docs`: a page that shows the OpenAPI document and sends requests. The gateway serves
+// everything that the page loads, so that it works without the Internet. The page contains no
+// secrets, and asks for the credentials that a request needs.
 
 import swaggerUi from '@fastify/swagger-ui';
 import type { ApiInstance } from './http.ts';
 
-/** What the page may do: its own scripts and styles, requests to where it came from, and nothing else. */
+/**
+ * The page may use its own scripts and styles and send requests to its own origin, and nothing
+ * else.
+ */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +27,10 @@ const headers = {
   'referrer-policy': 'no-referrer',
 };
 
-/** Runs in the browser, where it arrives as text. The page itself would say that it takes anything, which is not enough. */
+/**
+ * Runs in the browser, which receives the function as text. Sets `Accept`, which the page itself
+ * would not set to JSON.
+ */
 function acceptJson(request: { [name: string]: unknown }) {
   const headers = request['headers'] as object;
   return { ...request, headers: { ...headers, accept: 'application/json' } };
@@ -33,7 +40,7 @@ type Parameter = { readonly name: string; readonly schema?: { readonly pattern?:
 type Operation = { readonly parameters?: readonly Parameter[]; readonly requestBody?: unknown };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** Without what keeps the page from sending a request. */
+/** Removes from the document what would keep the page from sending a request. */
 function sendablePaths(paths: Paths) {
   const entries = Object.entries(paths).map(([path, operations]) => [
     path,
@@ -50,25 +57,29 @@ function sendablePaths(paths: Paths) {
 function sendable(method: string, { requestBody, parameters, ...operation }: Operation): Operation {
   return {
     ...operation,
-    // No browser sends the body of a GET.
+    // Browsers do not send a body with a GET.
     ...(requestBody === undefined || method === 'get' ? {} : { requestBody }),
     ...(parameters === undefined
       ? {}
       : {
-          // `acceptJson` sends it; the page would want it typed in, and send nothing of it.
+          // `acceptJson` sends this header. The page would ask for its value and then not send it.
           parameters: parameters.filter(({ name }) => name !== 'accept').map(checkable),
         }),
   };
 }
 
-/** The page reads patterns without the flag `u`, and so `\p{Cc}` as letters that it refuses. The service checks them anyway. */
+/**
+ * Removes a pattern with `\p{Cc}`: the page reads it without the flag `u`, as letters, and refuses
+ * valid values. The gateway checks the pattern itself.
+ */
 function checkable(parameter: Parameter): Parameter {
   const { pattern, ...schema } = parameter.schema ?? {};
   return pattern?.includes('\\p{') ? { ...parameter, schema } : parameter;
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
-  // Where a person starts who has the address and nothing else. Relative, for a proxy that puts us under a path.
+  // For people who know only the address of the gateway. Relative, because a proxy may serve the
+  // gateway under a path.
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('docs'));
   await server.register((scope, _options, done) => {
     scope.addHook('onSend', async (_request, reply) => {
@@ -84,7 +95,8 @@ export async function registerDocsPage(server: ApiInstance): Promise<void> {
         persistAuthorization: false,
         requestInterceptor: acceptJson,
       },
-      // Requests go to where the page came from, whatever the public URL says: its policy allows nothing else.
+      // Requests go to the origin of the page, whatever the public URL is. The page's policy allows
+      // no other origin.
       transformSpecification: (document) => ({
         ...document,
         servers: [{ url: '..' }],

@@ -1,5 +1,5 @@
-// Server-sent events: an answer that goes on (HTML, section 9.2). How many an app may have open, and what becomes of one whose reader
-// does not read.
+// Sends server-sent events (HTML standard, section 9.2). Limits how many streams an app may have
+// open, and cuts off a client that does not read.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -8,7 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { ApiInstance } from './http.ts';
 import { ProblemError } from './problem.ts';
 
-/** Of one app, at one gateway: some screens and some programs. */
+/** Streams that one app may have open at one gateway: enough for some screens and some programs. */
 export const mostConnections = 50;
 
 export type EventSource = (how: {
@@ -17,9 +17,15 @@ export type EventSource = (how: {
 }) => AsyncIterable<readonly { readonly text: string }[]>;
 
 export type EventStreams = {
-  /** Holds one of the app's places while the work runs. @throws ProblemError where it has none left */
+  /**
+   * Occupies one of the app's connections while the work runs.
+   *
+   * @throws ProblemError if the app has too many
+   */
   within<Result>(appId: string, work: () => Promise<Result>): Promise<Result>;
-  /** Answers with what the source has, until the reader leaves, is too slow, or may no longer read. */
+  /**
+   * Streams what the source yields, until the client leaves, is too slow, or may no longer read.
+   */
   send(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -31,7 +37,9 @@ export type EventStreams = {
 };
 
 export type EventStreamOptions = {
-  /** Asked at each piece that is sent, a quiet while's comment included. */
+  /**
+   * Called before each piece is sent, including the comments that are sent while nothing happens.
+   */
   readonly mayRead: (appId: string) => Promise<boolean>;
   readonly logger: Logger;
 };
@@ -42,7 +50,7 @@ export function createEventStreams(
 ): EventStreams {
   const open = new Map<string, number>();
   const closing = new AbortController();
-  // A reader that stays would hold the server's close up.
+  // A client that stays connected would delay the close of the server.
   server.addHook('preClose', async () => closing.abort());
 
   const within: EventStreams['within'] = async (appId, work) => {
@@ -68,13 +76,14 @@ export function createEventStreams(
         raw.on('close', () => left.abort());
         const signal = AbortSignal.any([left.signal, closing.signal]);
         const pieces = source({ signal, onTooSlow: () => raw.destroy() })[Symbol.asyncIterator]();
-        // The first piece decides whether there is a stream at all: until then an error is a problem document.
+        // The status is sent with the first piece: an error before it is still answered as a
+        // problem.
         const first = await pieces.next();
         reply.hijack();
         raw.writeHead(200, headersFor(request));
-        const mayGoOn = async () => !signal.aborted && (await mayRead(appId));
-        await pump({ raw, signal, mayGoOn }, pieces, first).catch((error: unknown) => {
-          if (!signal.aborted) logger.warn({ err: error }, 'a stream of events broke off');
+        const mayContinue = async () => !signal.aborted && (await mayRead(appId));
+        await pump({ raw, signal, mayContinue }, pieces, first).catch((error: unknown) => {
+          if (!signal.aborted) logger.warn({ err: error }, 'an event stream broke off');
         });
         await pieces.return?.();
         raw.end();
@@ -85,16 +94,16 @@ export function createEventStreams(
 type Sink = {
   readonly raw: ServerResponse;
   readonly signal: AbortSignal;
-  readonly mayGoOn: () => Promise<boolean>;
+  readonly mayContinue: () => Promise<boolean>;
 };
 
 async function pump(
-  { raw, signal, mayGoOn }: Sink,
+  { raw, signal, mayContinue }: Sink,
   pieces: AsyncIterator<readonly { readonly text: string }[]>,
   first: IteratorResult<readonly { readonly text: string }[]>,
 ): Promise<void> {
   let piece = first;
-  while (piece.done !== true && (await mayGoOn())) {
+  while (piece.done !== true && (await mayContinue())) {
     const text = piece.value.map((chunk) => chunk.text).join('');
     if (!raw.write(text)) await once(raw, 'drain', { signal });
     piece = await pieces.next();
@@ -106,9 +115,9 @@ function headersFor(request: FastifyRequest): Record<string, string> {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-request-id': request.id,
-    // Nothing follows on it: one that is kept alive would hold the gateway's end up.
+    // No request follows a stream. A connection that is kept alive would delay the gateway's end.
     connection: 'close',
-    // nginx would hold events back until its buffer is full.
+    // Without this header, nginx holds events back until its buffer is full.
     'x-accel-buffering': 'no',
   };
 }
@@ -116,12 +125,15 @@ function headersFor(request: FastifyRequest): Record<string, string> {
 function tooMany(): ProblemError {
   return new ProblemError(
     'too-many-requests',
-    `The app has ${mostConnections} connections for events open at this gateway.`,
+    `The app already has ${mostConnections} event connections open at this gateway.`,
     { retryAfterS: 15 },
   );
 }
 
-/** Of a header that may have been sent twice, or of an EventSource that came back. */
+/**
+ * @returns the `Last-Event-ID` of a client that reconnects; undefined if it is missing or was sent
+ * twice
+ */
 export function lastEventId(request: FastifyRequest): string | undefined {
   const header = request.headers['last-event-id'];
   const text = typeof header === 'string' ? header.trim() : undefined;

@@ -1,26 +1,40 @@
-// Who tries credentials, and fails, is told to slow down. Good ones are always taken, so that an attacker cannot lock out the apps
-// that share an address with one; what is limited is how often an attacker learns that a guess was wrong.
+// Slows down clients that fail to authenticate. Good credentials are always accepted, so that an
+// attacker cannot lock out apps that share an address with the attacker. The limit applies to how
+// often an attacker learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 
-/** A dialer whose secret was changed fails some times before its operator looks. */
+/**
+ * Failures that are answered at once. A dialer with an outdated secret fails some times before its
+ * operator notices.
+ */
 const burst = 60;
-/** And then one answer a second. */
+/** After the burst, one failure is answered per interval. */
 const intervalMs = 1_000;
-/** A few MB. Who has more addresses than that pushes others out, and gains a burst for each. */
+/**
+ * Takes a few MB. A client with more addresses than this pushes others out, and gains a burst for
+ * each of its addresses.
+ */
 const maxClients = 10_000;
 
 export type FailedAuthentications = {
-  /** Of one more failure: for how long the client should wait; undefined: it has not failed too often. */
+  /**
+   * Counts a failure.
+   *
+   * @returns the seconds that the client should wait; undefined if it has not failed too often
+   */
   failed(address: string | undefined): number | undefined;
 };
 
-/** Counts in this process alone, and by a monotonic clock. */
+/** Counts failures in this process only, by a monotonic clock. */
 export function createFailedAuthentications(
   nowMs: () => number = () => performance.now(),
 ): FailedAuthentications {
-  /** When each client will have paid for its failures, the one that failed last at the end (GCRA, ITU-T I.371). */
+  /**
+   * For each client, the theoretical arrival time of the GCRA (ITU-T I.371). The client that failed
+   * last is at the end.
+   */
   const paidAtMs = new LRUCache<string, number>({ max: maxClients });
   return {
     failed(address) {
@@ -34,7 +48,10 @@ export function createFailedAuthentications(
   };
 }
 
-/** An IPv6 host has a /64 to choose addresses from (RFC 4291 section 2.5.4). What a proxy wrote may be no address at all. */
+/**
+ * Returns the IPv4 address, or the /64 prefix of an IPv6 address: a host may choose among its
+ * addresses (RFC 4291 section 2.5.4). A proxy may have written something that is not an address.
+ */
 function clientOf(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);

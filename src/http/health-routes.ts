@@ -1,17 +1,20 @@
-// For the operator and their supervisor: is it alive, can it take requests, what does it measure. No token: bind the port
-// to where only operators reach these, or filter the paths in front.
+// `/live`, `/ready` and `/metrics`, for operators and process supervisors. They need no token: bind
+// the port to an address that only operators reach, or filter these paths in a proxy.
 
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import type { ApiInstance } from './http.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What `/ready` asks of each part. */
+/** A check that `/ready` runs. */
 export type HealthCheck = {
   readonly name: string;
-  /** What it means when it does not pass. It is public: nothing of the inside. */
+  /** What a failure means. This text is public and must not reveal internals. */
   readonly failure: string;
-  /** The gateway does without it for a while: no reason not to be ready, but named by this among what is `degraded`. */
+  /**
+   * The name of the check in `degraded`, if the gateway stays ready while it fails. Undefined if a
+   * failure makes the gateway unready.
+   */
   readonly degradedAs?: string;
   check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
 };
@@ -22,7 +25,10 @@ export type HealthDependencies = {
   readonly metrics: Metrics | undefined;
 };
 
-/** Probes usually give up after one or two seconds: an answer that says what hangs must come before. */
+/**
+ * Probes usually give up after one or two seconds. The answer, which names what hangs, must come
+ * earlier.
+ */
 const checkTimeoutMs = 1_000;
 
 export function registerHealthRoutes(server: ApiInstance, deps: HealthDependencies): void {
@@ -61,12 +67,15 @@ type BoundedCheck = Pick<HealthCheck, 'name' | 'failure' | 'degradedAs'> & {
   run(): Promise<boolean>;
 };
 
-/** A check that hangs is asked again only when it has returned, so that probes do not pile up behind it. */
+/**
+ * Bounds the time of a check. A check that hangs is not started again until it returns, so that
+ * probes do not pile up behind it.
+ */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   let running: Promise<boolean> | undefined;
   let wasOk = true;
-  // Said when it changes: a load balancer asks every second, for as long as a shutdown or an outage takes.
-  const say = (ok: boolean, why: object): boolean => {
+  // Logs only changes: a load balancer asks every second during a shutdown or an outage.
+  const logChange = (ok: boolean, why: object): boolean => {
     if (!ok && wasOk) logger.warn({ check: check.name, ...why }, 'health check failed');
     if (ok && !wasOk) logger.info({ check: check.name }, 'health check passes again');
     wasOk = ok;
@@ -75,9 +84,9 @@ function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   const ask = async (): Promise<boolean> => {
     try {
       const { ok, detail } = await check.check();
-      return say(ok, { detail });
+      return logChange(ok, { detail });
     } catch (error) {
-      return say(false, { err: error });
+      return logChange(false, { err: error });
     } finally {
       running = undefined;
     }

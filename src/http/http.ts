@@ -1,4 +1,4 @@
-// The fastify types of this API, in one place.
+// The fastify types of the HTTP API, and the authentication hook of its routes.
 
 import type {
   FastifyBaseLogger,
@@ -24,31 +24,38 @@ export type ApiInstance = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** What a route asks of its caller. */
+/** What a route requires of its client. */
 export type Access = {
-  /** Left out where a grant of another kind decides (data tables). */
+  /** Undefined if a grant of another kind decides (data tables). */
   readonly scope?: Scope;
-  /** Header `auth` with a JWT (also where this is left out), or header `x-api-key`. The other one counts for nothing. */
+  /**
+   * `jwt`: header `auth` with a JWT. `apiKey`: header `x-api-key`. The other header is ignored.
+   * Default: `jwt`.
+   */
   readonly scheme?: 'jwt' | 'apiKey';
-  /** Path parameter that names the bot; undefined where the path has none. */
+  /** Name of the path parameter that names the bot. Undefined if the path has no bot. */
   readonly botParameter?: string;
-  /** Of what it answers with; left out: JSON. Problems are JSON all the same. */
+  /** Content type of a successful answer. Default: JSON. Problems are always JSON. */
   readonly answers?: 'text/event-stream';
 };
 
-/** Asks who calls, before a byte of the body is read. */
+/** Authenticates clients before any byte of the body is read. */
 export type Caller = {
-  /** `onRequest` hook of a route. */
+  /** Returns the `onRequest` hook of a route. */
   readonly require: (access: Access) => (request: FastifyRequest) => Promise<void>;
-  /** The app of a request that passed the hook. */
+  /** Returns the app of a request that passed the hook. */
   readonly of: (request: FastifyRequest) => App;
-  /** The key that verified its token; undefined where it showed something else. */
+  /**
+   * Returns the id of the key that verified the token.
+   *
+   * @returns undefined if the client did not send a token
+   */
   readonly keyIdOf: (request: FastifyRequest) => string | undefined;
-  /** The bot of its path, by its own id whichever name was used. */
+  /** Returns the bot that the path names by its id or its stream identifier. */
   readonly botOf: (request: FastifyRequest) => Bot;
 };
 
-/** A route below `/bot/:botId` that a scope guards. */
+/** Access to a route below `/bot/:botId` that needs a scope. */
 export function botRoute(scope: Scope): Access {
   return { scope, botParameter: 'botId' };
 }
@@ -80,12 +87,12 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
         if (name === undefined) {
           callers.set(request, authenticated);
         } else {
-          // What is no id is a 400 of the route's own; the database need not see it.
+          // The route answers 400 to a name that is not an id. The database need not see it.
           const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
           callers.set(request, { ...authenticated, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
-        // Last: whoever may not ask learns nothing of what is there, nor in which form.
+        // Checked last: a client without access must not learn what exists, nor in which form.
         assertAccepts(request.headers.accept, answers);
       },
     of: (request) => known(request).app,
@@ -101,12 +108,16 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
 function tooManyFailures(retryAfterS: number): ProblemError {
   return new ProblemError(
     'too-many-requests',
-    'Too many requests with bad credentials came from your address. Good ones are taken all the same.',
+    'Too many requests with bad credentials came from your address. Good credentials are still accepted.',
     { retryAfterS },
   );
 }
 
-/** RFC 9110 section 12.5.1, as far as an API with one representation needs it: is this one excluded? */
+/**
+ * Implements RFC 9110 section 12.5.1 as far as an API with one representation needs it.
+ *
+ * @throws ProblemError if `Accept` excludes the representation
+ */
 function assertAccepts(accept: string | undefined, answers: string): void {
   if (accept === undefined || accept.trim() === '') return;
   const quality = new Map(

@@ -1,15 +1,18 @@
-// Tokens as the API takes them, for the command line and tests; dialers sign their own.
+// Issues tokens for the command line and tests. Dialers sign their own.
 
 import { SignJWT } from 'jose';
 import type { App } from '../store/apps/app-directory.ts';
 import { isPublicKeyAlgorithm } from '../store/apps/jwt-keys.ts';
 
-/** A token that lives longer than a month is a password; apps sign such themselves if they must. */
+/**
+ * A token that lives longer than a month is a password. An app that needs such a token signs it
+ * itself.
+ */
 export const longestTokenTtlS = 31 * 86_400;
 
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
 
-/** Undefined: the app signs with a private key, which only the app has. */
+/** @returns undefined if the app signs with a private key, which only the app has */
 export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
   const [jwtSecret] = jwtKeys;
   return jwtSecret === undefined || isPublicKeyAlgorithm(jwtAlgorithm)

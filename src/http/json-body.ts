@@ -1,17 +1,17 @@
-// The bytes of a body as JSON. Of a member that is given twice the last one counts, as JSON.parse has it; everything else that
-// two readers of the same bytes could take for two things is refused.
+// Parses the bytes of a body as JSON. If a member is given twice, the last one counts, as in
+// JSON.parse. Anything else that two parsers could read differently is refused.
 
 import { jsonMistake } from './json-syntax.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
-/** RFC 8259 section 8.1: JSON between systems is UTF-8. A mark in front is left out. */
+/** RFC 8259 section 8.1: JSON between systems is UTF-8. The decoder drops a byte order mark. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** What is not UTF-8 becomes U+FFFD, so that its place can be named. */
+/** Replaces bytes that are not UTF-8 by U+FFFD, so that the error can name their place. */
 const lenientUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const replacement = '\ufffd';
 const replacementBytes = Buffer.from(replacement);
 
-/** @throws ProblemError that says what is wrong with it. */
+/** @throws ProblemError that says what is wrong with the body. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.length === 0) {
     throw invalidBody('The body is empty: JSON is expected at line 1, column 1.');
@@ -23,7 +23,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   } catch (error) {
     throw invalidBody(wordsOfMistake(text), error);
   }
-  // Only these texts can hold such a name; most bodies need not be walked.
+  // Only texts that match can contain a forbidden name. Most bodies need not be walked.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
   if (path === undefined) return body;
   const message = 'is refused: no member may be `__proto__`, or `constructor` with a `prototype`';
@@ -45,7 +45,7 @@ function decoded(bytes: Uint8Array): string {
 
 function wordsOfMistake(text: string): string {
   const mistake = jsonMistake(text);
-  // Only if the two readers disagree.
+  // Happens only if `jsonMistake` and JSON.parse disagree.
   if (mistake === undefined) return 'The body is not JSON.';
   const { index, expected } = mistake;
   const at = placeIn(text, index);
@@ -53,31 +53,38 @@ function wordsOfMistake(text: string): string {
   return `The body is not JSON: at ${at} ${expected}${insteadAt(text, index)}.`;
 }
 
-/** Nothing for what would not be seen, or not be known from its picture. */
+/**
+ * Returns words that show the character.
+ *
+ * @returns an empty text for a character that is invisible or ambiguous in print
+ */
 function insteadAt(text: string, index: number): string {
   const char = String.fromCodePoint(text.codePointAt(index) ?? 0);
   return /^[!-~]$/.test(char) ? `, not \`${char}\`` : '';
 }
 
-/** As editors count: from 1, a column for each character, and none for a byte order mark. */
+/**
+ * Counts lines and columns from 1, as editors do. Each character is one column; a byte order mark
+ * does not count.
+ */
 function placeIn(text: string, index: number): string {
   const lines = text
     .slice(0, index)
     .replace(/^\ufeff/, '')
     .split(/\r\n|\r|\n/);
-  // The first halves of pairs: what is left is one unit for each character.
+  // Drops the first halves of surrogate pairs. One code unit per character is left.
   const before = (lines.at(-1) ?? '').replaceAll(/[\ud800-\udbff]/g, '');
   return `line ${lines.length}, column ${before.length + 1}`;
 }
 
-/** The text as far as it could be read, and where the first wrong bytes are in it. */
+/** Returns the leniently decoded text, and the index in it at which the first wrong bytes are. */
 function firstWrongBytes(bytes: Uint8Array): readonly [string, number] {
   const text = lenientUtf8.decode(bytes);
   let offset = 0;
   let from = 0;
   for (let index = text.indexOf(replacement); index >= 0; index = text.indexOf(replacement, from)) {
     offset += Buffer.byteLength(text.slice(from, index));
-    // The character itself may stand in the body.
+    // The body may contain U+FFFD itself.
     if (!replacementBytes.equals(bytes.subarray(offset, offset + 3))) return [text, index];
     offset += replacementBytes.length;
     from = index + 1;
@@ -91,10 +98,15 @@ type Place = {
   readonly parent: Place | undefined;
 };
 
-/** Bodies become records of ours: a member of this name would change the prototype of one. Undefined: there is none. */
+/**
+ * Finds a member whose name would change the prototype of an object made from the body.
+ *
+ * @returns its dotted path, or undefined if there is no such member
+ */
 function pathToPrototype(body: unknown): string | undefined {
   if (!isObject(body)) return undefined;
-  // Grows while it is walked, since recursion would end at the depth that a body may have.
+  // The list grows while it is walked. Recursion would overflow the stack at the depth that a body
+  // may have.
   const places: Place[] = [{ value: body, name: '', parent: undefined }];
   for (const place of places) {
     for (const [name, value] of Object.entries(place.value)) {

@@ -1,15 +1,15 @@
-// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often leaves
-// the place out, and its words differ between versions of V8. Only texts that JSON.parse has refused
-// are read here.
+// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often does
+// not report the place, and its messages differ between versions of V8. Only texts that JSON.parse
+// has refused are read here.
 
 export type JsonMistake = {
-  /** In the text; its length where the text ends too early. */
+  /** Index in the text. The length of the text if it ends too early. */
   readonly index: number;
-  /** For the reader: what is expected at this place. */
+  /** What is expected at this place, in words for people. */
   readonly expected: string;
 };
 
-/** What may come next. */
+/** The token that may come next. */
 type Wanted = 'value' | 'first item' | 'next item' | 'first name' | 'next name' | 'colon' | 'more';
 
 const expectedAt: Readonly<Record<Exclude<Wanted, 'more'>, string>> = {
@@ -25,7 +25,12 @@ const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** The first mistake. Not recursive: a body may be as deep as it is long. @returns undefined for JSON. */
+/**
+ * Finds the first mistake. It is not recursive, because the nesting of a body may be as deep as its
+ * length allows.
+ *
+ * @returns undefined if the text is JSON
+ */
 export function jsonMistake(text: string): JsonMistake | undefined {
   const reader = new Reader(text);
   while (reader.step());
@@ -35,7 +40,7 @@ export function jsonMistake(text: string): JsonMistake | undefined {
 class Reader {
   mistake: JsonMistake | undefined;
   readonly #text: string;
-  /** Closing brackets of what is open, the innermost last. */
+  /** Closing brackets that are still due, the innermost last. */
   readonly #open: ('}' | ']')[] = [];
   #index = 0;
   #wanted: Wanted = 'value';
@@ -79,7 +84,7 @@ class Reader {
     return true;
   }
 
-  /** After a value. */
+  /** Reads what follows a value. */
   #more(char: string | undefined): boolean {
     const end = this.#open.at(-1);
     if (end === undefined) {
@@ -93,13 +98,13 @@ class Reader {
     this.#index += 1;
     for (;;) {
       const code = this.#text.charCodeAt(this.#index);
-      if (Number.isNaN(code)) return this.#fail('the end of a string is expected: `"`');
+      if (Number.isNaN(code)) return this.#fail('the closing `"` of a string is expected');
       if (code < 0x20) {
-        return this.#fail('a string has a line break or another control character, not escaped');
+        return this.#fail('a string contains an unescaped line break or control character');
       }
       if (code === 0x22) return this.#pass(then);
       if (code !== 0x5c) this.#index += 1;
-      else if (!this.#take(escaped)) return this.#fail('a backslash begins no escape of JSON');
+      else if (!this.#take(escaped)) return this.#fail('a backslash does not begin a JSON escape');
     }
   }
 
@@ -119,7 +124,7 @@ class Reader {
     return true;
   }
 
-  /** False: it is not what comes next. */
+  /** Skips the pattern. @returns false if something else comes next */
   #take(pattern: RegExp): boolean {
     pattern.lastIndex = this.#index;
     if (!pattern.test(this.#text)) return false;

@@ -1,4 +1,5 @@
-// Prometheus metrics of one process. Others are handed the functions they need, never the registry.
+// Prometheus metrics of one process. Other parts receive the functions that they need, never the
+// registry.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -15,20 +16,20 @@ export type GatewayMetric = {
 
 export type Metrics = {
   readonly contentType: string;
-  /** The text that `/metrics` answers. */
+  /** Returns the text that `/metrics` answers. */
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
   callEnded(end: End): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
-  /** Endpoints that an alert is out for, by app. */
+  /** Sets the number of endpoints with an open alert, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
-/** How often the event loop's delay is measured: it wakes the process so often. */
+/** Interval at which the event loop's delay is measured. Each measurement wakes the process. */
 const loopDelayEveryMs = 10;
 
-/** Of bots' audio streams in this process, since it started. */
+/** Counters and levels of the bots' audio streams in this process, since it started. */
 export type StreamMetric = {
   readonly open: number;
   readonly framesSent: number;
@@ -42,7 +43,7 @@ export type StreamMetric = {
   readonly heldBytes: number;
 };
 
-/** Of the media workers of this process, since they started. */
+/** Counters of the media workers of this process, since they started. */
 export type MediaMetric = {
   readonly packetsReceived: number;
   readonly packetsDiscarded: number;
@@ -54,7 +55,7 @@ export type MediaMetric = {
   readonly streams: StreamMetric;
 };
 
-/** All are asked when metrics are read. */
+/** The functions are called each time the metrics are read. */
 export function createMetrics(
   activeCalls: () => number = () => 0,
   gateways: () => readonly GatewayMetric[] = () => [],
@@ -77,7 +78,7 @@ export function createMetrics(
   const ended = endMetrics(registry);
   new Gauge({
     name: 'offhook_calls_active',
-    help: 'Calls that this process has under way',
+    help: 'Calls that this process is handling',
     registers,
     collect() {
       this.set(activeCalls());
@@ -85,11 +86,11 @@ export function createMetrics(
   });
   new Gauge({
     name: 'offhook_gateway_up',
-    help: 'Gateways of the trunks: 1 where calls are tried first, 0 where they are tried last',
+    help: 'Gateways of the trunks: 1 if calls try the gateway first, 0 if they try it last',
     labelNames: ['trunk', 'gateway'],
     registers,
     collect() {
-      // A reload may have taken some away.
+      // A reload may have removed gateways.
       this.reset();
       for (const { trunk, gateway, isUp } of gateways()) this.set({ trunk, gateway }, isUp ? 1 : 0);
     },
@@ -124,13 +125,13 @@ export function createMetrics(
 
 type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
 
-// What may be counted stands there with 0 from the first scrape on: to Prometheus a counter that begins at 1 has not risen, and the
-// first dead letter would raise no alert.
+// Counters exist with 0 from the first scrape. To Prometheus, a counter that begins at 1 has not
+// risen, so that the first dead letter would not raise an alert.
 
 function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
   const ended = new Counter({
     name: 'offhook_calls_ended_total',
-    help: 'Calls that ended, by outcome and by who is at fault',
+    help: 'Calls that ended, by outcome and by the party at fault',
     labelNames: ['outcome', 'fault'],
     registers: [registry],
   });
@@ -155,51 +156,54 @@ function notificationMetrics(registry: Registry): Histogram<'result'> {
 }
 
 const streamCounters = {
-  framesSent: ['offhook_stream_frames_sent_total', 'Frames of 20 ms that bots were sent'],
+  framesSent: ['offhook_stream_frames_sent_total', 'Frames of 20 ms sent to bots'],
   framesDropped: [
     'offhook_stream_frames_dropped_total',
-    'Frames of 20 ms that bots did not take in time',
+    'Frames of 20 ms dropped because a bot did not read them in time',
   ],
   bytesReceived: [
     'offhook_stream_audio_received_bytes_total',
-    'Audio that bots sent, 8000 a second',
+    'Bytes of audio that bots sent, 8000 for each second',
   ],
-  bytesPlayed: ['offhook_stream_audio_played_bytes_total', 'Audio of bots that went out as RTP'],
+  bytesPlayed: ['offhook_stream_audio_played_bytes_total', 'Bytes of bot audio sent as RTP'],
   bytesDropped: [
     'offhook_stream_audio_dropped_bytes_total',
-    'Audio of bots beyond what is kept for them',
+    'Bytes of bot audio dropped because the buffer was full',
   ],
-  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in what bots said'],
-  reconnects: ['offhook_stream_reconnects_total', 'Connections to bots that were made again'],
-  messagesIgnored: ['offhook_stream_messages_ignored_total', 'Messages of bots that were wrong'],
+  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in the audio of bots'],
+  reconnects: ['offhook_stream_reconnects_total', 'Reconnections to bots'],
+  messagesIgnored: [
+    'offhook_stream_messages_ignored_total',
+    'Invalid messages from bots that were ignored',
+  ],
 } as const;
 
 const rtpCounters = {
-  packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets of far ends'],
+  packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets from far ends'],
   packetsDiscarded: [
     'offhook_rtp_packets_discarded_total',
-    'Packets that were no RTP or RTCP, not of the agreed payload, or from another source',
+    'Packets that were not RTP or RTCP, had another payload type than agreed, or came from another source',
   ],
-  packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that came too late to be heard'],
+  packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that arrived too late to be used'],
   packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],
   packetsUnsent: [
     'offhook_rtp_packets_unsent_total',
-    'RTP packets that were left out, because their tick was late',
+    'RTP packets that were not sent because their tick was late',
   ],
   ticksLate: [
     'offhook_media_ticks_late_total',
-    'Ticks of 20 ms to which a media worker came over 60 ms late',
+    'Ticks of 20 ms that a media worker ran over 60 ms late',
   ],
   framesLate: [
     'offhook_media_frames_late_total',
-    'Frames of 20 ms that detection or a bot heard over 60 ms late, or not at all',
+    'Frames of 20 ms that detection or a bot received over 60 ms late, or never',
   ],
 } as const;
 
 function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
   const setStreams = streamMetrics(registry);
-  // Counted in the media workers, which are asked when metrics are read.
+  // The media workers count. They are asked when the metrics are read.
   return async () => {
     const now = await read();
     setRtp(now);
@@ -216,7 +220,7 @@ function streamMetrics(registry: Registry): (now: StreamMetric) => void {
   });
   const held = new Gauge({
     name: 'offhook_stream_buffer_bytes',
-    help: 'What bots have queued to be played, as it is kept; STREAM_BUFFER_MB bounds it',
+    help: 'Memory of the bot audio that is queued to be played; STREAM_BUFFER_MB bounds it',
     registers,
   });
   const setCounters = counters(registry, streamCounters);
@@ -237,20 +241,23 @@ function counters<Member extends string>(
   );
   return (now) => {
     for (const [member, counter] of all) {
-      // What a worker that died had counted is gone: a counter that begins anew is what Prometheus expects.
+      // The counts of a worker that died are lost. Prometheus handles a counter that starts again.
       counter.reset();
       counter.inc(now[member]);
     }
   };
 }
 
-/** Of the process itself, from the first time that they are read: until then it is not to be woken for them. */
+/**
+ * Metrics of the process itself. They start when the metrics are read for the first time, so that a
+ * process without a scraper is not woken for them.
+ */
 function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
-    // Without a first measurement the delays would be no numbers. A delay is measured between two turns of the event loop, so
-    // that on a busy machine one long pause may not have any.
+    // Without a first measurement the delays would be NaN. A delay is measured between two turns of
+    // the event loop. On a busy machine, one long pause may not contain a measurement.
     for (let turn = 0; turn < 3; turn += 1) await pause(loopDelayEveryMs);
   };
   return () => (measuring ??= start());

@@ -1,6 +1,7 @@
-// Every error that leaves the API is a problem document (RFC 9457), and this file is the only translator. What we mean to
-// say is thrown as a `ProblemError`; whatever else arrives here is a 500, or a 503 while the database is unreachable, that
-// gives the caller a request id to ask about and nothing of the cause.
+// Turns every error that leaves the API into a problem document (RFC 9457). Errors that are meant
+// for the client are thrown as `ProblemError`. Any other error becomes a 500, or a 503 while the
+// database is unreachable. Its document has a request id to ask about and reveals nothing of the
+// cause.
 
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
@@ -9,16 +10,19 @@ import type { MemberError } from '../calls/contract/schema.ts';
 import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
-/** By kind; the table of src/api/README.md. */
+/**
+ * The status and title of each kind. The table of problems in src/api/README.md is generated from
+ * them.
+ */
 export const problemKinds = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
   forbidden: { status: 403, title: 'Not permitted' },
   'not-found': { status: 404, title: 'Not found' },
-  'method-not-allowed': { status: 405, title: 'The method is not for this address' },
+  'method-not-allowed': { status: 405, title: 'The address does not take this method' },
   'not-acceptable': { status: 406, title: 'No acceptable representation' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
-  conflict: { status: 409, title: 'Not possible as things stand' },
+  conflict: { status: 409, title: 'Not possible in the current state' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used before' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The body is not JSON' },
@@ -38,9 +42,9 @@ export type { MemberError };
 type ProblemExtras = {
   readonly errors?: readonly MemberError[];
   readonly retryAfterS?: number;
-  /** Of a 401; left out: a token. */
+  /** The scheme in `WWW-Authenticate` of a 401. Default: `Bearer`. */
   readonly challenge?: string;
-  /** Of a 405: the methods that the address takes. */
+  /** The methods that the address takes, for a 405. */
   readonly allow?: readonly string[];
   readonly cause?: unknown;
 };
@@ -73,7 +77,7 @@ export function invalidRequest(errors: readonly MemberError[]): ProblemError {
 }
 
 export function badCursor(): ProblemError {
-  return invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
+  return invalidRequest([{ path: 'cursor', message: 'is not the `nextCursor` of a page' }]);
 }
 
 export function problemHeaders(problem: ProblemError): Record<string, string> {
@@ -82,14 +86,15 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
     'cache-control': 'no-store',
     ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
     ...(problem.allow === undefined ? {} : { allow: problem.allow.join(', ') }),
-    // RFC 9110 section 11.6.1: a 401 names the scheme. Credentials travel in headers of their own, not in `Authorization`.
+    // RFC 9110 section 11.6.1: a 401 names the scheme. Clients send credentials in the headers
+    // `auth` or `x-api-key`, not in `Authorization`.
     ...(problem.kind === 'unauthorized'
       ? { 'www-authenticate': `${problem.challenge} realm="offhook"` }
       : {}),
   };
 }
 
-/** The document as text, so that no response schema stands between an error and its reader. */
+/** Returns the document as text, so that no response schema can change or refuse it. */
 export function problemBody(problem: ProblemError, requestId: string): string {
   const { status, title } = problemKinds[problem.kind];
   return JSON.stringify({
@@ -115,15 +120,19 @@ export function answerProblem(
 
 export const problemSchema = z
   .object({
-    type: z.string().describe('`urn:offhook:problem:<kind>`: what programs should look at'),
+    type: z
+      .string()
+      .describe('`urn:offhook:problem:<kind>`; programs should decide by this member'),
     title: z.string(),
     status: z.number().int(),
-    detail: z.string().describe('what happened this time, for people'),
+    detail: z.string().describe('what went wrong with this request, for people'),
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .describe('every wrong member of the request with its dotted path'),
-    requestId: z.string().describe('also in the header `x-request-id`; quote it when you ask'),
+      .describe('each wrong member of the request with its dotted path'),
+    requestId: z
+      .string()
+      .describe('also in the header `x-request-id`; quote it when you ask the operator'),
   })
   .meta({
     id: 'Problem',
@@ -140,13 +149,23 @@ export const problemSchema = z
     ],
   });
 
-/** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
+/**
+ * Bytes. A request with every member at its limit has under 40 KiB; this leaves room for ignored
+ * members.
+ */
 export const defaultBodyLimit = 256 * 1_024;
 
-/** Seconds that a caller should wait when a dependency is unreachable: most restarts and fail-overs are over by then. */
+/**
+ * Seconds that a client should wait if a dependency is unreachable. Most restarts and fail-overs
+ * take less.
+ */
 export const dependencyRetryAfterS = 5;
 
-/** @param bodyLimit of the route, bytes: what a body that is too large is told. */
+/**
+ * Translates any error into a problem.
+ *
+ * @param bodyLimit limit of the route in bytes, which the problem of a larger body names
+ */
 export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): ProblemError {
   if (error instanceof ProblemError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
@@ -172,7 +191,9 @@ export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): Problem
       cause: error,
     });
   }
-  return new ProblemError('internal', 'Something went wrong on our side.', { cause: error });
+  return new ProblemError('internal', 'The gateway failed to handle the request.', {
+    cause: error,
+  });
 }
 
 function isFastifyError(error: unknown): error is FastifyError {
@@ -183,9 +204,9 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
   const cause = { cause: error };
   switch (error.statusCode ?? 500) {
     case 400:
-      // A length that does not fit, a bad escape in the path.
+      // A wrong Content-Length, or a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
-    case 403: // a path that leads out of the folder of static files
+    case 403: // A path that leads out of the folder of static files.
     case 404:
       return new ProblemError('not-found', 'There is nothing at this address.', cause);
     case 408:
@@ -201,10 +222,14 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
     case 415:
       return new ProblemError('unsupported-media-type', 'Send application/json.', cause);
     case 503:
-      return new ProblemError('unavailable', 'The answer took too long or we are shutting down.', {
-        retryAfterS: dependencyRetryAfterS,
-        cause: error,
-      });
+      return new ProblemError(
+        'unavailable',
+        'The answer took too long, or the gateway is shutting down.',
+        {
+          retryAfterS: dependencyRetryAfterS,
+          cause: error,
+        },
+      );
     default:
       return undefined;
   }

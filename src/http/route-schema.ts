@@ -1,29 +1,29 @@
-// Parts that every documented route shares: errors as problem documents, and the way in.
+// Parts that all documented routes share: problem documents as errors, and the security schemes.
 
 import type { z } from 'zod';
 import { problemSchema } from './problem.ts';
 
 const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
-  401: 'No credentials of the kind that this needs, or ones that are not valid. Of a token the same words until its signature is verified; then the claim that is wrong',
-  403: 'The app lacks the scope or the access, or may not dial the number; or the link is not valid any more',
-  404: 'There is no such thing, or the app may not see it',
+  401: 'The credentials that this operation needs are missing or not valid. Until the signature of a token is verified, `detail` is the same for every fault; after that it names the wrong claim',
+  403: 'The app lacks the scope or the access, or may not dial the number; or the link is no longer valid',
+  404: 'The resource does not exist, or the app may not see it',
   406: 'The answer is JSON, and `Accept` excludes it',
-  409: 'The idempotency key was used with another request, or what is asked is not possible as things stand',
-  413: 'The body is larger than the operation takes: 256 KiB, unless it says otherwise',
-  415: 'The body is not `application/json`, or whatever else the operation takes',
-  429: 'Too many calls wait, or the app has as many as it may, or too many requests with bad credentials came from the same address; see `Retry-After`',
-  500: 'Something went wrong on our side',
-  503: 'The database, or what else the request needs, is unreachable, or too many reads of the account are under way, or this one took too long; see `Retry-After`',
+  409: 'The idempotency key was used with another request, or the operation is not possible in the current state',
+  413: 'The body is larger than the operation accepts: 256 KiB, unless it says otherwise',
+  415: 'The body is not `application/json`, or another content type that the operation accepts',
+  429: 'Too many calls are waiting, or the app has reached one of its limits, or too many requests with bad credentials came from the same address; see `Retry-After`',
+  500: 'The gateway failed to handle the request',
+  503: 'The database, or another service that the request needs, is unreachable; or too many reads of the account are under way; or this read took too long. See `Retry-After`',
 } as const;
 
-/** Wherever credentials are asked for. */
-const ofFailures =
-  'Too many requests with bad credentials came from the same address; good ones are never refused so. See `Retry-After`';
+/** Describes the 429 of a route that answers 429 only to clients that fail to authenticate. */
+const tooManyFailuresDescription =
+  'Too many requests with bad credentials came from the same address. Requests with good credentials are still accepted. See `Retry-After`';
 
 export type ProblemStatus = keyof typeof descriptions;
 
-/** `response` of a route: its success, and the problems it may answer with. */
+/** Makes `response` of a route: its success, and the problems that it may answer. */
 export function responses<Success extends z.ZodType>(
   description: string,
   success: Success,
@@ -37,7 +37,9 @@ export function responses<Success extends z.ZodType>(
       documented.map((status) => [
         status,
         {
-          description: limited.includes(status as 429) ? ofFailures : descriptions[status],
+          description: limited.includes(status as 429)
+            ? tooManyFailuresDescription
+            : descriptions[status],
           content: { 'application/problem+json': { schema: problemSchema } },
         },
       ]),
@@ -45,7 +47,7 @@ export function responses<Success extends z.ZodType>(
   };
 }
 
-/** The same of a route that has something done: 202 (RFC 9110 section 15.3.3). */
+/** Makes `response` of a route whose success is a 202: work that continues (RFC 9110, 15.3.3). */
 export function accepted<Success extends z.ZodType>(
   description: string,
   success: Success,
@@ -55,8 +57,8 @@ export function accepted<Success extends z.ZodType>(
   return { 202: answer, ...others };
 }
 
-/** Every route that needs a token. */
+/** Spread into the schema of a route that needs a token. */
 export const authenticated = { security: [{ auth: [] }] };
 
-/** The routes that take an API key instead: connections. */
+/** Spread into the schema of a route that needs an API key instead: the connections. */
 export const authenticatedByApiKey = { security: [{ apiKey: [] }] };

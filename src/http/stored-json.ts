@@ -1,9 +1,16 @@
-// JSON of callers that we keep: bounded, and nothing in it that a database refuses to store.
+// Checks JSON from clients before it is stored: its size and depth are bounded, and it contains
+// nothing that PostgreSQL refuses to store.
 
-/** Deeper nesting is an attack on code that walks it recursively, PostgreSQL's parser included. */
+/**
+ * Deeper nesting is an attack on code that walks JSON recursively, including PostgreSQL's parser.
+ */
 const deepest = 32;
 
-/** What is wrong with a value that was parsed from JSON, or undefined. */
+/**
+ * Checks a value that was parsed from JSON.
+ *
+ * @returns what is wrong with the value, or undefined if it may be stored
+ */
 export function jsonProblem(value: unknown, longestBytes: number): string | undefined {
   const problem = walk(value, 0);
   if (problem !== undefined) return problem;
@@ -13,7 +20,7 @@ export function jsonProblem(value: unknown, longestBytes: number): string | unde
 
 function walk(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return stringProblem(value);
-  // JSON may write 1e999; what it was read as would be stored as null.
+  // JSON.parse reads 1e999 as Infinity, which would be stored as null.
   if (typeof value === 'number' && !Number.isFinite(value))
     return 'must have numbers below 1.8e308';
   if (typeof value !== 'object' || value === null) return undefined;
@@ -25,13 +32,16 @@ function walk(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** `jsonb` holds neither U+0000 nor half a surrogate pair. */
+/** PostgreSQL's `jsonb` accepts neither U+0000 nor half a surrogate pair. */
 function stringProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain the character U+0000';
   return /[\ud800-\udfff]/u.test(text) ? 'must be well-formed Unicode' : undefined;
 }
 
-/** The same value whatever the order of members: what a hash is taken of. */
+/**
+ * Serialises a value with its members in alphabetical order. Equal values give equal texts, which
+ * can be hashed and compared.
+ */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, child: unknown) =>
     typeof child === 'object' && child !== null && !Array.isArray(child)

@@ -1,33 +1,40 @@
-// What a token says of itself, once its signature is known to be the app's: the claim that is wrong is named.
+// Checks the claims of a token after its signature was verified. The error names the wrong claim.
 
 import { errors, type JWTPayload } from 'jose';
 
-/** Clocks of dialers and gateways differ; more than half a minute is a fault that an operator should see. */
+/**
+ * The clocks of dialers and gateways differ. A difference of over 30 s is a fault that an operator
+ * should see.
+ */
 export const clockToleranceS = 30;
 
 export type ClaimRules = {
-  /** What `aud` may say, where a token has one (RFC 7519 section 4.1.3). */
+  /** Accepted values of `aud`, if a token has this claim (RFC 7519 section 4.1.3). */
   readonly audiences: readonly string[];
-  /** Undefined: a token may live as long as it says. */
+  /** Longest life of a token, in seconds. Undefined if tokens may live as long as they say. */
   readonly maxTtlS: number | undefined;
   readonly nowS: number;
 };
 
-/** In words; undefined: none. Of what jose leaves open; `iat` and `exp` are numbers by now. */
+/**
+ * Checks what jose does not check. jose has already verified that `iat` and `exp` are numbers.
+ *
+ * @returns the message about the wrong claim, or undefined if all are right
+ */
 export function wrongClaim(
   { iat, exp = Number.NaN, aud }: JWTPayload,
   { audiences, maxTtlS, nowS }: ClaimRules,
 ): string | undefined {
-  // JSON has no infinity, but 1e999 is read as one.
+  // JSON has no infinity, but JSON.parse reads 1e999 as Infinity.
   if (!Number.isFinite(exp)) return notValid('exp');
   if (iat !== undefined && !Number.isFinite(iat)) return notValid('iat');
   if (iat !== undefined && iat > nowS + clockToleranceS) {
-    return 'The claim `iat` is in the future: the token says that it is not made yet.';
+    return 'The claim `iat` is in the future.';
   }
-  // A token that does not say when it was made must be near its end; clocks differ.
+  // A token without `iat` must expire within the longest life from now. Clocks may differ.
   const livesS = iat === undefined ? exp - nowS - clockToleranceS : exp - iat;
   if (maxTtlS !== undefined && livesS > maxTtlS) {
-    return `The claim \`exp\` is too late: tokens of this app may live for ${maxTtlS} s from \`iat\`, or from now without it.`;
+    return `The claim \`exp\` is too late: tokens of this app may live for ${maxTtlS} s from \`iat\`, or from now if they have no \`iat\`.`;
   }
   if (aud !== undefined && ![aud].flat().some((name) => audiences.includes(name))) {
     return 'The claim `aud` names another audience.';
@@ -35,7 +42,11 @@ export function wrongClaim(
   return undefined;
 }
 
-/** The same of what jose checks, after the signature; undefined: the signature is not verified. */
+/**
+ * Words the errors of the claims that jose checks after the signature.
+ *
+ * @returns undefined if the signature is not verified
+ */
 export function claimRefusedBy(error: unknown): string | undefined {
   if (error instanceof errors.JWTExpired) return 'The token has expired (claim `exp`).';
   if (!(error instanceof errors.JWTClaimValidationFailed)) return undefined;

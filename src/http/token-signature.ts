@@ -1,5 +1,6 @@
-// Finds the app that signed a token. Until the signature is verified, every refusal is the same and takes about as long, because
-// a token of an unknown app, or of another algorithm than the app's, is verified with a decoy key.
+// Finds the app that signed a token. Until the signature is verified, all refusals are the same and
+// take about the same time: a token of an unknown app, or with another algorithm than the app's, is
+// verified with a decoy key.
 
 import {
   createPublicKey,
@@ -25,21 +26,25 @@ import {
 import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
 
 const longestAppId = 128;
-/** A dialer sends the same token with each request until it expires. Kept are 4 MB at most, and none that is unusually long. */
+/**
+ * Verified tokens that are cached: a dialer sends the same token with each request until it
+ * expires. The cache takes 4 MB at most.
+ */
 const mostKept = 1_000;
+/** Characters. Unusually long tokens are not cached. */
 const longestKept = 2_000;
 
 export type VerifiedToken =
-  /** With what jose checks of claims: `exp` and `nbf`, and that times are numbers. */
+  /** jose has also checked the claims `exp` and `nbf`, and that times are numbers. */
   | {
       readonly kind: 'verified';
       readonly app: App;
       readonly claims: JWTPayload;
-      /** The key of the app that verified the signature. */
+      /** Id of the app's key that verified the signature. */
       readonly keyId: string;
     }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }
-  /** Nothing is known of who sent it. */
+  /** Nothing is known about the sender. */
   | { readonly kind: 'unverified'; readonly cause?: unknown };
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
@@ -50,7 +55,10 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
 
 type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
 
-/** A token is verified anew after its app was changed or revoked: the directory then has another object for the app, or none. */
+/**
+ * Caches verified tokens. A token is verified again after its app was changed or revoked: the
+ * directory then returns another object for the app, or undefined.
+ */
 function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
   const known = new LRUCache<string, Verified>({ max: mostKept });
   return async (text) => {
@@ -66,7 +74,8 @@ function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
 }
 
 function createVerifier(apps: AppDirectory): TokenVerifier {
-  // The directory gives the same object for some seconds, so that a key is not imported for each request.
+  // The directory returns the same object for some seconds, so that keys are not imported for each
+  // request.
   const imported = new WeakMap<App, readonly AppKey[]>();
   const keysOf = (app: App): readonly AppKey[] => {
     const keys = imported.get(app) ?? importKeys(app);
@@ -94,7 +103,10 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
   };
 }
 
-/** As jose has it, in whole seconds. `nbf`, which lay in the past, still does. */
+/**
+ * Compares whole seconds, as jose does. `nbf` need not be checked again: it was already in the
+ * past.
+ */
 function hasExpired({ exp = 0 }: JWTPayload): boolean {
   return exp <= Math.floor(Date.now() / 1_000) - clockToleranceS;
 }
@@ -105,7 +117,9 @@ type Named = {
   readonly kid: string | undefined;
 };
 
-/** Reads the token before anything in it is trusted, only to know whose key to verify it with. */
+/**
+ * Reads the token before anything in it is trusted, only to find the app and key to verify it with.
+ */
 function namedBy(token: string): Named | undefined {
   if (!token.split('.').every(isCanonical)) return undefined;
   try {
@@ -113,7 +127,7 @@ function namedBy(token: string): Named | undefined {
     const algorithm = jwtAlgorithms.find((name) => name === alg);
     const appId = decodeJwt(token)['appId'];
     if (algorithm === undefined || typeof appId !== 'string') return undefined;
-    // A NUL would be an error of the database, not an unknown app.
+    // An id with a NUL would cause an error of the database instead of an unknown app.
     if (appId.length > longestAppId || !/^[\x21-\x7e]+$/.test(appId)) return undefined;
     return { appId, algorithm, kid: typeof kid === 'string' ? kid : undefined };
   } catch {
@@ -122,14 +136,15 @@ function namedBy(token: string): Named | undefined {
 }
 
 /**
- * RFC 7515 section 2 has base64url without padding, and RFC 4648 section 3.5 wants the bits beyond the last byte to be zero.
- * Otherwise one token could be written in many ways, and a list of revoked ones evaded.
+ * RFC 7515 section 2 requires base64url without padding, and RFC 4648 section 3.5 requires the bits
+ * beyond the last byte to be zero. Otherwise one token could be written in many ways and evade a
+ * list of revoked tokens.
  */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }
 
-/** `id`: of the secret, or of the document that the key stands in. */
+/** `id` identifies the secret, or the document that contains the key. */
 type AppKey = VerificationKey & { readonly id: string };
 
 function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly AppKey[] {
@@ -142,7 +157,10 @@ function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly AppKey[] {
   });
 }
 
-/** A key that was registered without a name may be the one that any token means. */
+/**
+ * Returns the keys that the `kid` of a token may mean. A key that was registered without a `kid`
+ * matches every token.
+ */
 function candidates(keys: readonly AppKey[], kid: string | undefined): readonly AppKey[] {
   return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
 }
@@ -151,7 +169,9 @@ type Verification =
   | { readonly claims: JWTPayload; readonly keyId: string; readonly error?: never }
   | { readonly claims?: never; readonly keyId?: never; readonly error: unknown };
 
-/** In the grace time after a rotation, the former key too. */
+/**
+ * Tries the keys in turn. During the grace time after a rotation, the former key is one of them.
+ */
 async function verifyWithOneOf(
   token: string,
   algorithm: JwtAlgorithm,
@@ -175,12 +195,13 @@ async function verifyWithOneOf(
 }
 
 /**
- * A random key for each algorithm. A token whose app or key is unknown is verified with one of them, and refused: the time of
- * the refusal then does not reveal which app ids exist.
+ * Makes a random key for each algorithm. A token of an unknown app or key is verified with one of
+ * them, and refused. The time that the refusal takes then does not reveal which app ids exist.
  */
 function makeDecoyKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
-  // An odd number of 2048 bits: its factors are unknown, and that they are two primes is not looked at.
+  // An odd random number of 2048 bits. Its factors are unknown. Nothing checks that they are two
+  // primes.
   const modulus = randomBytes(256);
   modulus[0] = 0x80 | (modulus[0] ?? 0);
   modulus[255] = 0x01 | (modulus[255] ?? 0);

@@ -1,11 +1,11 @@
-// What requests say is checked by zod schemas; what is wrong with it becomes one problem.
+// Checks requests with zod schemas. All mistakes of a request become one problem.
 
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest, type MemberError } from './problem.ts';
 
-/** More is never read; a body made of nothing but mistakes must not become a far larger answer. */
+/** Nobody reads more. A body that consists of mistakes must not cause a far larger answer. */
 export const mostErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {
@@ -18,17 +18,23 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
   };
 };
 
-/** For a route whose schema documents the body and whose handler reads it. */
+/**
+ * Checks everything but the body. For a route whose schema only documents the body, which its
+ * handler reads.
+ */
 export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
   part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part);
 
-/** A header may be called like a parameter, and a whole body has no name. */
+/**
+ * Adds the place to an error that would be ambiguous: a header may have the name of a parameter,
+ * and a whole body has no name.
+ */
 export function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
   if (httpPart === 'headers') return { path, message: `${message} (header)` };
   return { path, message: path === '' ? `${message} (${httpPart})` : message };
 }
 
-/** The first of them, each with its dotted path below `parent`. */
+/** Returns the first `mostErrors` errors, each with its dotted path below `parent`. */
 export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]): MemberError[] {
   return error.issues
     .flatMap(({ path, message, ...issue }) =>
@@ -42,7 +48,10 @@ export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]):
     .slice(0, mostErrors);
 }
 
-/** Its length is looked at first: `z.array().max()` would list what is wrong with each of a million items. */
+/**
+ * An array whose length is checked before its items. `z.array().max()` would report the mistakes of
+ * a million items.
+ */
 export function boundedArray<Item extends z.ZodType>(item: Item, longest: number) {
   return z.preprocess(
     (value, context) => {

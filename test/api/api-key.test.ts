@@ -35,7 +35,7 @@ describe('an endpoint of API keys', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ['no key', {}, /Send an API key in the header `x-api-key`/],
     ['an empty key', { 'x-api-key': ' ' }, /Send an API key/],
-    ['an unknown key', { 'x-api-key': 'ofk_of-nobody' }, /not one of a registered app/],
+    ['an unknown key', { 'x-api-key': 'ofk_of-nobody' }, /does not belong to a registered app/],
     ['a key in the header of tokens', { auth: 'ofk_of-app-1' }, /Send an API key/],
     ['a key as Authorization', { authorization: 'Bearer ofk_of-app-1' }, /Send an API key/],
     ['a property that every object has', { 'x-api-key': '__proto__' }, /not one of/],

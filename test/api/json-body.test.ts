@@ -25,7 +25,7 @@ test.each<[string, string]>([
   ],
   [
     '{"a": "b',
-    'The body is not JSON: it ends at line 1, column 9, where the end of a string is expected: `"`.',
+    'The body is not JSON: it ends at line 1, column 9, where the closing `"` of a string is expected.',
   ],
   [
     '{\n  "a": 1,\n  }',
@@ -51,11 +51,11 @@ test.each<[string, string]>([
   ],
   [
     '{"a": "one\ntwo"}',
-    'The body is not JSON: at line 1, column 11 a string has a line break or another control character, not escaped.',
+    'The body is not JSON: at line 1, column 11 a string contains an unescaped line break or control character.',
   ],
   [
     '{"a": "\\x"}',
-    'The body is not JSON: at line 1, column 8 a backslash begins no escape of JSON, not `\\`.',
+    'The body is not JSON: at line 1, column 8 a backslash does not begin a JSON escape, not `\\`.',
   ],
   // A character is one column, however many bytes or units it has, and a byte order mark is none.
   [
