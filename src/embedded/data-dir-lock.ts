@@ -1,7 +1,8 @@
-// One process for each DATA_DIR: PGlite and the private nats-server would destroy each other's files. The lock is a unix
-// socket in the folder, because the kernel lets go of it when its holder dies, however it dies. A pid in a file means nothing in
-// another pid namespace, and a time in a file says nothing about a process that is stopped. A socket that has a file is reached
-// from every network and pid namespace that has the folder mounted, under whatever path.
+// Allows one process per DATA_DIR: two would destroy each other's PGlite and NATS files. The lock
+// is a unix socket in the folder, because the kernel releases it when its holder dies, however it
+// dies. A pid in a file means nothing in another pid namespace. A time in a file says nothing about
+// a process that is stopped. A socket with a file can be reached from every network and pid
+// namespace that has the folder mounted, under whatever path.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,18 +15,25 @@ import { makeFolder } from '../lib/make-folder.ts';
 
 export type DataDirLock = { release(): Promise<void> };
 
-/** A start of a greater name gives way at once; a process that is still there after this long holds the lock. */
+/**
+ * A starting process with a greater name gives way at once. A process that is still there after
+ * this time holds the lock.
+ */
 const giveWayMs = 1_000;
 const lookAgainMs = 20;
 const socketName = /^lock-[0-9a-f]{16}\.sock$/;
-/** No /proc, or a folder that cannot hold sockets: what some shared folders of virtual machines answer. */
-const noSocketsHere = new Set(['ENOENT', 'EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
+/**
+ * Errors that mean: there is no /proc, or the folder cannot hold sockets. Some folders that virtual
+ * machines share with their host cannot.
+ */
+const noSocketErrors = new Set(['ENOENT', 'EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
 
 /**
- * Each process listens on a socket of its own name and then looks for others. Since each listens before looking, of
- * two that start at once at least one sees the other: the one of the greater name gives way.
+ * Locks the folder. Creates it (0700) if it is missing. Each process listens on a socket with a
+ * name of its own and then looks for other sockets. Because each listens before it looks, at least
+ * one of two simultaneous starts sees the other. The one with the greater name gives way.
  *
- * @throws Error that names the folder, when another process has it. Creates the folder (0700) where it is missing.
+ * @throws Error that names the folder if another process holds the lock
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   await makeFolder(dataDir);
@@ -33,7 +41,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   // The lock alone must not keep the process running.
   const server = createServer((socket) => socket.destroy()).unref();
   const release = async (): Promise<void> => {
-    // Removes the file as well.
+    // Closing also removes the socket's file.
     await new Promise((resolve) => server.close(resolve));
     await handle.close();
   };
@@ -52,20 +60,23 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   return { release };
 }
 
-/** @returns the folder of the socket: `dataDir` itself, or one for it where it cannot hold sockets. */
+/**
+ * @returns the folder of the socket: `dataDir` itself, or a folder in the temporary directory if
+ * `dataDir` cannot hold sockets.
+ */
 async function listenNear(
   dataDir: string,
   handle: FileHandle,
   server: Server,
   name: string,
 ): Promise<string> {
-  // The path of a socket is limited to about 100 bytes, that of the folder is not.
+  // The path of a socket is limited to about 100 bytes. The path of the folder is not.
   const throughDescriptor = `/proc/self/fd/${handle.fd}`;
   try {
     await listen(server, join(throughDescriptor, name));
     return throughDescriptor;
   } catch (error) {
-    if (!noSocketsHere.has(String((error as NodeJS.ErrnoException).code)))
+    if (!noSocketErrors.has(String((error as NodeJS.ErrnoException).code)))
       throw new Error(`the folder ${dataDir} cannot be written to`, { cause: error });
   }
   const { dev, ino } = await handle.stat();
@@ -76,7 +87,8 @@ async function listenNear(
 }
 
 async function listen(server: Server, path: string): Promise<void> {
-  // Every user who may enter the folder may ask: a socket left by root must not lock out the user whose folder it is.
+  // Every user who may enter the folder may connect. Otherwise a socket left by root would lock out
+  // the user who owns the folder.
   server.listen({ path, readableAll: true, writableAll: true });
   await once(server, 'listening');
 }
@@ -85,13 +97,14 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
   const deadlineMs = performance.now() + giveWayMs;
   for (;;) {
     const names = (await readdir(folder)).filter((each) => socketName.test(each));
-    // Another start may have looked between the bind and the listen of this socket, and removed it as a dead one.
+    // Another start may have looked between this socket's bind and listen, taken it for a dead one,
+    // and removed it.
     if (!names.includes(name)) return false;
     const others = names.filter((each) => each !== name);
     const answers = await Promise.all(others.map((other) => isAlive(join(folder, other))));
     const alive = others.filter((_other, index) => answers[index]);
     if (alive.length === 0) {
-      // Names are never used twice, so no other process can be hit.
+      // Names are never used twice, so this cannot remove the socket of a live process.
       for (const dead of others) await rm(join(folder, dead), { force: true });
       return true;
     }
@@ -100,7 +113,10 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
   }
 }
 
-/** Refused: its process is gone. Whatever else comes, e.g. a queue that a stopped process let run full, speaks for one. */
+/**
+ * A refused connection or a missing file means that the process is gone. Any other error counts as
+ * alive, e.g. the full backlog of a stopped process.
+ */
 async function isAlive(path: string): Promise<boolean> {
   const socket = createConnection(path);
   try {

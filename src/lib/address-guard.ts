@@ -1,6 +1,6 @@
-// Keeps what callers name as a receiver (of notifications, of audio) from being aimed at the inside: our own machine, the
-// private network, a cloud's metadata service. Addresses are judged where the connection is made, so that a name cannot
-// resolve to one thing for the check and to another for the connection.
+// Keeps callers from naming a receiver (of notifications or audio) on the inside: this machine, the
+// private network, a cloud's metadata service. Addresses are checked when the connection is made. A
+// name therefore cannot resolve to one address for the check and to another for the connection.
 
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -9,7 +9,7 @@ import { createHostResolver, type Resolver } from './host-resolver.ts';
 
 export class AddressNotAllowedError extends Error {
   constructor() {
-    // Which address it was would tell the caller about our network.
+    // The message omits the address, which would reveal something about the network.
     super('the address is private, local or reserved');
     this.name = 'AddressNotAllowedError';
   }
@@ -22,21 +22,24 @@ export type AddressGuard = {
    * unless no address is allowed at all.
    */
   isHostAllowed(url: URL): boolean;
-  /** For the connection itself: resolves, and gives only what was checked. One bad address among several refuses all. */
+  /**
+   * For the connection itself: resolves a name and returns only checked addresses. One forbidden
+   * address among several refuses them all.
+   */
   readonly lookup: LookupFunction;
 };
 
-/** `allowedNetworks`: CIDR, what is reachable although it is not public. */
+/** @param allowedNetworks networks (CIDR) that are allowed although they are not public */
 export function createAddressGuard(
   allowedNetworks: readonly string[],
   resolve: Resolver = createHostResolver(),
-  /** False: nothing but those networks. */
+  /** False: only `allowedNetworks` are allowed. */
   isPublicAllowed = true,
 ): AddressGuard {
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
     if (!ipaddr.isValid(text)) return false;
-    // A v4-mapped address is the IPv4 address in other clothes.
+    // A v4-mapped address is judged as the IPv4 address that it contains.
     const address = ipaddr.process(text);
     if (allowed.some((network) => isWithin(address, network))) return true;
     if (!isPublicAllowed) return false;
@@ -49,7 +52,7 @@ export function createAddressGuard(
       return isIP(host) === 0 ? isPublicAllowed || allowed.length > 0 : isAddressAllowed(host);
     },
     lookup: (hostname, options, answer) => {
-      // In the form of `dns.lookup`, which is what sockets ask.
+      // Has the form of `dns.lookup`, which sockets call.
       resolveChecked(hostname, resolve, isAddressAllowed).then(
         (addresses) => {
           if (options.all === true) answer(null, [...addresses]);
@@ -84,9 +87,10 @@ function isWithin(address: Address, [network, bits]: [Address, number]): boolean
 }
 
 /**
- * Global unicast is 2000::/3 and nothing else: that leaves out NAT64 (64:ff9b::/96, 64:ff9b:1::/48), IPv4-compatible
- * (::/96), unique local, link-local, site-local and multicast. Within it, what carries an IPv4 address (6to4, Teredo)
- * or is reserved is left out by name.
+ * Global unicast is 2000::/3 and nothing else. That excludes NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
+ * IPv4-compatible (::/96), unique local, link-local, site-local and multicast addresses.
+ * `isPublicIPv6` also excludes the ranges within it that embed an IPv4 address (6to4, Teredo) or
+ * are reserved.
  */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 const documentation = ipaddr.parseCIDR('3fff::/20');

@@ -1,5 +1,6 @@
-// Group commit: callers that arrive while a batch is being written share the next one. Under light load a single item is
-// written at once, under heavy load one statement carries many, and no write waits on a timer.
+// Group commit: items that arrive while a batch is being written share the next batch. Under light
+// load a single item is written at once. Under heavy load one statement carries many items. No
+// write waits for a timer.
 
 type Waiting<Item, Result> = {
   readonly item: Item;
@@ -8,22 +9,25 @@ type Waiting<Item, Result> = {
 };
 
 export type BatcherOptions = {
-  /** Items in one batch: bounds the statement's size. */
+  /** Maximum number of items in one batch. Bounds the size of the statement. */
   readonly maxBatch: number;
-  /** Items waiting: bounds memory; one more is rejected. */
+  /** Maximum number of waiting items. Bounds memory: the next item is rejected. */
   readonly maxWaiting: number;
-  /** Batches under way at the same time. */
+  /** Maximum number of batches that are written at the same time. */
   readonly concurrency: number;
-  /** What is added in one turn of the event loop shares a batch, by however many promises it comes; left out: in one microtask. */
+  /**
+   * True: all items that are added in one turn of the event loop share a batch, however many
+   * promises lie between them. Default: only the items added before the next microtask share one.
+   */
   readonly wholeTurns?: boolean;
 };
 
-/** The item was not added. */
+/** The batcher refused the item because too many items wait. */
 export class BatchQueueFullError extends Error {}
 
 /**
- * `write` gets the items in the order of their arrival and returns one result for each, in the same order.
- * A throw of `write` rejects every item of its batch.
+ * Writes items in batches. `write` gets the items in the order of their arrival and returns one
+ * result for each, in the same order. If `write` throws, every item of its batch is rejected.
  */
 export class Batcher<Item, Result> {
   readonly #waiting: Waiting<Item, Result>[] = [];
@@ -52,7 +56,7 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Not at once, so that what is added together shares a batch. */
+  /** Delays the start, so that items that are added together share a batch. */
   #pumpSoon(): void {
     if (this.#options.wholeTurns !== true) {
       queueMicrotask(() => this.#pump());

@@ -1,18 +1,19 @@
 import { type Bound, within } from './within.ts';
 
 /**
- * Waits until a condition holds: the code that changes it calls `tell`, and each waiter looks again. The number of waiters is
- * bounded by the calls, or other bounded work, that they are steps of.
+ * Waits until a condition holds. The code that changes the condition calls `notify`, and each
+ * waiter checks its condition again. There are never more waiters than calls or other bounded
+ * pieces of work.
  */
 export class Changes {
   readonly #looks = new Set<() => void>();
 
-  /** Is called after each change that may be waited for. */
-  tell(): void {
+  /** Must be called after each change that somebody may wait for. */
+  notify(): void {
     for (const look of [...this.#looks]) look();
   }
 
-  /** @returns false if the condition did not hold before the first of the bounds. */
+  /** @returns false if a bound came first */
   async until(isSo: () => boolean, ...bounds: readonly Bound[]): Promise<boolean> {
     if (isSo()) return true;
     let look = (): void => undefined;

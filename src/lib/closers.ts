@@ -1,27 +1,33 @@
-// Closes what was opened, in the opposite order: each part may rely on everything that was opened before
-// it. A part that does not close in its time is left behind and named, so that all of them together
-// take no longer than they are given.
+// Closes parts in the opposite order of their opening, because each part may use everything that
+// was opened before it. A part that does not close in its time is left behind and named in the
+// result. For this reason, closing all parts never takes longer than the given time.
 
 import type { Logger } from './logger.ts';
 import { within } from './within.ts';
 
 export type CloserOptions = {
-  /** Kept for this part, whatever the parts before it take. */
+  /** Time that stays available to this part, however long earlier parts take. */
   readonly reservedMs?: number;
-  /** Closed only if every part before it has closed: a part that is left behind still uses it. */
+  /**
+   * Closed only if every part before it has closed, because a part that was left behind still uses
+   * this one.
+   */
   readonly isLast?: boolean;
 };
 
 type Closer = CloserOptions & { readonly name: string; readonly close: () => unknown };
 
-/** A part says goodbye on a few sockets, or stores a little. With reserved time, it may take longer. */
+/**
+ * Enough for a part that says goodbye on a few sockets or stores a little. A part with reserved
+ * time may take longer.
+ */
 const partTimeoutMs = 1_000;
-/** For a start that failed: as long as a process has after its calls. */
+/** For closing after a failed start. A process has the same time left once its calls have ended. */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {
   readonly #closers: Closer[] = [];
-  /** Those whose close has begun. */
+  /** Parts whose close has begun and has not ended. */
   readonly #closing = new Set<Closer>();
   readonly #logger: Logger;
   #closed: Promise<readonly string[]> | undefined;
@@ -34,14 +40,14 @@ export class Closers {
     this.#closers.push({ ...options, name, close });
   }
 
-  /** What has not closed yet, in the order in which it closes. */
+  /** Returns the names of the parts that are not closed yet, in the order in which they close. */
   unclosed(): readonly string[] {
     return [...this.#closing, ...this.#closers.toReversed()].map(({ name }) => name);
   }
 
   /**
-   * Closes all parts, whatever one of them throws; once, however often it is called. Resolves within
-   * the time, with the names of the parts that were left behind.
+   * Closes all parts, even if one of them throws. Later calls return the result of the first one.
+   * Resolves within the time, with the names of the parts that were left behind.
    */
   closeAll(timeoutMs = defaultTimeoutMs): Promise<readonly string[]> {
     this.#closed ??= this.#closeInTurn(performance.now() + timeoutMs);
@@ -58,7 +64,7 @@ export class Closers {
       const boundMs = closer.reservedMs === undefined ? Math.min(leftMs, partTimeoutMs) : leftMs;
       const isAllowed = closer.isLast !== true || this.#closing.size === 0;
       this.#closing.add(closer);
-      // Called also where no time is left: most parts are closed by then.
+      // Called even if no time is left: most parts close at once.
       if (isAllowed) await within(this.#close(closer), boundMs);
       if (this.#closing.has(closer))
         this.#logger.warn(

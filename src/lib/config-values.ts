@@ -1,15 +1,18 @@
-// What single values of the environment may be.
+// Schemas for single values of the environment.
 
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 export const port = z.coerce.number().int().min(0).max(65_535);
 
-/** A longer timer of Node fires at once. */
+/** A Node timer with a longer delay fires at once. */
 const longestTimerMs = 2_147_483_647;
 export const timerMs = z.coerce.number().int().max(longestTimerMs);
 
-/** `none` says what an empty variable cannot: that nothing is allowed, whatever "not set" would mean. */
+/**
+ * A list of networks. `none` stands for an empty list, which an empty variable cannot express: it
+ * counts as not set.
+ */
 export const networks = z
   .string()
   .transform((text) =>
@@ -31,7 +34,7 @@ export const networks = z
     ),
   );
 
-/** A proxy that trusts every address trusts none: a client could say any address. */
+/** Trusting every address would let any client claim any address, so that is refused. */
 export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',
@@ -57,13 +60,19 @@ export const drachtioUrl = z.string().transform((text, context) => {
   return servers;
 });
 
-/** The server may be away; what is no address of one will not come. */
+/**
+ * Checks the scheme only. The server may be unreachable now, but a text that is not an address will
+ * never work.
+ */
 function isAddressOf(schemes: readonly string[], text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z]+):\/\/(.*)$/i.exec(text.trim()) ?? [];
   return schemes.includes(scheme.toLowerCase()) && rest !== '';
 }
 
-/** Not more than that: pg reads forms that are no URLs (`postgres://user@/database?host=/run/postgresql`). */
+/**
+ * Checks no more than that, because pg reads forms that are not URLs
+ * (`postgres://user@/database?host=/run/postgresql`).
+ */
 export const postgresUrl = z
   .string()
   .refine(

@@ -1,14 +1,18 @@
-// Errors on their way into the log, without what callers sent: drivers put values of a failed statement into the error, and
-// those are numbers, addresses, rows, whatever was being stored.
+// Prepares errors for the log without data that callers sent. Database drivers put values of a
+// failed statement into the error: phone numbers, addresses, rows, or anything else that was being
+// stored.
 
 import { stdSerializers } from 'pino';
 
-/** Of PostgreSQL's errors: rows, keys and JSON of the statement; of a pool's, the connection with the statements that it knows. */
+/**
+ * Members of a driver's error that hold such values. PostgreSQL's errors hold rows, keys and JSON
+ * of the statement. An error of the pool holds the connection, with the statements that it knows.
+ */
 const membersWithValues = ['detail', 'where', 'client'] as const;
-/** Deeper than any driver wraps. */
+/** No driver nests causes more deeply. */
 const deepestCause = 8;
 
-/** Serializer of `err`. */
+/** The log's serializer for `err`. */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const logged: Record<string, unknown> = { ...stdSerializers.err(error) };
@@ -16,7 +20,7 @@ export function errorForLog(error: unknown): unknown {
   return logged;
 }
 
-/** For a terminal: a line for each cause, the last of which says what to do. */
+/** Formats an error for a terminal: one line for each cause. The last line says what to do. */
 export function errorForPeople(error: unknown): string {
   const lines: string[] = [];
   let current: unknown = error;

@@ -1,26 +1,36 @@
-// Resolves receivers' names without letting a slow name server of one of them hold up the others: the system's resolver
-// (getaddrinfo) blocks one of Node's four pool threads for each name that it waits for.
+// Resolves receivers' host names. A slow name server of one receiver must not delay the others, as
+// it would with the system's resolver (getaddrinfo): that one blocks one of Node's four pool
+// threads for each name that it waits for.
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { takeTurns } from '../lib/turns.ts';
 
-/** Every address of a name. */
+/** Returns every address of a name. */
 export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** For one try; the second one takes longer. Together well below the time-out of an attempt. */
+/**
+ * Limit of the first try. The second try takes longer. Together they stay well below the time-out
+ * of a delivery attempt.
+ */
 const queryTimeoutMs = 1_500;
 const queryTries = 2;
-/** Names at the system's resolver at once: leaves pool threads to the rest. */
+/** Simultaneous names at the system's resolver. The limit leaves pool threads for other work. */
 const maxSystemLookups = 2;
-/** More that wait for it are refused. */
+/** Maximum number of names that wait for the system's resolver. The next one is refused. */
 const maxWaiting = 500;
 
-/** Answers that only say that the name servers do not know the name, or that there are none. */
-const tryTheSystem = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME', 'ENOTIMP']);
+/**
+ * Errors which only say that the name servers do not know the name, or that no name server is
+ * reachable. The system's resolver may still know it.
+ */
+const fallBackCodes = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME', 'ENOTIMP']);
 
 /**
- * Asks the name servers first, over sockets of its own; then the system, which also knows /etc/hosts and search domains.
- * `nameServers`, `askSystem`: other than the system's.
+ * Asks the name servers first, over sockets of its own. Then it asks the system, which also knows
+ * /etc/hosts and search domains.
+ *
+ * @param nameServers default: those of the system
+ * @param askSystem default: getaddrinfo
  */
 export function createHostResolver(
   nameServers?: readonly string[],
@@ -34,7 +44,7 @@ export function createHostResolver(
   );
   const system: SystemLookup = (hostname) => turns(() => askSystem(hostname));
   return async (hostname) => {
-    // RFC 6761: never asked of a name server.
+    // A name server must never be asked for `localhost` (RFC 6761).
     const isLocal = /(^|\.)localhost\.?$/i.test(hostname);
     return isLocal ? await system(hostname) : await resolve(resolver, system, hostname);
   };
@@ -56,8 +66,8 @@ async function resolve(
   const errors = [v4, v6].flatMap((answer) =>
     answer.status === 'rejected' ? [asError(answer.reason)] : [],
   );
-  // A name server that does not answer would keep the system waiting as well.
-  const blocking = errors.find((error) => !tryTheSystem.has(error.code ?? ''));
+  // A name server that does not answer would block the system's resolver as well.
+  const blocking = errors.find((error) => !fallBackCodes.has(error.code ?? ''));
   if (blocking !== undefined) throw blocking;
   return await system(hostname);
 }

@@ -1,9 +1,9 @@
-// Work that nobody waits for. Node ends the process when a promise is rejected that nobody handles:
-// such work starts here, or handles its failure where it starts.
+// Work that nobody waits for. Node ends the process when a rejected promise has no handler. Such
+// work must start here, or handle its own failure.
 
 import type { Logger } from './logger.ts';
 
-/** Logs a failure of the work, and lets everything else go on. `what` names the work in the log. */
+/** Logs a failure of the work and otherwise ignores it. `what` names the work in the log. */
 export function inBackground(
   work: Promise<unknown>,
   logger: Pick<Logger, 'error'>,

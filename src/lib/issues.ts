@@ -1,8 +1,9 @@
-// zod's findings in the words of the people who read them: users of the API, and who configures.
+// Words zod's findings for the people who read them: users of the API, and people who configure the
+// gateway.
 
 import type { z } from 'zod';
 
-/** For `schema.safeParse(value, { error: describeIssues })`; undefined keeps zod's own words. */
+/** For `schema.safeParse(value, { error: describeIssues })`. Undefined keeps zod's own words. */
 export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -1,5 +1,6 @@
-// One pino logger for the process. Messages are static, fields carry the data. Phone numbers and SIP URIs go only under
-// `pii`, which is redacted unless it is shown on purpose, for debugging; secrets never reach a log call at all.
+// One pino logger for the process. Messages are static; fields carry the data. Phone numbers and
+// SIP URIs go only under `pii`, which is redacted unless somebody shows it on purpose for
+// debugging. Secrets are never passed to a log call.
 
 import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
@@ -10,15 +11,19 @@ export type Logger = PinoLogger;
 
 export const logSerializers = { err: errorForLog };
 
-/** Levels: error pages an operator, warn wants a look this week, info is one line per step of a life, debug is packets. */
+/**
+ * Creates the logger. Use of the levels: `error` pages an operator; `warn` needs a look this week;
+ * `info` is one line per step of a call's or the process's life; `debug` goes down to single
+ * packets.
+ */
 export function createLogger(options: {
   readonly level: string;
   readonly nodeId: string;
   /** For commands whose standard output is read by programs. */
   readonly toStderr?: boolean;
-  /** For people at a terminal; programs read JSON lines. */
+  /** For people at a terminal. Programs read JSON lines. */
   readonly pretty?: boolean;
-  /** Of a thread: what it is, in a word. */
+  /** Only in a worker thread: one word that names the thread's job. */
   readonly part?: string;
 }): Logger {
   const { nodeId, part } = options;
@@ -38,13 +43,17 @@ function destination(options: {
   readonly toStderr?: boolean;
   readonly pretty?: boolean;
 }) {
-  // The main thread reads it and passes it on (see thread-output.ts): two writers would tear each other's lines apart.
+  // The main thread reads this output and passes it on (`relayOutput` in
+  // `threads/worker-threads.ts`). Two writers would break up each other's lines.
   if (!isMainThread) return process.stdout;
   const fd = options.toStderr === true ? 2 : 1;
   return options.pretty === true ? forPeople(options.level, fd) : pino.destination(fd);
 }
 
-/** What threads do well has been told by the thread that started them: for people, once is enough. */
+/**
+ * Writes lines for people. At level `info` it drops the `info` lines of threads: the code that
+ * started the thread has already logged the same success.
+ */
 function forPeople(level: string, fd: number) {
   const stream = pretty({
     destination: fd,
@@ -57,7 +66,7 @@ function forPeople(level: string, fd: number) {
   return { write: (line: string) => isRepeated(line) || stream.write(line) };
 }
 
-/** A line as it is, in its place among the others. */
+/** Writes a finished line unchanged, in order with the logger's own lines. */
 export function writeLine(logger: Logger, line: string): void {
   const { [pino.symbols.streamSym]: stream } = logger as unknown as {
     readonly [pino.symbols.streamSym]: { write(text: string): void };

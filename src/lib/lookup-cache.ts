@@ -6,8 +6,8 @@ export type LookupCache<Value> = {
 };
 
 /**
- * Remembers for `ttlMs` what a look-up found, also that it found nothing. Callers that ask for the same key share one look-up.
- * The cache is bounded because unknown callers may choose the keys.
+ * Remembers the result of a look-up for `ttlMs`, even if it found nothing. Callers that ask for the
+ * same key share one look-up. The cache is bounded because unknown callers may choose the keys.
  */
 export function createLookupCache<Value>(
   load: (key: string) => Promise<Value>,
@@ -16,13 +16,13 @@ export function createLookupCache<Value>(
 ): LookupCache<Value> {
   const cache = new LRUCache<string, Promise<Value>>({
     max: options.maxEntries,
-    // An entry of exactly `ttl` is still good for the library.
+    // The library still returns an entry whose age is exactly `ttl`.
     ttl: options.ttlMs - 1,
     ttlResolution: 0,
     perf: { now: nowMs },
     memoMethod: (key) => {
       const found = load(key);
-      // A failure is not remembered; the callers that asked get it.
+      // A failure is not remembered. It only reaches the callers that share this look-up.
       found.catch(() => {
         if (cache.peek(key) === found) cache.delete(key);
       });

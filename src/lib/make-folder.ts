@@ -1,9 +1,13 @@
-// `mkdir -p` that ends: Node's own tries for ever where a folder that is there takes no others (/proc, for one).
+// A `mkdir -p` that always ends. Node's own retries for ever if an existing folder does not allow
+// new folders, e.g. /proc.
 
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Makes what is missing of the path, for its owner only. Returns the first folder that was made, if any. */
+/**
+ * Creates the missing folders of the path, accessible to their owner only. Returns the first folder
+ * that it created, or undefined if none was missing.
+ */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -16,7 +20,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // Another process made it meanwhile.
+    // Another process created it meanwhile.
     if (!(await isFolder(path))) throw error;
   }
   return first ?? path;

@@ -1,10 +1,14 @@
-// Tells a mistyped name from a foreign one. Both mistakes cost: a typo that passes does nothing, in
-// silence; a foreign name that is refused breaks a client that sends it on purpose.
+// Distinguishes a mistyped name from a name that belongs to another system. Both mistakes cost
+// something. A typo that passes does nothing, without any error. A foreign name that is refused
+// breaks a client that sends it on purpose.
 
-/** Longer names are nobody's typo. */
+/** Longer names are never taken for typos. */
 const longestName = 64;
 
-/** The known names that `name` is most like, or none if it is one of them or like none of them. */
+/**
+ * Returns the known names that `name` resembles most. Empty if `name` is a known name or resembles
+ * none of them.
+ */
 export function nearMisses(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > longestName) return [];
   const letters = lettersOf(name);
@@ -20,32 +24,38 @@ export function nearMisses(name: string, known: Iterable<string>): readonly stri
   return names;
 }
 
-/** 0: only the spelling or the unit differs. Undefined: these are two names. */
+/** Returns 0 if only the spelling or the unit differs, and undefined if the names are unrelated. */
 function distanceBetween(given: readonly string[], meant: readonly string[]): number | undefined {
   if (isSame(given, meant) || isOnlyTheUnitWrong(given.join(''), meant.join(''))) return 0;
   const most = mostEdits(meant.length);
   if (Math.abs(given.length - meant.length) > most || isLongerName(given, meant)) return undefined;
   const edits = editsBetween(given, meant);
   if (edits > most) return undefined;
-  // Two typos seldom hit the first letter: `ttsLanguage` is not `sttLanguage`.
+  // Several typos seldom include the first letter: `ttsLanguage` is not a typo of `sttLanguage`.
   if (edits > 1 && given[0] !== meant[0]) return undefined;
   return meant.length >= shortestFree || isTypoOfShort(given, meant) ? edits : undefined;
 }
 
-/** `machine_detection_url`: a word behind the known name, and not a slip of the finger. */
+/**
+ * True if `given` is the known name followed by another word, as in `machine_detection_url`. That
+ * is not a typo.
+ */
 function isLongerName(given: readonly string[], meant: readonly string[]): boolean {
   return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
 }
 
-/** One letter in five, three at most. */
+/** Allows one edit for every five letters: at least one, at most three. */
 function mostEdits(length: number): number {
   return Math.min(3, Math.max(1, Math.floor(length / 5)));
 }
 
-/** Below, one letter more or less makes another word. */
+/** In a shorter name, one letter more or less makes another word. */
 const shortestFree = 5;
 
-/** `lopp` or `looop` for `loop`, but not `model` for `mode`. Typos of shorter names are words. */
+/**
+ * True for `lopp` or `looop` in place of `loop`, but not for `model` in place of `mode`. A typo of
+ * a name below four letters is usually a word of its own, so it never counts.
+ */
 function isTypoOfShort(given: readonly string[], meant: readonly string[]): boolean {
   if (meant.length < 4) return false;
   if (isSame(withoutRepeats(given), withoutRepeats(meant))) return true;
@@ -62,19 +72,21 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
 
 const unit = /(?:in)?(?:m?s|m?secs?|millis|(?:milli)?seconds?|mins?|minutes?)$/;
 
-/** `timeout`, `timeoutMs` or `timeoutSeconds` for `timeoutInMs`. */
+/** True for `timeout`, `timeoutMs` or `timeoutSeconds` in place of `timeoutInMs`. */
 function isOnlyTheUnitWrong(given: string, meant: string): boolean {
   if (!meant.endsWith('ms')) return false;
   const quantity = meant.replace(unit, '');
   return given === quantity || given.replace(unit, '') === quantity;
 }
 
-/** Another case, `_` and `-` make no other name. */
+/** Ignores case, `_` and `-`: names that differ only in these count as the same name. */
 function lettersOf(name: string): readonly string[] {
   return Array.from(name.replaceAll(/[_-]/g, ''), (letter) => letter.toLowerCase());
 }
 
-/** Insertions, deletions, substitutions, and swaps of neighbours (optimal string alignment). */
+/**
+ * Counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+ */
 function editsBetween(one: readonly string[], other: readonly string[]): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);
@@ -95,7 +107,7 @@ function editsBetween(one: readonly string[], other: readonly string[]): number 
   return at(last, other.length);
 }
 
-/** Infinity outside the table. */
+/** Returns Infinity outside the table. */
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }

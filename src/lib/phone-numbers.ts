@@ -1,6 +1,6 @@
-// What the numbering plans of the world say about a number. Only this file imports the library that
-// has them, Google's libphonenumber. `/max` is its complete metadata: with less of it, validity is a
-// guess from the length.
+// What the numbering plans of the world say about a number. Only this file imports Google's
+// libphonenumber, the library that has the plans. `/max` is its complete metadata. With less
+// metadata, the library can only guess validity from the length.
 
 import {
   type CountryCode,
@@ -16,11 +16,11 @@ export function isCountry(text: string): text is CountryCode {
 }
 
 /**
- * Says why no phone can have this number. Only the country code and the length count, so that a
- * fictional number passes, and one of a range that is newer than the library.
+ * Says why no phone can have this number. Only the country code and the length count. A fictional
+ * number therefore passes, and so does a number in a range that is newer than the library.
  *
  * @param digits E.164, without the `+`
- * @returns undefined if a phone can have it
+ * @returns undefined if a phone can have the number
  */
 export function impossibilityOf(digits: string): string | undefined {
   switch (validatePhoneNumberLength(`+${digits}`)) {
@@ -38,10 +38,10 @@ export function impossibilityOf(digits: string): string | undefined {
   }
 }
 
-/** Whether the digits are exactly a number of E.164, without the `+`, in a range that is assigned. */
+/** Whether the digits are a complete E.164 number, without the `+`, in an assigned range. */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);
-  // The library drops a national prefix behind the country code, as in +44 (0)20….
+  // The library drops a national prefix after the country code, as in +44 (0)20….
   return number?.number === `+${digits}` && number.isValid();
 }
 
@@ -50,19 +50,19 @@ export function beginsWithCodeOf(country: string, digits: string): boolean {
   return isCountry(country) && digits.startsWith(getCountryCallingCode(country));
 }
 
-/** A number as people in one country dial it. */
+/** A national number, read as people in its country dial it. */
 export type NationalReading = {
   /** E.164, without the `+`. */
   readonly digits: string;
-  /** The plan has assigned its range. */
+  /** Whether the numbering plan has assigned the number's range. */
   readonly isAssigned: boolean;
 };
 
 /**
- * Reads digits as people dial them in `country`: with or without the national prefix, or behind the
+ * Reads digits as people dial them in `country`: with or without the national prefix, or after the
  * prefix of international calls.
  *
- * @returns undefined if this is no possible number
+ * @returns undefined if the digits cannot be a number
  */
 export function readNational(digits: string, country: string): NationalReading | undefined {
   if (!isCountry(country)) return undefined;

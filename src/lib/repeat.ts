@@ -1,9 +1,15 @@
 import type { Logger } from './logger.ts';
 
 export type Repetition = {
-  /** Ends a rest. Call it when what a run may find is stored: before that, a run could miss it and rest. */
+  /**
+   * Ends a rest. Call it after storing what a run should find. If it is called earlier, a run could
+   * miss the data and start to rest.
+   */
   wake(): void;
-  /** Waits for the run under way: work that waits for something must end with the signal that it is given. */
+  /**
+   * Stops the repetition and waits for the present run. Work that waits for something must end when
+   * its signal aborts.
+   */
   stop(): Promise<void>;
 };
 
@@ -11,16 +17,17 @@ export type RepetitionOptions = {
   readonly name: string;
   readonly everyMs: number;
   /**
-   * The pause after a run that found nothing, in place of `everyMs`: where all writers are in this process and wake it. It is
-   * bounded, so that a forgotten wake costs a delay and nothing else. 0 or absent: runs never rest.
+   * The pause after a run that found nothing, in place of `everyMs`. Only for work whose writers
+   * are all in this process and call `wake`. The pause is bounded, so that a forgotten `wake` costs
+   * only a delay. Default: 0, no rests.
    */
   readonly longestRestMs?: number;
   readonly logger: Logger;
 };
 
 /**
- * Does work again and again, never twice at the same time; a failure only delays the next run. The work resolves with false if
- * it left nothing for the next run.
+ * Repeats work, never two runs at the same time. A failure only delays the next run. The work
+ * resolves with false if it left nothing for the next run.
  */
 export function repeat(
   { name, everyMs, longestRestMs = 0, logger }: RepetitionOptions,

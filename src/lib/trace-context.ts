@@ -1,20 +1,23 @@
-// W3C Trace Context: the headers `traceparent`, by which a request says of which trace it is a part, and `tracestate`, what the systems
-// before add for themselves. Never throws for what it is given: a `traceparent` that is none is left out, and a trace begins anew; a
-// `tracestate` that is none is left out alone (sections 3.2 and 3.3).
+// W3C Trace Context. The header `traceparent` says to which trace a request belongs. `tracestate`
+// carries what earlier systems add for themselves. Nothing here throws on bad input. A bad
+// `traceparent` is ignored, and a new trace begins. A bad `tracestate` is ignored alone (sections
+// 3.2 and 3.3).
 
 export type TraceParent = {
   /** 32 hex digits. */
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
-  /** Whether a system before may have recorded it. */
+  /** Whether an earlier system may have recorded the trace. */
   readonly isSampled: boolean;
 };
 
-/** As they are passed on. A `tracestate` means nothing without the `traceparent` that it came with. */
+/**
+ * The headers as they are passed on. A `tracestate` means nothing without its own `traceparent`.
+ */
 export type TraceHeaders = { readonly traceparent: string; readonly tracestate?: string };
 
-/** A later version may have more behind the flags. */
+/** A later version of the header may have more fields after the flags. */
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const longestParent = 512;
 
@@ -31,19 +34,25 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** Section 3.3.1.1; a list of more is none. */
+/** A list with more members is invalid (section 3.3.1.1). */
 const mostMembers = 32;
-/** What has to be passed on at least, and all that is (section 3.3.1.5). */
+/** Section 3.3.1.5 requires that at least this many characters are passed on. No more are. */
 const mostKept = 512;
-/** Longer members are the first to go. */
+/** Members longer than this are dropped first. */
 const longMember = 128;
-/** Beyond what HTTP servers take as headers: not looked at. */
+/** A longer header exceeds what HTTP servers accept, and is not parsed. */
 const longestState = 16_384;
-/** A key as Level 2 has it (Level 1 allows `@` once), and a value that does not end with a space. */
+/**
+ * A key in the form of Level 2 (Level 1 allows one `@`), and a value that does not end with a
+ * space.
+ */
 const memberForm =
   /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** Its members as they came, at most 512 characters of them. Of a key that is there twice, the first: it is the later one. */
+/**
+ * Returns the members in their order, at most 512 characters of them. If a key occurs twice, the
+ * first member counts, because it is the newer one.
+ */
 export function parseTracestate(header: unknown): string | undefined {
   if (typeof header !== 'string' || header.length > longestState) return undefined;
   const members = header
@@ -60,7 +69,10 @@ export function parseTracestate(header: unknown): string | undefined {
   return shortened([...byKey.values()])?.join(',');
 }
 
-/** Whole members go: the long ones first, then from the end, where the oldest stand. */
+/**
+ * Drops whole members until the rest fits: first the long ones, then from the end, where the oldest
+ * are.
+ */
 function shortened(members: string[]): readonly string[] | undefined {
   const kept = [...members];
   while (kept.join(',').length > mostKept) {
@@ -70,7 +82,7 @@ function shortened(members: string[]): readonly string[] | undefined {
   return kept.length === 0 ? undefined : kept;
 }
 
-/** What came with a request. */
+/** Reads the headers of a request. */
 export function parseTraceHeaders(
   headers: Readonly<Record<string, unknown>>,
 ): TraceHeaders | undefined {
@@ -79,7 +91,7 @@ export function parseTraceHeaders(
   return traceHeaders(writeTraceparent(parent), parseTracestate(headers['tracestate']));
 }
 
-/** Of what was kept of a call. */
+/** Returns the headers that were stored with a call. */
 export function traceHeadersOf({
   traceparent,
   tracestate,

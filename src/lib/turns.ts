@@ -1,5 +1,5 @@
-// Limits how many pieces of work run at once. The others wait for their turn: first the urgent ones, then the rest, each in the order
-// in which they came.
+// Limits how many pieces of work run at once. The others wait for their turn: first the urgent
+// ones, then the rest. Within each group, the order of arrival counts.
 
 type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise<Result>;
 
@@ -7,9 +7,9 @@ type TurnOptions = { readonly isUrgent?: boolean };
 
 type TurnLimits = {
   readonly running: number;
-  /** So many may wait. The next one is refused. */
+  /** Maximum number of waiting pieces of work. The next one is refused. */
   readonly waiting: number;
-  /** Work that has waited this long is refused. Without it, work waits as long as it takes. */
+  /** Work that has waited this long is refused. Default: work waits without a limit. */
   readonly waitMs?: number;
 };
 
@@ -38,7 +38,7 @@ export function takeTurns(most: TurnLimits, refusal: () => Error): Turns {
       return await work();
     } finally {
       const next = urgent.shift() ?? waiting.shift();
-      // The turn is handed on, so that a newcomer does not take it in between.
+      // The turn goes straight to the next piece of work, so that a newcomer cannot take it first.
       if (next === undefined) running -= 1;
       else next();
     }

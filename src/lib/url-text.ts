@@ -1,11 +1,12 @@
-// What `new URL` hides about the text of a URL.
+// Checks the text of a URL for mistakes that `new URL` hides.
 
 /**
- * Whether a host follows the scheme. `new URL` hides this for http, https, ws and wss: it skips
- * extra slashes and adds missing ones, so it reads both `http:///x` and `http:x` as the host `x`.
+ * Whether a host follows the scheme. `new URL` hides a missing host for http, https, ws and wss: it
+ * skips extra slashes and adds missing ones. It reads both `http:///x` and `http:x` as the host
+ * `x`.
  */
 export function namesHost(text: string): boolean {
-  // Spaces in front are no part of a URL.
+  // Leading spaces are not part of a URL.
   return /^ *[a-z][a-z\d+.-]*:\/\/[^/\\?#]/i.test(text);
 }
 

@@ -2,8 +2,9 @@
 export type Bound = number | AbortSignal;
 
 /**
- * Waits for the work until the first of the bounds. The work itself goes on. Several bounds are allowed because Node 20 may
- * collect a signal that `AbortSignal.any` makes of `AbortSignal.timeout` as garbage: it then never aborts.
+ * Waits for the work until the first of the bounds. The work itself goes on. Several bounds are
+ * allowed because Node 20 may garbage-collect the signal that `AbortSignal.any` makes of an
+ * `AbortSignal.timeout`. That signal then never aborts.
  *
  * @returns undefined if a bound came first
  */

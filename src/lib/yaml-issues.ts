@@ -1,15 +1,18 @@
-// Where in a YAML file zod's findings are, and what they say.
+// Finds the line of a YAML file that a zod finding is about, and the finding's message.
 
 import { type Document, isNode, type LineCounter } from 'yaml';
 import type { z } from 'zod';
 
-/** For a bad key zod keeps what is wrong with it one level down. */
+/** For a bad key, zod keeps the real message one level further down. */
 export function messageOf(issue: z.core.$ZodIssue): string {
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
   return inner?.message ?? issue.message;
 }
 
-/** Line of the field, or of the nearest thing around it that is there. */
+/**
+ * Returns the line of the field. If the field is absent, returns the line of the nearest element
+ * around it.
+ */
 export function lineOf(
   document: Document,
   lines: LineCounter,

@@ -181,7 +181,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   #enter(life: Life): void {
     this.#life = life;
-    this.#lifeChanges.tell();
+    this.#lifeChanges.notify();
   }
 
   #isLive(id: number): boolean {

@@ -185,7 +185,7 @@ class DrachtioPool implements DrachtioSip {
     await within(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);
     this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
-    this.#linkChanges.tell();
+    this.#linkChanges.notify();
   }
 
   async #dial(leg: FailoverLeg, request: PlaceRequest): Promise<void> {
@@ -228,7 +228,7 @@ class DrachtioPool implements DrachtioSip {
   }
 
   #onUp(link: EngineLink): void {
-    this.#linkChanges.tell();
+    this.#linkChanges.notify();
     this.#abandoned.onUp(link);
     this.#registrations.onUp(link);
   }

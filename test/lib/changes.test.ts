@@ -10,7 +10,7 @@ function counted() {
     changes.until(() => count >= wanted, signal);
   const add = (): void => {
     count += 1;
-    changes.tell();
+    changes.notify();
   };
   return { until, add, never };
 }

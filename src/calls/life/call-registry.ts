@@ -140,7 +140,7 @@ export class CallRegistry {
     if (!this.#calls.delete(callId)) return;
     this.#turns.delete(callId);
     for (const listener of this.#endListeners) listener(callId, end);
-    this.#removals.tell();
+    this.#removals.notify();
   }
 }
 

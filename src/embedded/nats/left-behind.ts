@@ -1,6 +1,7 @@
-// Ends the nats-server that an earlier, killed process of ours left. Its store is ours alone, so a new server may only
-// start when the old one is gone; and a process id may have been given to another process since, so the command line is
-// compared before anything is signalled.
+// Ends the nats-server that an earlier, killed process left behind. Two servers must not use the
+// same store, so a new server may start only when the old one is gone. The old process id may
+// belong to another process by now. For that reason the command line is compared before any signal
+// is sent.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -10,22 +11,28 @@ import type { NatsFiles } from './nats-identity.ts';
 
 const run = promisify(execFile);
 
-/** JetStream closes its files within this; after it the process is killed, which it survives as well as a power cut. */
-const politeMs = 5_000;
-const killedMs = 2_000;
+/**
+ * JetStream normally closes its files within this time. After it, the process is killed, which the
+ * store survives as it survives a power cut.
+ */
+const terminateTimeoutMs = 5_000;
+const killTimeoutMs = 2_000;
 const pollMs = 20;
 
-/** `none`: nothing was left. `unknown`: there is a process of that id, but it is not ours. */
+/**
+ * Returns `none` if nothing was left behind, or `unknown` if the process id belongs to another
+ * program.
+ */
 export async function endLeftBehind(files: NatsFiles): Promise<'none' | 'ended' | 'unknown'> {
   const pid = await readPid(files.pid);
   if (pid === undefined || !isAlive(pid)) return 'none';
   if (!(await commandLine(pid)).includes(files.configuration)) return 'unknown';
   signal(pid, 'SIGTERM');
-  if (await isGoneWithin(pid, politeMs)) return 'ended';
+  if (await isGoneWithin(pid, terminateTimeoutMs)) return 'ended';
   signal(pid, 'SIGKILL');
-  if (await isGoneWithin(pid, killedMs)) return 'ended';
+  if (await isGoneWithin(pid, killTimeoutMs)) return 'ended';
   throw new Error(
-    `nats-server (process ${pid}) of an earlier start does not end; end it and start again`,
+    `nats-server (process ${pid}) of an earlier start does not end; kill it and start again`,
   );
 }
 
@@ -42,7 +49,7 @@ async function commandLine(pid: number): Promise<string> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
   } catch {
-    // No /proc on macOS and the BSDs.
+    // macOS and the BSDs have no /proc.
   }
   try {
     return (await run('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
@@ -64,7 +71,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It ended in between.
+    // The process ended in the meantime.
   }
 }
 
@@ -77,7 +84,10 @@ async function isGoneWithin(pid: number, limitMs: number): Promise<boolean> {
   return false;
 }
 
-/** Ended, but its parent has not asked for the exit code; in a container that parent may never do. */
+/**
+ * A zombie has ended, but its parent has not collected the exit code. In a container the parent may
+ * never do that.
+ */
 async function isZombie(pid: number): Promise<boolean> {
   try {
     return /\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'));

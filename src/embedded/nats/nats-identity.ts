@@ -1,5 +1,6 @@
-// What a private nats-server is known by across restarts: its port, so that bots can reconnect, its credentials, and a
-// name that tells it from another program on the same port. Kept in DATA_DIR/nats, readable by its owner only.
+// What a private nats-server keeps across restarts: its port, so that bots can reconnect; its
+// credentials; and a name that distinguishes it from another program on the same port. Stored in
+// DATA_DIR/nats, readable by its owner only.
 
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -22,7 +23,7 @@ export type NatsFiles = {
   readonly configuration: string;
   readonly pid: string;
   readonly store: string;
-  /** What the server says. */
+  /** The server's log file. */
   readonly output: string;
 };
 
@@ -42,7 +43,7 @@ export function natsUrl(identity: NatsIdentity): string {
   return `nats://${identity.user}:${identity.password}@127.0.0.1:${identity.port}`;
 }
 
-/** The identity of the server that ran here before, or a new one. */
+/** Returns the identity of the server that ran here before, or a new one. */
 export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   await mkdir(files.store, { recursive: true, mode: 0o700 });
   const stored = await readIdentity(files.identity);
@@ -57,7 +58,7 @@ export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   return identity;
 }
 
-/** Another port, because another program has taken ours. */
+/** Chooses another port, because another program has taken the old one. */
 export async function moveToFreePort(
   files: NatsFiles,
   identity: NatsIdentity,
@@ -68,7 +69,7 @@ export async function moveToFreePort(
 }
 
 export async function writeConfiguration(files: NatsFiles, identity: NatsIdentity): Promise<void> {
-  // A file and not arguments: those can be read by every user of the machine.
+  // A file is used because every user of the machine can read command line arguments.
   const text = [
     `server_name: ${JSON.stringify(identity.serverName)}`,
     `listen: "127.0.0.1:${identity.port}"`,
@@ -85,7 +86,7 @@ async function readIdentity(path: string): Promise<NatsIdentity | undefined> {
     const parsed = identitySchema.safeParse(JSON.parse(await readFile(path, 'utf8')));
     return parsed.success ? parsed.data : undefined;
   } catch {
-    // Absent, or cut short by a crash: a new identity is as good.
+    // The file is absent or was cut short by a crash. A new identity does as well.
     return undefined;
   }
 }
@@ -96,7 +97,7 @@ function saveIdentity(files: NatsFiles, identity: NatsIdentity): Promise<void> {
 
 async function writePrivate(path: string, text: string): Promise<void> {
   await writeFile(path, text, { mode: 0o600 });
-  // The mode above only counts where the file is new.
+  // The mode above only applies to a new file.
   await chmod(path, 0o600);
 }
 

@@ -1,10 +1,12 @@
-// What a nats-server writes, in the log of the process. It writes into a file, which outlives us both; we read what is added.
+// Copies the output of the private nats-server into the log of the process. The server writes to a
+// file, which outlives both processes. This module reads what is appended.
 
 import { closeSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
 
-/** `[1234] 2026/11/22 08:03:07.966 [WRN] …`; its information is for who looks for something. */
+/** `[1234] 2026/11/22 08:03:07.966 [WRN] …` */
 const linePattern = /^\[\d+\] \S+ \S+ \[([A-Z]{3})\] (.*)$/;
+/** Maps the server's log levels. Its `INF` lines matter only for debugging. */
 const levels = {
   TRC: 'trace',
   DBG: 'trace',
@@ -15,10 +17,13 @@ const levels = {
 } as const;
 
 const tailBytes = 2_048;
-/** At once; what is longer comes with the next pieces. */
+/** Bytes read at once. Longer output is read in several pieces. */
 const pieceBytes = 64 * 1_024;
 
-/** Logs each line that is added, from the beginning. Returns what ends it, after what is there has been read. */
+/**
+ * Logs each line of the file, from its beginning. Returns a function that logs the lines that are
+ * there by then and stops.
+ */
 export function followOutput(path: string, logger: Logger): () => void {
   let offset = 0;
   let rest = '';
@@ -31,21 +36,26 @@ export function followOutput(path: string, logger: Logger): () => void {
     }
   };
   const watcher = watch(path, { persistent: false }, readOn);
-  // Not being told of lines is no reason to go without a server.
-  watcher.on('error', (error) => logger.warn({ err: error }, 'nats-server is not listened to'));
+  // The server is usable without its log lines, so a failing watcher is only a warning.
+  watcher.on('error', (error) =>
+    logger.warn({ err: error }, 'the output of nats-server is no longer watched'),
+  );
   return () => {
     readOn();
     watcher.close();
   };
 }
 
-/** Of our own configuration, which no other user can read. */
+/**
+ * The server warns about its configuration file. No other user can read that file, so the warning
+ * is expected.
+ */
 const expected = 'Plaintext passwords detected';
 
 function logOutput(line: string, logger: Logger): void {
   const [, level = 'WRN', output = line] = linePattern.exec(line) ?? [];
-  const ours = output.startsWith(expected) ? 'debug' : levels[level as keyof typeof levels];
-  logger[ours ?? 'warn']({ part: 'nats-server', output }, 'nats-server wrote');
+  const logLevel = output.startsWith(expected) ? 'debug' : levels[level as keyof typeof levels];
+  logger[logLevel ?? 'warn']({ part: 'nats-server', output }, 'nats-server wrote');
 }
 
 export function readTail(path: string): string {
@@ -56,7 +66,7 @@ export function readTail(path: string): string {
   }
 }
 
-/** Empty: there is no more, or no file. */
+/** Empty at the end of the file, or if the file is missing. */
 function readPiece(path: string, offset: number): Buffer {
   try {
     const file = openSync(path, 'r');

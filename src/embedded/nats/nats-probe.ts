@@ -1,15 +1,22 @@
-// Asks what listens on a port: speaks the first lines of the NATS protocol, so that our own server can be told from
-// another program, and a server that only accepts from one that answers.
+// Finds out what listens on a port by speaking the first lines of the NATS protocol. This
+// distinguishes the private server from another program, and a server that answers from one that
+// only accepts connections.
 
 import { connect } from 'node:net';
 import type { NatsIdentity } from './nats-identity.ts';
 
 export type ProbeResult = 'ours' | 'another program' | 'nothing';
 
-/** INFO and PONG are a few hundred bytes; what says more before it is our server is none. */
+/**
+ * INFO and PONG take a few hundred bytes. A program that sends more before the PONG is not the
+ * private server.
+ */
 const maxReplyBytes = 64 * 1024;
 
-/** `ours`: a nats-server of our name that takes our credentials and answers a PING. */
+/**
+ * Returns `ours` if a nats-server with the expected name accepts the credentials and answers a
+ * PING.
+ */
 export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<ProbeResult> {
   return new Promise((resolve) => {
     let received = '';
@@ -29,7 +36,7 @@ export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<Pr
     socket.on('close', () => finish('another program'));
     socket.on('data', (chunk: string) => {
       received += chunk;
-      if (isNotOurs(received, identity)) return finish('another program');
+      if (isAnotherProgram(received, identity)) return finish('another program');
       if (!greeted && received.includes('\r\n')) {
         greeted = true;
         socket.write(greeting(identity));
@@ -39,7 +46,7 @@ export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<Pr
   });
 }
 
-function isNotOurs(received: string, identity: NatsIdentity): boolean {
+function isAnotherProgram(received: string, identity: NatsIdentity): boolean {
   if (received.length > maxReplyBytes || received.includes('-ERR')) return true;
   return received.includes('\r\n') && serverName(received) !== identity.serverName;
 }

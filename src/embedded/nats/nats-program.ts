@@ -1,12 +1,12 @@
-// Finds the nats-server program, or says how to get it.
+// Finds the nats-server program. If it is missing, the error says how to install it.
 
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-/** Debian puts daemons into /usr/sbin, which is not on every user's PATH. */
+/** Also searched. Debian puts daemons into /usr/sbin, which is not on every user's PATH. */
 const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 
-/** `program`: NATS_SERVER_BIN; absent: looked for on `searchPath`. */
+/** `program`: NATS_SERVER_BIN. Default: `nats-server`, looked up on `searchPath`. */
 export async function findNatsServer(
   program: string | undefined,
   searchPath: string,

@@ -1,6 +1,7 @@
-// A private nats-server with JetStream as a child process, for when no NATS_URL is configured. It is the real server:
-// bots connect to it too. Supervised: started again when it dies, ended with us, and one that a killed process of ours
-// left is ended before a new one opens the same store.
+// Runs a private nats-server with JetStream as a child process if NATS_URL is not configured. It is
+// the real server: bots connect to it too. This class restarts the server when it dies and ends it
+// with the process. Before it starts a server, it ends one that an earlier, killed process left
+// behind: two servers must not open the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -20,24 +21,24 @@ import { followOutput, readTail } from './nats-output.ts';
 import { probeNats } from './nats-probe.ts';
 import { findNatsServer } from './nats-program.ts';
 
-/** A store of millions of messages takes seconds to be read at start. */
+/** Reading a store of millions of messages at start takes seconds. */
 const readyTimeoutMs = 30_000;
 const probeTimeoutMs = 1_000;
 const probeIntervalMs = 25;
-/** From SIGTERM to SIGKILL. */
+/** Time from SIGTERM to SIGKILL. */
 const stopTimeoutMs = 5_000;
 const firstRestartDelayMs = 100;
 const maxRestartDelayMs = 5_000;
-/** A server that ran this long starts the back-off afresh. */
+/** A server that ran this long resets the restart back-off. */
 const steadyMs = 10_000;
-/** Lines of its output that an error message quotes. */
+/** An error message quotes this many of the server's last output lines. */
 const keptLines = 5;
 
 export type NatsServerOptions = {
   readonly dataDir: string;
-  /** NATS_SERVER_BIN. */
+  /** NATS_SERVER_BIN. Default: `nats-server` on `searchPath`. */
   readonly program?: string;
-  /** PATH, where the program is looked for. */
+  /** PATH, on which the program is looked up. */
   readonly searchPath: string;
   readonly logger: Logger;
 };
@@ -48,7 +49,11 @@ export type NatsServerExit = {
   readonly restartInMs: number;
 };
 
-/** Resolves when the server answers. @throws Error that says how to install a missing program, or why it does not start. */
+/**
+ * Starts the server. Resolves when it answers.
+ *
+ * @throws Error that says how to install a missing program, or why the server does not start
+ */
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const program = await findNatsServer(options.program, options.searchPath);
   const files = natsFiles(options.dataDir);
@@ -58,7 +63,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const holder = await probeNats(identity, probeTimeoutMs);
   if (holder === 'ours') {
     throw new Error(
-      `A nats-server of this data folder runs on port ${identity.port}, but its process is not known; end it first`,
+      `A nats-server of this data folder already runs on port ${identity.port}, but its process id is unknown; end that server first`,
     );
   }
   if (holder === 'another program') identity = await moveToFreePort(files, identity);
@@ -92,18 +97,21 @@ export class NatsServer implements AsyncDisposable {
     this.url = natsUrl(identity);
   }
 
-  /** Of the present child; undefined between its death and its restart. */
+  /** Process id of the present child. Undefined between its death and its restart. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Told when the server died without being asked to; it is started again by itself. */
+  /**
+   * `listener` is called when the server dies unasked. The server is restarted without any action
+   * of the listener.
+   */
   onExit(listener: (exit: NatsServerExit) => void): void {
     this.#exitListeners.push(listener);
   }
 
   async start(): Promise<void> {
-    // A process that ends without `stop()` (an uncaught error, process.exit) takes the server with it.
+    // If the process ends without `stop()` (an uncaught error, process.exit), it kills the server.
     process.once('exit', this.#killOnExit);
     this.#launch();
     try {
@@ -115,7 +123,7 @@ export class NatsServer implements AsyncDisposable {
     this.#logger.info({ pid: this.pid, port: this.#identity.port }, 'nats-server ready');
   }
 
-  /** SIGTERM, and SIGKILL after a bound. Idempotent. */
+  /** Sends SIGTERM, and SIGKILL if the server takes too long. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -129,7 +137,10 @@ export class NatsServer implements AsyncDisposable {
     this.#ended();
   }
 
-  /** Until then a process that exits kills it: one that takes long to stop would be left behind. */
+  /**
+   * Only now the exit handler is removed. If it went earlier, a process that exits during a slow
+   * stop would leave the server behind.
+   */
   #ended(): void {
     process.removeListener('exit', this.#killOnExit);
     this.#unfollow?.();
@@ -141,13 +152,14 @@ export class NatsServer implements AsyncDisposable {
 
   #launch(): void {
     this.#startedAt = performance.now();
-    // A file and not a pipe: a server that outlives us would be killed by its first line into a broken one, before it
-    // has closed its store. Begun anew at each start, which bounds it: the server says next to nothing.
+    // The output goes to a file and not to a pipe. A server that outlives this process would be
+    // killed by its first line into a broken pipe, before it has closed its store. The file is
+    // truncated at each start. That bounds it, because the server writes very little.
     const output = openSync(this.#files.output, 'w', 0o600);
     const child = spawn(this.#program, ['--config', this.#files.configuration], {
       stdio: ['ignore', 'ignore', output],
-      // A group of its own: Ctrl-C in a terminal goes to the whole foreground group, and calls that are being drained
-      // still need their events.
+      // A process group of its own: Ctrl-C in a terminal goes to the whole foreground group, and
+      // calls that are being drained still need their events.
       detached: true,
     });
     closeSync(output);
@@ -156,7 +168,7 @@ export class NatsServer implements AsyncDisposable {
     this.#child = child;
     child.once('error', (error) => {
       this.#startError = error.message;
-      // A program that cannot be started gives no exit.
+      // A program that cannot be started emits no `exit`.
       if (child.pid === undefined) this.#onChildExit(child, null, null);
     });
     child.once('exit', (code, signal) => this.#onChildExit(child, code, signal));
@@ -189,8 +201,8 @@ export class NatsServer implements AsyncDisposable {
     const deadline = performance.now() + readyTimeoutMs;
     while (performance.now() < deadline) {
       if ((await probeNats(this.#identity, probeTimeoutMs)) === 'ours') return;
-      // At the first start a death is told at once: the configuration or the store is at fault, and trying again
-      // would only hide it.
+      // A death during the first start fails at once. The configuration or the store is at fault,
+      // and another try would only hide that.
       if (this.#child === undefined || hasEnded(this.#child)) break;
       await pause(probeIntervalMs);
     }

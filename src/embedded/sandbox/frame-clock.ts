@@ -1,15 +1,17 @@
-// One timer for all calls of the sandbox: a tick every 20 ms that does not drift, and none while there is no call.
+// One timer for all calls of the sandbox. It ticks every 20 ms without drift, and stops while there
+// are no calls.
 
 import { frameMs } from './sounds.ts';
 
 export type Ticking = {
-  /** 20 ms later. */
+  /** Called every 20 ms. */
   tick(): void;
 };
 
 /**
- * After a pause of the event loop this many ticks are made up for at once, as a phone's jitter buffer bears; of a longer
- * pause the rest is left out, so that no burst of packets follows it.
+ * After a pause of the event loop, at most this many missed ticks are made up for at once: a
+ * phone's jitter buffer copes with that many. The rest of a longer pause is skipped, so that no
+ * burst of packets follows it.
  */
 const maxMadeUpTicks = 5;
 
@@ -45,10 +47,10 @@ export class FrameClock {
     const now = this.#now();
     this.#dueAt = Math.max(this.#dueAt, now - maxMadeUpTicks * frameMs);
     for (; this.#dueAt <= now; this.#dueAt += frameMs) {
-      // A member may leave while it ticks; a set bears that.
+      // A member may remove itself during its tick. Iteration over a Set allows that.
       for (const member of this.#members) member.tick();
     }
-    // Still undefined when the last member left during its tick.
+    // Undefined if the last member left during its tick.
     if (this.#timer !== undefined) this.#schedule();
   }
 }

@@ -1,4 +1,5 @@
-// A callee's RTP: one UDP socket, packets of 20 ms to the address of the offer, a count of what comes in. A key goes in place of audio.
+// A callee's RTP on one UDP socket. It sends packets of 20 ms to the address of the offer and
+// counts the packets that arrive. A key press replaces the audio while it lasts.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -13,7 +14,7 @@ import {
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';
 
-/** The payload of a packet, valid during the call. */
+/** Takes the payload of a packet. The payload is valid only until the function returns. */
 type OnAudio = (payload: Uint8Array, codec: Codec) => void;
 
 export class RtpLeg {
@@ -40,11 +41,11 @@ export class RtpLeg {
       if (header.payloadType !== payloadType) return;
       onAudio(packet.subarray(header.payloadStart, header.payloadEnd), codec);
     });
-    // ICMP port unreachable: the caller's socket is gone, the BYE is on its way.
+    // ICMP port unreachable: the caller's socket is gone, and the BYE is on its way.
     socket.on('error', () => undefined);
   }
 
-  /** @throws Error when no socket can be had. */
+  /** @throws Error if no socket can be opened. */
   static async open(
     host: string,
     remote: AudioOffer,
@@ -53,10 +54,12 @@ export class RtpLeg {
     const family = host.includes(':') ? 6 : 4;
     const socket = createSocket({
       type: family === 6 ? 'udp6' : 'udp4',
-      // Addresses come from SDP as they are; a name in it is not looked up for every packet, or at all.
+      // SDP must contain addresses. A host name in it is never looked up: that would happen for
+      // every packet.
       lookup: (address, _options, callback) => callback(null, address, family),
     });
-    // Before the bind: without a look-up it is done within the call.
+    // The listener must exist before the bind. Without a look-up, the socket emits `listening`
+    // during the call of `bind`.
     const listening = once(socket, 'listening');
     socket.bind(0, host);
     await listening;
@@ -71,19 +74,22 @@ export class RtpLeg {
     return this.#remote;
   }
 
-  /** From a re-INVITE: a new address, a new codec, hold or resume. */
+  /** Applies the offer of a re-INVITE or UPDATE: a new address, a new codec, hold or resume. */
   redirect(remote: AudioOffer): void {
     this.#remote = remote;
   }
 
-  /** From the next 20 ms on. Nothing where the caller takes no telephone events. */
+  /**
+   * Starts to send a key with the next frame. Does nothing if the caller accepts no telephone
+   * events.
+   */
   press(key: string): void {
     if (this.#remote.telephoneEventPayloadType === undefined) return;
     const timestamp = (this.#timestamp + frameSamples) >>> 0;
     this.#pressing = { key: new KeyPress(key), timestamp };
   }
 
-  /** The next 20 ms. While the caller holds, time passes without packets. */
+  /** Sends the next 20 ms. While the caller holds the call, only the timestamp advances. */
   send(payload: Uint8Array): void {
     if (this.#closed) return;
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
@@ -125,7 +131,7 @@ export class RtpLeg {
     this.#packet.set(payload, rtpHeaderBytes);
     this.packetsSent += 1;
     const { port, host } = this.#remote;
-    // A copy: the socket may send it after the next frame was written.
+    // The packet is copied because the socket may send it after the next frame was written.
     const packet = Buffer.from(this.#packet.subarray(0, rtpHeaderBytes + payload.length));
     this.#socket.send(packet, port, host, () => undefined);
   }
@@ -138,15 +144,16 @@ export class RtpLeg {
 }
 
 const keys = '0123456789*#ABCD';
-/** 100 ms. */
+/** A key is held for 100 ms. */
 const pressedFrames = 5;
 const endPackets = 3;
 const volumeDbm0 = 10;
 const endBit = 0x80;
 
 /**
- * A key that a callee presses, as telephone events (RFC 4733): a packet every 20 ms, all with the timestamp of the first one,
- * and the last one three times (section 2.5.1.4).
+ * A key that a callee presses, as telephone events (RFC 4733). One packet is sent every 20 ms. All
+ * packets have the timestamp of the first one, and the last one is sent three times (section
+ * 2.5.1.4).
  */
 export class KeyPress {
   readonly #event: number;
@@ -164,7 +171,7 @@ export class KeyPress {
     return this.#packets === 0;
   }
 
-  /** The payload of the next packet. */
+  /** Returns the payload of the next packet. */
   next(): Uint8Array {
     this.#packets += 1;
     const durationSamples = Math.min(this.#packets, pressedFrames) * frameSamples;

@@ -1,5 +1,5 @@
-// One call to the sandbox, from the INVITE to its end. Everything in it happens on ticks of the shared clock or on a SIP
-// message; there are no timers of its own.
+// One call to the sandbox, from the INVITE to its end. It acts only on ticks of the shared clock
+// and on SIP messages; it has no timers of its own.
 
 import { randomInt } from 'node:crypto';
 import type { Logger } from '../../lib/logger.ts';
@@ -13,7 +13,7 @@ import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import type { CalleeDialog, CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
 import { Talker, type TalkSummary } from './talker.ts';
 
-/** What became of a call: for logs and tests. */
+/** How a call ended, for logs and tests. */
 export type SandboxCallSummary = {
   readonly name: string;
   readonly end:
@@ -26,9 +26,12 @@ export type SandboxCallSummary = {
   readonly codec?: Codec;
   readonly packetsSent: number;
   readonly packetsReceived: number;
-  /** µ-law or A-law, of a mailbox: what came after its last beep. */
+  /**
+   * Mailboxes only: the audio received after the last beep, in the codec of the call (µ-law or
+   * A-law).
+   */
   readonly recorded?: Uint8Array;
-  /** Of a callee who talks. */
+  /** Only for a callee who talks (`talker.ts`). */
   readonly talk?: TalkSummary;
 };
 
@@ -41,17 +44,22 @@ export type SandboxCallDeps = {
   readonly onEnded: (call: SandboxCall, summary: SandboxCallSummary) => void;
 };
 
-/** A call that neither side ends is ended here: a developer's forgotten call must not last for ever. */
+/**
+ * The sandbox ends a call that neither side ends, so that a developer's forgotten call cannot last
+ * for ever.
+ */
 const longestCallMs = 600_000;
-/** A message, and more than any caller listens to. */
+/**
+ * Length limit of a mailbox's recording: enough for a message, and longer than anyone listens to.
+ */
 const longestRecordingMs = 120_000;
-/** Longer than any ring time-out of a caller. */
+/** Longer than any caller's ring time-out. */
 const longestRingMs = 300_000;
 
 type Phase =
   | { readonly name: 'starting' }
   | { readonly name: 'ringing'; readonly offer: AudioOffer }
-  /** The 200 was handed to the engine. */
+  /** The engine has the 200 OK, but the dialog does not exist yet. */
   | { readonly name: 'answering' }
   | { readonly name: 'talking'; readonly dialog: CalleeDialog }
   | { readonly name: 'ended' };
@@ -69,8 +77,9 @@ export class SandboxCall {
   #phase: Phase = { name: 'starting' };
   #leg: RtpLeg | undefined;
   #sdpVersion = 1;
-  /** Since the INVITE; since the INVITE or the answer. */
+  /** Time since the INVITE. */
   #totalMs = 0;
+  /** Time since the answer. Before the answer: time since the INVITE. */
   #phaseMs = 0;
 
   constructor(
@@ -94,7 +103,8 @@ export class SandboxCall {
     this.#request.on('cancel', () => this.#end('cancelled'));
     if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next.sipStatus);
     const offer = readOffer(this.#request.body ?? '');
-    // 488 Not Acceptable Here: no audio that we speak, or no offer at all.
+    // 488 Not Acceptable Here: the request has no offer, or an offer without audio that the sandbox
+    // can use.
     if (offer === undefined) return this.#refuse(488);
     const { host } = this.#deps;
     this.#leg = await RtpLeg.open(host, offer, (payload, codec) => this.#hear(payload, codec));
@@ -108,7 +118,8 @@ export class SandboxCall {
   tick(): void {
     this.#totalMs += frameMs;
     this.#phaseMs += frameMs;
-    // Srf throws where its connection is gone, and one call must not end the clock of all.
+    // drachtio-srf throws if its connection is gone. That must not stop the clock for all other
+    // calls.
     try {
       this.#advance();
     } catch (error) {
@@ -131,7 +142,10 @@ export class SandboxCall {
     }
   }
 
-  /** Ends it from this side, whatever it does. Resolves when the engine has passed that on; or never, so bound the wait. */
+  /**
+   * Ends the call from the sandbox's side, in whatever phase it is. Resolves when the engine has
+   * passed that on. That may never happen, so the caller must bound the wait.
+   */
   async giveUp(): Promise<void> {
     const phase = this.#phase;
     if (phase.name === 'talking') return this.#hangUp(phase.dialog, 'given-up');
@@ -161,7 +175,7 @@ export class SandboxCall {
     const dialog = await srf.createUAS(this.#request, this.#response, {
       localSdp: this.#answerSdp(offer, this.#leg),
     });
-    // Cancelled or closed while the 200 was on its way.
+    // The call was cancelled or closed while the 200 OK was on its way.
     if (this.#phase.name !== 'answering') return dialog.destroy({}, () => undefined);
     this.#phase = { name: 'talking', dialog };
     this.#phaseMs = 0;
@@ -201,7 +215,7 @@ export class SandboxCall {
     this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
   }
 
-  /** What comes before the answer is none of a conversation. */
+  /** Takes the payload of one packet. Audio before the answer is not part of the conversation. */
   #hear(payload: Uint8Array, codec: Codec): void {
     if (this.#phase.name !== 'talking') return;
     this.#talker?.hear(payload, codec);
@@ -234,7 +248,7 @@ export class SandboxCall {
     response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
   }
 
-  /** No phone is called; the caller is told that it has answered. */
+  /** Answers a REFER. It places no call, but sends a NOTIFY that the referred call was answered. */
   #refer(dialog: CalleeDialog, response: CalleeResponse): void {
     if (this.#behaviour.takesRefer !== true) {
       response.send(603);
@@ -268,7 +282,10 @@ export class SandboxCall {
     });
   }
 
-  /** Harmless after the end: a CANCEL that crossed the 200, a BYE that could not be sent. */
+  /**
+   * A failure after the end is harmless, e.g. a CANCEL that crossed the 200 OK, or a BYE that could
+   * not be sent.
+   */
   #fail(error: unknown): void {
     if (this.#phase.name !== 'ended') {
       this.#deps.logger.warn({ err: error, callee: this.#row.name }, 'sandbox call failed');

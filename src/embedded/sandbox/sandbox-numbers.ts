@@ -1,37 +1,41 @@
-// The numbers of the sandbox carrier and what happens when one is dialled. One table: the README, the demo and the tests
-// read it too. Numbers are from the range that North America keeps for fiction (+1 NPA 555 0100 to 0199); the third digit
-// from the right says who is there: 0 people, 1 machines, 2 no answer, 3 refusals.
+// The numbers of the sandbox carrier, and what happens when one of them is dialled. The README, the
+// demo and the tests read this one table too. The numbers are from the range that North America
+// reserves for fiction (+1 NPA 555 0100 to 0199). The second digit from the right says who is
+// there: 0 people, 1 machines, 2 no answer, 3 refusals.
 
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
 
 export type SandboxBehaviour = {
-  /** 180 is sent at once when this is above zero; then the rest follows. */
+  /**
+   * Time between the INVITE and `next`. The callee rings meanwhile. 0: an immediate refusal without
+   * ringing.
+   */
   readonly ringMs: number;
-  /** Rings with 183 and this sound instead of 180. */
+  /** Sound of the early media. If set, the callee rings with 183 and this sound instead of 180. */
   readonly earlyMedia?: SoundName;
-  /** Says that it has called whom a REFER names. */
+  /** Accepts a REFER and reports that the referred call was answered. */
   readonly takesRefer?: true;
   readonly next:
     | { readonly do: 'refuse'; readonly sipStatus: number }
     | { readonly do: 'ring-on' }
     | {
         readonly do: 'answer';
-        /** Silence follows. */
+        /** Played once; silence follows. */
         readonly sound: SoundName;
-        /** Left out: stays until the caller hangs up. */
+        /** Time from the answer to the BYE. Default: the callee stays until the caller hangs up. */
         readonly hangUpAfterMs?: number;
-        /** What is heard after the sound is in the call's summary. */
+        /** Puts the audio received after the sound into the call's summary. */
         readonly records?: true;
       }
-    /** Talks with the caller, see `talker.ts`. */
+    /** Talks with the caller (`talker.ts`). */
     | ({ readonly do: 'talk'; readonly hangUpAfterSilenceMs: number } & TalkManner)
-    /** Asks who calls, see `screener.ts`. */
+    /** Asks who is calling (`screener.ts`). */
     | { readonly do: 'screen'; readonly hangUpUnansweredAfterMs: number; readonly rejects?: true };
 };
 
 export type SandboxNumber = {
-  /** E.164. */
+  /** E.164, with the `+`. */
   readonly number: string;
   /** May be dialled instead of the number, as the user part of a SIP URI. */
   readonly name: string;
@@ -43,7 +47,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550100',
     name: 'person',
-    description: 'rings 1 s, answers "Hello?", hears no voice and hangs up 8 s after answering',
+    description: 'rings 1 s, answers "Hello?" and hangs up 8 s after answering',
     behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'hello', hangUpAfterMs: 8_000 } },
   },
   {
@@ -63,7 +67,7 @@ export const sandboxNumbers = [
     number: '+12025550103',
     name: 'person-after-ringback',
     description:
-      'ringback in early media (183 with SDP) for 5 s, then answers "Hello?" and hangs up 8 s after answering',
+      'plays ringback as early media (183 with SDP) for 5 s, then answers "Hello?" and hangs up 8 s after answering',
     behaviour: {
       ringMs: 5_000,
       earlyMedia: 'ringback',
@@ -74,7 +78,7 @@ export const sandboxNumbers = [
     number: '+12025550104',
     name: 'talker',
     description:
-      'rings 1 s, answers "Hello?", answers what it hears, interrupts once who talks for 2 s; hangs up after 15 s of silence',
+      'rings 1 s, answers "Hello?", replies to what it hears, interrupts you once if you talk for 2 s; hangs up after 15 s of silence',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'talk', hangUpAfterSilenceMs: 15_000, interrupts: true },
@@ -84,21 +88,21 @@ export const sandboxNumbers = [
     number: '+12025550105',
     name: 'agent',
     description:
-      'for `bridge`: rings 1 s, answers "Hello?", answers once what it hears; hangs up after 3 s of silence',
+      'for `bridge`: rings 1 s, answers "Hello?", replies once to what it hears; hangs up after 3 s of silence',
     behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 3_000, answers: 1 } },
   },
   {
     number: '+12025550106',
     name: 'person-referred',
     description:
-      'rings 1 s, answers "Hello?", and takes a REFER (`bridge` with `mode: refer`), which all others refuse',
+      'rings 1 s, answers "Hello?" and accepts a REFER (`bridge` with `mode: refer`), which all other numbers refuse',
     behaviour: { ringMs: 1_000, takesRefer: true, next: { do: 'answer', sound: 'hello' } },
   },
   {
     number: '+12025550107',
     name: 'person-presses-1',
     description:
-      'rings 1 s, answers "Hello?", presses 1 when the first prompt is over, then answers once what it hears; hangs up after 15 s of silence',
+      'rings 1 s, answers "Hello?", presses 1 when the first prompt is over, then replies once to what it hears; hangs up after 15 s of silence',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'talk', hangUpAfterSilenceMs: 15_000, presses: '1', answers: 1 },
@@ -107,7 +111,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550110',
     name: 'voicemail',
-    description: 'rings 1 s, a greeting of 5 s, a beep; records for 4 s and hangs up',
+    description: 'rings 1 s, plays a greeting of 5 s and a beep, records for 4 s and hangs up',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'voicemail', hangUpAfterMs: 10_500, records: true },
@@ -116,7 +120,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550111',
     name: 'voicemail-no-beep',
-    description: 'rings 1 s, an announcement of 5 s without a beep; hangs up 5 s after it',
+    description: 'rings 1 s, plays an announcement of 5 s without a beep and hangs up 5 s later',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'announcement', hangUpAfterMs: 10_000 },
@@ -125,14 +129,15 @@ export const sandboxNumbers = [
   {
     number: '+12025550112',
     name: 'fax',
-    description: 'rings 1 s, a fax machine: 3 s of 2100 Hz; hangs up 10 s after answering',
+    description:
+      'rings 1 s, answers as a fax machine with 3 s of 2100 Hz and hangs up 10 s after answering',
     behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'fax', hangUpAfterMs: 10_000 } },
   },
   {
     number: '+12025550113',
     name: 'voicemail-two-beeps',
     description:
-      'rings 1 s, a greeting of 5 s, a beep, 1.5 s later another; records for 6.6 s and hangs up',
+      'rings 1 s, plays a greeting of 5 s, a beep, and a second beep 1.5 s later; records for 6.6 s and hangs up',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'voicemailTwice', hangUpAfterMs: 15_000, records: true },
@@ -142,13 +147,13 @@ export const sandboxNumbers = [
     number: '+12025550114',
     name: 'screener',
     description:
-      'rings 1 s, asks who is calling and why (7 s); then a person comes, "Hello?"; hangs up on who says nothing for 8 s',
+      'rings 1 s, asks who is calling and why (7 s); after your answer a person says "Hello?"; hangs up if you say nothing for 8 s',
     behaviour: { ringMs: 1_000, next: { do: 'screen', hangUpUnansweredAfterMs: 8_000 } },
   },
   {
     number: '+12025550115',
     name: 'screener-rejects',
-    description: 'the same, but the person does not come: hangs up 1.5 s after the answer, too',
+    description: 'like `screener`, but the person declines: also hangs up 1.5 s after your answer',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'screen', hangUpUnansweredAfterMs: 8_000, rejects: true },
@@ -157,13 +162,13 @@ export const sandboxNumbers = [
   {
     number: '+12025550120',
     name: 'silence',
-    description: 'rings 1 s, answers and says nothing; hangs up after 30 s',
+    description: 'rings 1 s, answers, says nothing and hangs up after 30 s',
     behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'silence', hangUpAfterMs: 30_000 } },
   },
   {
     number: '+12025550121',
     name: 'no-answer',
-    description: 'rings for ever',
+    description: 'rings and never answers',
     behaviour: { ringMs: 1_000, next: { do: 'ring-on' } },
   },
   {
@@ -200,7 +205,9 @@ export const sandboxNumbers = [
 
 export type SandboxName = (typeof sandboxNumbers)[number]['name'];
 
-/** By the user part of the request URI: the number with or without `+`, or the name. */
+/**
+ * Finds a number by the user part of the request URI: the number with or without `+`, or the name.
+ */
 export function findSandboxNumber(user: string): SandboxNumber | undefined {
   const wanted = user.replace(/^\+/, '');
   return sandboxNumbers.find((row) => row.number === `+${wanted}` || row.name === wanted);

@@ -1,5 +1,5 @@
-// The sandbox beside the gateway's loop, in a worker thread of its own: its callees keep speaking evenly while the gateway
-// is busy, as people do.
+// Runs the sandbox in a worker thread of its own, beside the gateway's event loop. While the
+// gateway is busy, the callees keep speaking evenly, as people do.
 
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
@@ -12,12 +12,18 @@ export type SandboxThreadOptions = Pick<SandboxOptions, 'sipHost' | 'sipPort'> &
   readonly nodeId: string;
 };
 
-/** What the thread says first. */
+/** The thread's first message: where the sandbox listens. */
 export type SandboxListening = { readonly host: string; readonly port: number };
 
 export type SandboxThread = SandboxListening & RunningThread;
 
-/** `logger`: of the process, for what the thread logs. `onCallEnded`: told of every call's end. @throws Error when it cannot listen, or its recordings are missing. */
+/**
+ * Starts the sandbox in a thread.
+ *
+ * @param logger the logger of the process; it receives what the thread logs
+ * @param onCallEnded called at the end of every call
+ * @throws Error if the sandbox cannot listen or a recording is missing
+ */
 export async function startSandboxThread(
   options: SandboxThreadOptions,
   logger?: Logger,
@@ -32,7 +38,7 @@ export async function startSandboxThread(
     name: 'the sandbox',
     stopMessage: 'stop',
   });
-  // Every message after the first is one.
+  // Every message after the first is the summary of a call.
   worker.on('message', onCallEnded);
   return { ...first, ...thread };
 }

@@ -1,4 +1,5 @@
-// The sandbox in a worker thread: starts with its options as worker data, says where it listens, stops when told to.
+// Runs the sandbox in a worker thread. The options come as worker data. The first message reports
+// where the sandbox listens. A message to the thread stops it.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { inBackground } from '../../lib/in-background.ts';
@@ -14,7 +15,7 @@ async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Prom
     onCallEnded: (summary) => parentPort?.postMessage(summary),
   });
   parentPort?.once('message', () => {
-    // The port keeps the thread alive: closing both ends it.
+    // The port keeps the thread alive. Closing the sandbox and the port ends the thread.
     const closed = sandbox.close().finally(() => parentPort?.close());
     inBackground(closed, logger, 'closing the sandbox');
   });

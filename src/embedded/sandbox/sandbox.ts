@@ -1,5 +1,5 @@
-// A carrier for first tries, tests and the demo: real SIP on an engine of its own, real RTP, on loopback. The gateway sees
-// it as one more trunk and knows nothing else of it.
+// A carrier for first tries, tests and the demo: real SIP on an engine of its own, and real RTP, on
+// loopback. The gateway treats it as any other trunk.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,35 +14,35 @@ import { createSoundLibrary } from './sounds.ts';
 import type { CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
 
 export type SandboxOptions = {
-  /** Address of its SIP and RTP sockets. */
+  /** Address of the sandbox's SIP and RTP sockets. */
   readonly sipHost: string;
-  /** 0 or left out: a free one. */
+  /** Default: 0, any free port. */
   readonly sipPort?: number;
   readonly logger: Logger;
-  /** Told of every call's end. */
+  /** Called at the end of every call. */
   readonly onCallEnded?: (summary: SandboxCallSummary) => void;
 };
 
 export type Sandbox = {
-  /** Where to send INVITEs, UDP and TCP. */
+  /** Where to send INVITEs, over UDP or TCP. */
   readonly host: string;
   readonly port: number;
   readonly activeCalls: number;
   close(): Promise<void>;
 };
 
-/** More calls at once than a laptop's gateway places; one more is a 503. */
+/** More simultaneous calls than a gateway on a laptop places. The next call gets a 503. */
 const maxCalls = 1_000;
 
-/** The engine is in this process: it answers at once or is broken. */
+/** The engine is in this process, so it answers at once or is broken. */
 const connectTimeoutMs = 5_000;
 
-/** How long the BYEs of running calls may take when the sandbox closes. */
+/** Bounds the wait for the BYEs of running calls when the sandbox closes. */
 const farewellMs = 1_000;
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { sipHost, logger } = options;
-  // Read before anything listens: a broken installation is told at the start.
+  // Sounds are loaded before anything listens, so that a broken installation fails at the start.
   const sounds = createSoundLibrary();
   const secret = randomBytes(16).toString('hex');
   const engine = await startSipEngine({
@@ -84,7 +84,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
         logger.warn({ err: error, callee: row.name }, 'sandbox call not started');
         return call.giveUp();
       })
-      .catch((error: unknown) => logger.warn({ err: error }, 'sandbox call not refused'));
+      .catch((error: unknown) =>
+        logger.warn({ err: error }, 'a sandbox call that failed to start was not refused'),
+      );
   }
 
   srf.on('error', (error) => logger.warn({ err: error }, 'sandbox engine connection failed'));
@@ -111,20 +113,24 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-/** Who tries a bot with the talker wants to know what came through. */
+/**
+ * Logs the end of a call. Calls with the talker are logged at `info`, because a developer who tries
+ * out a bot wants to know what came through.
+ */
 function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void {
   const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
   if (summary.talk === undefined) logger.debug(summary, 'sandbox call ended');
   else logger.info(summary, 'the sandbox has talked with a caller');
 }
 
-/** Resolves when the engine knows what it has to hand to us. */
+/** Resolves when the engine knows which requests it must pass to the sandbox. */
 async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promise<void> {
   const connected = once(srf, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
   srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });
   const [error] = (await connected) as [Error | null];
   if (error !== null) throw new Error('the sandbox cannot use its engine', { cause: error });
-  // Srf asks for its routes before it tells of the connection; the engine reads a ping after them.
+  // drachtio-srf sends its route requests before it emits `connect`. The engine reads this ping
+  // after them, so its pong proves that the routes exist.
   const { wp, mapServer } = srf.app.client;
   const pongs = [...mapServer].map(
     ([socket, { pendingRequests }]) =>
@@ -135,7 +141,7 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
   await within(Promise.allSettled(pongs), connectTimeoutMs);
 }
 
-/** `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`; empty when there is none. */
+/** `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`. Empty if the URI has no user. */
 function userOf(uri: string): string {
   return /^sips?:([^@;:?]*)(?::[^@]*)?@/i.exec(uri)?.[1]?.split(';')[0] ?? '';
 }

@@ -1,13 +1,14 @@
-// A call screener: asks who calls, waits for an answer, and then puts the one who was called through, or does not; it hangs up on
-// who says nothing. Its clock is the ticks of its call and the audio that arrives.
+// A call screener. It asks who is calling, waits for an answer, and then either puts the called
+// person through or hangs up. It also hangs up on a caller who says nothing. Its only clock is the
+// ticks of its call and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import { VoiceTurns } from './voice-turns.ts';
 
-/** After this much silence the answer is over. */
+/** This much silence ends the caller's answer. */
 const pauseMs = 1_000;
-/** She looks at her telephone first. */
+/** The called person needs this long to look at the telephone and decide. */
 const decidesMs = 1_500;
 
 export class Screener {
@@ -15,7 +16,10 @@ export class Screener {
   readonly #turns = new VoiceTurns(pauseMs);
   #saying: SoundName = 'screenerQuestion';
   #saidMs = 0;
-  /** Since the question, until it is answered; since the answer. */
+  /**
+   * Before the answer: time since the question ended. After it: time since the answer ended. The
+   * caller's speech does not count.
+   */
   #waitedMs = 0;
   #isAnswered = false;
   #hasDecided = false;
@@ -26,17 +30,20 @@ export class Screener {
     this.#rejects = rejects === true;
   }
 
-  /** The one who was called does not want to talk to the caller. */
+  /** True once the called person has declined to talk to the caller. */
   get hasRejected(): boolean {
     return this.#rejects && this.#hasDecided;
   }
 
-  /** The caller has not answered for so long. */
+  /** How long the caller has said nothing since the question. 0 once the caller has answered. */
   get unansweredMs(): number {
     return this.#isAnswered ? 0 : this.#waitedMs;
   }
 
-  /** A packet of the caller. What is said while it asks is no answer. */
+  /**
+   * Takes the payload of one packet from the caller. Ignores speech while the screener itself
+   * speaks.
+   */
   hear(payload: Uint8Array, codec: Codec): void {
     if (this.#isSpeaking) return;
     if (this.#turns.hear(payload, codec) !== 'ended' || this.#isAnswered) return;
@@ -44,7 +51,7 @@ export class Screener {
     this.#waitedMs = 0;
   }
 
-  /** The next 20 ms of its own. */
+  /** Returns the next 20 ms of the screener's own audio. */
   nextFrame(codec: Codec): Uint8Array {
     if (!this.#isSpeaking) this.#wait();
     const frame = this.#sounds.frame(this.#saying, this.#saidMs / frameMs, codec);
@@ -57,7 +64,7 @@ export class Screener {
   }
 
   #wait(): void {
-    // Who speaks has not been silent.
+    // A caller who is speaking is not silent.
     if (!this.#turns.isSpeaking) this.#waitedMs += frameMs;
     if (!this.#isAnswered || this.#hasDecided || this.#waitedMs < decidesMs) return;
     this.#hasDecided = true;

@@ -1,4 +1,5 @@
-// The callee's side of offer/answer (RFC 3264): the first of the offer's codecs that is G.711, one audio stream.
+// The callee's side of offer/answer (RFC 3264). It accepts one audio stream and picks the first
+// G.711 codec of the offer.
 
 import { parse } from 'sdp-transform';
 import type { Codec } from '../../media/g711.ts';
@@ -9,19 +10,20 @@ export type AudioOffer = {
   readonly codec: Codec;
   readonly payloadType: number;
   readonly telephoneEventPayloadType?: number;
-  /** What the caller wants to do; held: neither. */
+  /** Direction as the caller states it. `inactive` if the caller holds with an address of zeros. */
   readonly direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
-  /** Kinds of all media lines in their order, and which one is ours: the answer needs as many. */
+  /** Kind and protocol of every media line, in the order of the offer: the answer needs as many. */
   readonly lines: readonly { readonly kind: string; readonly protocol: string }[];
+  /** Index of the accepted audio line in `lines`. */
   readonly line: number;
 };
 
-/** Of a hostile offer no more lines than this are answered. */
+/** An offer with more media lines is not answered, because it may be hostile. */
 const maxMediaLines = 8;
 
 const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };
 
-/** Undefined when nothing in it can be answered. */
+/** @returns undefined if the offer has no audio line that can be accepted. */
 export function readOffer(sdp: string): AudioOffer | undefined {
   try {
     return audioOffer(parse(sdp));
@@ -51,7 +53,7 @@ function audioOffer(session: Session): AudioOffer | undefined {
     port: audio.port,
     ...chosen,
     ...(telephoneEvent === undefined ? {} : { telephoneEventPayloadType: telephoneEvent.payload }),
-    // RFC 2543's way to hold: an address of zeros.
+    // A connection address of zeros means hold (RFC 2543).
     direction:
       host === '0.0.0.0' ? 'inactive' : (audio.direction ?? session.direction ?? 'sendrecv'),
     lines: media.map(({ type, protocol }) => ({ kind: type, protocol })),
@@ -80,7 +82,7 @@ const answerDirections = {
   inactive: 'inactive',
 } as const;
 
-/** `version` grows with every answer of the same call. */
+/** Writes the SDP answer. `version` must grow with every answer in the same call. */
 export function writeAnswer(
   offer: AudioOffer,
   local: { readonly host: string; readonly port: number; readonly sessionId: number },
@@ -95,7 +97,7 @@ export function writeAnswer(
     't=0 0',
   ];
   for (const [index, { kind, protocol }] of offer.lines.entries()) {
-    // Lines that are not taken are answered with port 0, in their place (RFC 3264 6).
+    // Each rejected media line is answered in its place with port 0 (RFC 3264 section 6).
     if (index === offer.line) lines.push(...audioLines(offer, local.port));
     else lines.push(`m=${kind} 0 ${protocol} 0`);
   }

@@ -1,4 +1,5 @@
-// What the sandbox's callees say: recordings and tones, as frames ready to be sent, coded once for each codec.
+// What the sandbox's callees say: recordings and tones as frames that are ready to be sent. Each
+// sound is encoded once for each codec.
 
 import { type Codec, encode, silenceByte } from '../../media/g711.ts';
 import { joined, silence, tone } from './tones.ts';
@@ -25,22 +26,22 @@ export type SoundName = (typeof soundNames)[number];
 
 export type Sound = {
   readonly samples: Int16Array;
-  /** Starts again at its end; otherwise silence follows. */
+  /** True: the sound starts again when it ends. False: silence follows it. */
   readonly loops: boolean;
 };
 
 export type SoundLibrary = {
-  /** 20 ms of payload, from the sound's start on. */
+  /** Returns 20 ms of payload: frame `index`, counted from the start of the sound. */
   frame(name: SoundName, index: number, codec: Codec): Uint8Array;
-  /** Until it ends, or starts again. */
+  /** Length of one pass of the sound, rounded up to whole frames. */
   lengthMs(name: SoundName): number;
 };
 
-/** @throws Error when a recording is missing. */
+/** @throws Error if a recording is missing. */
 export function createSounds(): Readonly<Record<SoundName, Sound>> {
   const recording = (name: string) => readMulawWav(recordingUrl(name));
   const once = (...parts: Int16Array[]): Sound => ({ samples: joined(parts), loops: false });
-  // People need a moment from the button to the word.
+  // A person needs a moment between accepting the call and the first word.
   const pickUp = silence(400);
   return {
     hello: once(pickUp, recording('person-hello')),
@@ -58,7 +59,7 @@ export function createSounds(): Readonly<Record<SoundName, Sound>> {
     // T.30 CED: 2100 Hz for 2.6 to 4 s.
     fax: once(pickUp, tone([2_100], 3_000, -10)),
     silence: once(),
-    // North American ringback: 440 and 480 Hz, 2 s in 6.
+    // North American ringback: 440 and 480 Hz for 2 s of every 6 s.
     ringback: { samples: joined([tone([440, 480], 2_000, -19), silence(4_000)]), loops: true },
   };
 }

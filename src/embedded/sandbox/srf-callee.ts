@@ -1,4 +1,5 @@
-// The part of drachtio-srf that a callee uses, typed as its source behaves (its own types leave most of this out).
+// The part of drachtio-srf that a callee uses, typed after its source code. The library's own types
+// omit most of it.
 
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -20,7 +21,9 @@ export type CalleeResponse = {
 };
 
 export type CalleeDialog = {
-  /** BYE; calls back with its response, or with the engine's refusal to send it. */
+  /**
+   * Sends a BYE. Calls back with its response, or with the error if the engine refuses to send it.
+   */
   destroy(options: object, callback: (error: unknown) => void): void;
   request(
     options: {
@@ -31,7 +34,7 @@ export type CalleeDialog = {
     callback: (error: unknown) => void,
   ): void;
   on(event: 'destroy', listener: () => void): void;
-  /** Re-INVITE and UPDATE. */
+  /** `modify` stands for a re-INVITE, `update` for an UPDATE. */
   on(
     event: 'modify' | 'update' | 'info' | 'options' | 'refer',
     listener: (request: CalleeRequest, response: CalleeResponse) => void,

@@ -1,40 +1,46 @@
-// A callee who talks with the caller: says hello, answers what is said; one interrupts once who talks at length, another one
-// presses a key in place of the first answer. It measures what it hears, so that a try of a bot's audio ends with what came through. Its clock is the ticks of its call and the audio that arrives.
+// A callee who talks with the caller: says hello and replies to what the caller says. One variant
+// interrupts once a caller who talks for long. Another variant presses a key in place of its first
+// reply. The talker measures what it hears, so that a try of a bot's audio ends with a report of
+// what came through. Its only clock is the ticks of its call and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import { VoiceTurns } from './voice-turns.ts';
 
-/** Measured by a talker. */
+/** What a talker measured during a call. */
 export type TalkSummary = {
-  /** Voice of the caller, pauses left out, and in how many turns. */
+  /** Voice of the caller, without the pauses. */
   readonly voiceMs: number;
+  /** Number of turns in which the caller spoke. */
   readonly turns: number;
-  /** Of its own, the hello left out. */
+  /** Number of the talker's replies, without its hello. */
   readonly answers: number;
-  /** From the first sound of its interruption to the last of the caller's voice. Left out: it did not interrupt, or was not heeded. */
+  /**
+   * From the start of the talker's interruption to the end of the caller's voice. Absent if the
+   * talker did not interrupt, or if the caller did not stop.
+   */
   readonly silencedAfterMs?: number;
 };
 
 export type TalkManner = {
-  /** Once, who talks for 2 s. */
+  /** True: interrupts once, as soon as the caller has talked for 2 s. */
   readonly interrupts?: true;
-  /** When the first prompt is over, in place of an answer. */
+  /** The key to press after the caller's first turn, in place of a reply. */
   readonly presses?: string;
-  /** At most. */
+  /** Maximum number of replies. Default: 3. */
   readonly answers?: number;
 };
 
-/** What people wait for before they take a pause for an end. */
+/** People wait for this long before they take a pause for the end of a turn. */
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
-/** A bot and a talker that answer each other must end. */
+/** Bounds a conversation in which a bot and a talker keep replying to each other. */
 const usualAnswers = 3;
 
 export class Talker {
   readonly #sounds: SoundLibrary;
   readonly #turns = new VoiceTurns(pauseMs);
-  /** Still to be pressed. */
+  /** The key that is still to be pressed. Undefined if there is no key, or after the press. */
   #key: string | undefined;
   #isPressing = false;
   #mayInterrupt: boolean;
@@ -44,7 +50,10 @@ export class Talker {
   #turnMs = 0;
   #ended = 0;
   #answers = 0;
-  /** What it has heard since it began to interrupt, while the caller goes on. */
+  /**
+   * Length of the audio heard since the interruption began. Undefined unless the talker has
+   * interrupted and the caller still talks.
+   */
   #interruptingMs: number | undefined;
   #silencedAfterMs: number | undefined;
   #silentMs = 0;
@@ -72,7 +81,7 @@ export class Talker {
     };
   }
 
-  /** A packet of the caller. */
+  /** Takes the payload of one packet from the caller. */
   hear(payload: Uint8Array, codec: Codec): void {
     const ms = payload.length / 8;
     const change = this.#turns.hear(payload, codec);
@@ -82,7 +91,7 @@ export class Talker {
     else if (this.#turnMs >= interruptAfterMs && this.#mayInterrupt) this.#interrupt();
   }
 
-  /** The key that is to be pressed now, once. */
+  /** Returns the key to press now, exactly once. */
   takeKey(): string | undefined {
     if (!this.#isPressing) return undefined;
     const key = this.#key;
@@ -91,7 +100,7 @@ export class Talker {
     return key;
   }
 
-  /** The next 20 ms of its own. */
+  /** Returns the next 20 ms of the talker's own audio. */
   nextFrame(codec: Codec): Uint8Array {
     const isSilent = this.#saying === undefined && !this.#turns.isSpeaking;
     this.#silentMs = isSilent ? this.#silentMs + frameMs : 0;
@@ -108,7 +117,10 @@ export class Talker {
     this.#say('interruption');
   }
 
-  /** The caller paused: who was interrupted gets no answer, as the word is the talker's already. */
+  /**
+   * Acts on the end of the caller's turn. An interrupted caller gets no reply, because the talker
+   * has already spoken.
+   */
   #takeTurn(): void {
     this.#ended += 1;
     if (this.#interruptingMs !== undefined) {

@@ -1,16 +1,16 @@
-// Generated sounds, as samples: silence, sine waves, and their joining.
+// Generates sounds as samples: silence and sine waves. Also joins samples.
 
 export const sampleRateHz = 8_000;
 const samplesPerMs = sampleRateHz / 1_000;
 
-/** Rise and fall, so that a tone does not click. */
+/** Length of the fade-in and of the fade-out, without which a tone would click. */
 const rampMs = 5;
 
 export function silence(ms: number): Int16Array {
   return new Int16Array(ms * samplesPerMs);
 }
 
-/** Sine waves of equal level that sound together; `levelDbfs` is the peak of each. */
+/** Returns sine waves of equal level that sound together. `levelDbfs` is the peak of each wave. */
 export function tone(frequenciesHz: readonly number[], ms: number, levelDbfs: number): Int16Array {
   const amplitude = 32_767 * 10 ** (levelDbfs / 20);
   const count = ms * samplesPerMs;

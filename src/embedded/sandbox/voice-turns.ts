@@ -1,33 +1,38 @@
-// Who speaks, from when to when, by the level of G.711 audio alone. Enough for a quiet line, the sandbox's talker and the sample
-// bot; in a noisy street it takes noise for a voice, where a bot for customers has a voice detector of its own.
+// Detects when the other end starts and stops speaking, by the level of its G.711 audio alone. That
+// is enough for a quiet line, for the sandbox's talker and for the sample bot. In a noisy street it
+// mistakes noise for a voice. A bot for customers needs a real voice detector.
 
 import { type Codec, decodeTable } from '../../media/g711.ts';
 
-/** Louder than the noise of a telephone line, which is at -50 dBFS or below, and quieter than a quiet voice. */
+/** Above the noise of a telephone line, which is at -50 dBFS or below, and below a quiet voice. */
 const voiceLevelDbfs = -42;
 const voicePower = (32_768 * 10 ** (voiceLevelDbfs / 20)) ** 2;
-/** A click or a breath is shorter. */
+/** This much voice starts a turn. A click or a breath is shorter. */
 const beginMs = 100;
-/** Within a sentence people pause for less. */
+/** People pause for less than this within a sentence. */
 const usualPauseMs = 700;
 const bytesPerMs = 8;
 
 export class VoiceTurns {
-  /** The other end is in the middle of a turn, its pauses included. */
+  /** True while the other end is in a turn. A pause shorter than the limit belongs to the turn. */
   isSpeaking = false;
-  /** How much voice there was in all turns, pauses left out. */
+  /** Total voice in all turns, without the pauses. */
   voiceMs = 0;
   readonly #pauseMs: number;
-  /** Towards the beginning of a turn; the pause within one. */
+  /** Voice heard so far that may become a turn, less the silence in between. */
   #candidateMs = 0;
+  /** Length of the present pause within a turn. */
   #silentMs = 0;
 
-  /** @param pauseMs after this much silence a turn is over */
+  /** @param pauseMs silence of this length ends a turn */
   constructor(pauseMs = usualPauseMs) {
     this.#pauseMs = pauseMs;
   }
 
-  /** The next piece of audio, in the order it was spoken; its own clock, so that nothing here depends on arrival times. */
+  /**
+   * Takes the next piece of audio, in the order in which it was spoken. Time is measured by the
+   * length of the audio, so that nothing depends on when packets arrive.
+   */
   hear(payload: Uint8Array, codec: Codec = 'PCMU'): 'began' | 'ended' | undefined {
     const ms = payload.length / bytesPerMs;
     const isVoice = powerOf(payload, codec) >= voicePower;

@@ -1,17 +1,21 @@
-// How much garbage V8 lets gather before it looks for some.
+// Limits how much garbage V8 collects before it runs the garbage collector.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 
-/** Of what was alive after the last collection. */
+/** Growth allowed above the size that was alive after the last collection. */
 const percent = 60;
-/** From there on V8 is generous; below it (in a small container) it is more sparing by itself than anything here. */
+/**
+ * From this heap limit on, V8 lets the heap grow generously. Below it (in a small container), V8
+ * alone is more sparing than the setting here.
+ */
 const generousFromBytes = 2_000_000_000;
 
 /**
- * By itself V8 waits until the heap is up to four times as large as what is alive in it, and then keeps the pages: of a thousand
- * live calls, half of the memory was what setting them up had needed. For all threads of this process, from their next
- * collection on. Not where PGlite runs in one: commands were heard half a second later there, most likely as its large memory
- * makes V8 collect all the time.
+ * Bounds the heap growth of all threads in this process, from their next collection on. By default
+ * V8 waits until the heap is up to four times as large as its live part, and then keeps the pages.
+ * Half of the memory of a thousand live calls was only needed while the calls were set up. Do not
+ * call this if PGlite runs in one of the threads: it delayed commands by half a second, most likely
+ * because PGlite's large memory makes V8 collect all the time.
  */
 export function boundHeapGrowth(): void {
   if (isGenerous()) setFlagsFromString(`--heap-growing-percent=${percent}`);

@@ -1,20 +1,27 @@
-// The life of a worker thread that says something first, works until it is told to stop, and may end by itself before that.
+// The life of a worker thread. It sends a first message, works until it is asked to stop, and may
+// end by itself before that.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { within } from '../within.ts';
 
 export type RunningThread = AsyncDisposable & {
-  /** Resolves when it has ended. Idempotent. */
+  /** Stops the thread. Resolves when it has ended. Idempotent. */
   close(): Promise<void>;
-  /** Called once if the thread ends without being asked to, at once if it already has. */
+  /**
+   * Calls the listener once if the thread ends without being asked to; at once if it already has.
+   */
   onExit(listener: (error: Error | undefined) => void): void;
 };
 
-/** A clean stop says goodbye on a few sockets; a thread that takes longer is ended. */
+/** A clean stop says goodbye on a few sockets. A thread that takes longer is terminated. */
 const stopTimeoutMs = 5_000;
 
-/** @throws Error when it ends before its first message. */
+/**
+ * Waits for the thread's first message.
+ *
+ * @throws Error if the thread ends before that message
+ */
 export async function whenStarted<First>(
   worker: Worker,
   { name, stopMessage }: { readonly name: string; readonly stopMessage: unknown },
@@ -51,7 +58,7 @@ async function firstMessage<First>(worker: Worker, name: string): Promise<First>
   const onExit = (): void => exited.abort(new Error('its thread ended while starting'));
   worker.once('exit', onExit);
   try {
-    // `once` rejects with the worker's own error when there is one.
+    // `once` rejects with the worker's own error if it has one.
     const [message] = (await once(worker, 'message', { signal: exited.signal })) as [First];
     return message;
   } catch (error) {

@@ -6,12 +6,12 @@ import type { RunningThread } from './running-thread.ts';
 
 type Thread = Pick<RunningThread, 'close' | 'onExit'>;
 
-/** Its ports may still be in use for a moment. */
+/** The ports of the ended thread may still be in use for a moment. */
 const restartPauseMs = 500;
 
 type Supervision = { close(): Promise<void> };
 
-/** A thread that ended by itself is started again, until it is closed. */
+/** Restarts a thread that ended by itself, until `close` is called. */
 export function supervise(
   started: Thread,
   startAgain: () => Promise<Thread>,
@@ -45,7 +45,7 @@ export function supervise(
   return {
     async close() {
       closing.abort();
-      // One that is just starting would stay behind.
+      // Waits for a restart under way. Its thread would otherwise stay behind.
       await restarting;
       await thread.close();
     },

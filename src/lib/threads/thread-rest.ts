@@ -1,20 +1,24 @@
-// Lets a thread stand still for some milliseconds, so that what comes in meanwhile (packets on a thousand sockets) is read in one go
-// and does not wake it one by one. Another thread that has posted a message ends its rest at once.
+// Stops a thread for some milliseconds. Input that arrives meanwhile (packets on a thousand
+// sockets) is then read in one go, and does not wake the thread once per packet. Another thread
+// that has posted a message can end the rest at once.
 
-/** Memory that both threads share: how often it was woken. */
+/** Memory shared by both threads. It counts how often the resting thread was woken. */
 export type RestMemory = Int32Array<SharedArrayBuffer>;
 
 export function createRestMemory(): RestMemory {
   return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** After the message was posted, so that it is there when the thread looks. */
+/**
+ * Ends the rest of the other thread. Call it after posting the message, so that the message is
+ * there when the thread looks.
+ */
 export function wake(memory: RestMemory): void {
   Atomics.add(memory, 0, 1);
   Atomics.notify(memory, 0);
 }
 
-/** Of the thread that rests. */
+/** Used by the thread that rests. */
 export class ThreadRest {
   readonly #memory: RestMemory;
   #woken = 0;
@@ -24,8 +28,9 @@ export class ThreadRest {
   }
 
   /**
-   * Stands still for so long, or until it is woken: not at all if that happened since the last time. Once in a turn of the event
-   * loop, which reads the messages in between.
+   * Stops the thread for `forMs`, or until it is woken. Returns at once if it was woken since the
+   * previous call. Call it at most once per turn of the event loop: the loop reads messages in
+   * between.
    */
   rest(forMs: number): void {
     if (forMs > 0) Atomics.wait(this.#memory, 0, this.#woken, forMs);

@@ -1,14 +1,25 @@
-// Worker threads from built JavaScript or, in development and tests, straight from the TypeScript source.
+// Starts worker threads from built JavaScript or, in development and tests, straight from the
+// TypeScript source.
 
 import { createInterface } from 'node:readline';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { type Logger, writeLine } from '../logger.ts';
 import { isGenerous } from './heap-growth.ts';
 
-/** Of short-lived objects: where there is much memory V8 would let each thread have 48 MB, and a media worker that reads thousands of packets a second fills them. */
+/**
+ * Limit of the heap for short-lived objects. On a machine with much memory, V8 would allow 48 MB
+ * per thread. A media worker that reads thousands of packets a second fills all of it.
+ */
 const maxYoungGenerationSizeMb = 24;
 
-/** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). `output`: left out, it writes where the process does. */
+/**
+ * Starts a worker thread.
+ *
+ * @param url the thread's module, with the extension of the file that runs (see `siblingModule`),
+ * e.g. `new URL('./media-worker.ts', import.meta.url)`
+ * @param output where the thread's output is logged; default: the thread writes to the output of
+ * the process
+ */
 export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
   const relayed = output !== undefined;
   const worker = startWorker(url, {
@@ -21,7 +32,8 @@ export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput
 
 function startWorker(url: URL, options: WorkerOptions): Worker {
   if (!url.pathname.endsWith('.ts')) return new Worker(url, options);
-  // Node 20 cannot read TypeScript, and its loader hooks do not reach a worker's own entry file: register tsx first.
+  // Node 20 cannot read TypeScript, and its loader hooks do not reach a worker's entry file. For
+  // this reason a bootstrap registers tsx first.
   const loader = import.meta.resolve('tsx/esm/api');
   const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
     register();
@@ -30,21 +42,24 @@ function startWorker(url: URL, options: WorkerOptions): Worker {
   return new Worker(bootstrap, { ...options, eval: true });
 }
 
-/** A module beside the caller: `.ts` where the caller runs as source, `.js` where it was built. */
+/**
+ * Returns the URL of a module beside the caller: `.ts` if the caller runs as source, `.js` if it
+ * was built.
+ */
 export function siblingModule(name: string, callerUrl: string): URL {
   return new URL(`${name}${callerUrl.endsWith('.ts') ? '.ts' : '.js'}`, callerUrl);
 }
 
 type ThreadOutput = {
   readonly logger: Logger;
-  /** What the thread is, in a word. */
+  /** One word that names the thread's job. */
   readonly part: string;
 };
 
 /**
- * Passes on what a worker thread writes. It cannot share the logger of the process: its own one writes JSON lines to the thread's
- * standard output, which are passed on as they are. Anything else (WebAssembly on its way down, a warning of a library) becomes a
- * line of the log.
+ * Passes on the output of a worker thread. The thread cannot share the logger of the process. Its
+ * own logger writes JSON lines to the thread's standard output, and these are passed on unchanged.
+ * Any other output (a crash in WebAssembly, a library's warning) becomes a line of the log.
  *
  * The thread must have been started with `stdout` and `stderr`.
  */
