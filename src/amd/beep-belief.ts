@@ -1,22 +1,28 @@
-// Is a beep believed, and when? After a machine's greeting at once. After a hello the same sound is rather the microwave's:
-// then it must stay alone, on the line and in its pitch, for as long as appliances and the network take to repeat it. A
-// mailbox is silent once it has beeped.
+// Decides whether a sound is believed to be a mailbox's beep, and when. After a machine's greeting
+// the beep is believed at once. After a hello the same sound more probably comes from a microwave.
+// Then nothing else may follow it: no other tone and no voice, for as long as appliances and the
+// network need to repeat a tone. A mailbox is silent after its beep.
 
 import { frameMs } from './frame.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
 import type { ToneDoubt } from './tones/tone-doubt.ts';
 
-/** What is known of the one who picked up. */
+/** What detection knows about who picked up. */
 export type Company =
-  /** A machine's verdict, or a voice that goes on like a recording. */
+  /** A verdict of "machine", or detection is done and a message is left. */
   | 'machine'
-  /** No voice was heard yet. */
+  /** No voice so far. */
   | 'silence'
-  /** A voice is heard, or was: no verdict yet. */
+  /**
+   * A voice was heard, but there is no verdict yet. Or the voice went on like a recording after a
+   * verdict of "human".
+   */
   | 'undecided'
-  /** A person by a longer greeting: the likelier wrong. */
+  /**
+   * A verdict of "human" after a longer greeting. It is wrong more often than one after a hello.
+   */
   | 'person'
-  /** A person by a hello. */
+  /** A verdict of "human" after a hello, or a hello without a verdict yet. */
   | 'hello';
 
 type Answer = 'yes' | 'no' | 'wait';
@@ -52,16 +58,22 @@ const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> =
   hello: { none: 'wait', room: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },
 };
 
-/** Microwaves, fridges and washing machines repeat within 0.9 s. */
+/** Microwaves, fridges and washing machines repeat their beep within 0.9 s. */
 const applianceWaitMs = 1_100;
-/** The network's pauses are as long as its tones (E.180 allows a tenth more), and the next tone has to be known ... */
+/**
+ * The network's pauses are as long as its tones (E.180 allows a tenth more). The wait is longer
+ * than the tone by this much, which leaves time to recognise the next tone.
+ */
 const cadenceSlackMs = 240;
-/** ... or 600 ms after one of 200 ms. */
+/**
+ * Minimum wait for the network's next tone. After a tone of 200 ms, the next one may come 600 ms
+ * later.
+ */
 const leastCadenceWaitMs = 740;
-/** Less is what rings on, or a click. */
+/** A shorter sound is an echo of the tone, or a click. */
 const speaksForMs = 160;
 const samePitch = 0.025;
-/** A pitch that was none stays none: so many of them are remembered. */
+/** A pitch once rejected as a beep stays rejected. The class remembers this many pitches. */
 const mostRefused = 8;
 
 export class BeepBelief {
@@ -70,25 +82,26 @@ export class BeepBelief {
   #speaksMs = 0;
   #refused: readonly number[] = [];
 
-  /** A beep is waited for to stay alone: nothing is decided meanwhile. */
+  /** True while a beep must stay alone before it is believed. No verdict is given meanwhile. */
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
   }
 
-  /** A pitch once rejected as a beep stays rejected. */
+  /** Returns true if a tone of this pitch was rejected before. A rejected pitch stays rejected. */
   isRefused(hz: number): boolean {
     return hz > 0 && isNear(this.#refused, hz);
   }
 
-  /** Whether `take` will return this tone as a beep in the frame in which it is found. */
+  /** Returns true if `take` will return this tone as a beep in the frame in which it is found. */
   isSure({ kind, hz, doubt }: ToneFound, company: Company): boolean {
     if (kind !== 'beep' || this.waiting || isNear(this.#refused, hz)) return false;
     return believed[company][doubt] === 'yes';
   }
 
   /**
-   * Takes the next frame: the tone that ended in it, the pitch of the tone under way (0 without a tone), and whether a voice
-   * is heard. Returns a beep once it is believed, up to a second after its end, and any other tone as soon as it ends.
+   * Takes the next frame: the tone that ended in it, the pitch of the tone under way (0 without a
+   * tone), and whether a voice is heard. Returns a beep once it is believed, up to a second after
+   * its end, and any other tone as soon as it ends.
    */
   take(
     found: ToneFound | undefined,
@@ -107,7 +120,7 @@ export class BeepBelief {
   }
 
   #ended(found: ToneFound, company: Company): ToneFound | undefined {
-    // What the network sent once it may send again.
+    // The network may repeat a tone that it sent once.
     if (found.kind === 'signalling') this.#refuse(found.hz);
     if (found.kind !== 'beep') return found;
     if (isNear(this.#refused, found.hz)) return undefined;
@@ -132,7 +145,7 @@ export class BeepBelief {
     this.#speaksMs = 0;
   }
 
-  /** Another tone, or a voice: then it was none. */
+  /** Returns false, and rejects the beep, if another tone or a voice follows it. */
   #staysAlone(waiting: ToneFound, anotherHz: number, speaks: boolean): boolean {
     if (speaks) this.#speaksMs += frameMs;
     if (anotherHz === 0 && this.#speaksMs < speaksForMs) return true;

@@ -1,5 +1,6 @@
-// Answering machine detection on one call: frames of the far end's audio in, AMD events out. Pure apart from the memory of
-// its voice activity detector: the same frames give the same events, however fast they come.
+// Answering machine detection for one call: it takes frames of the far end's audio and returns AMD
+// events. It is pure apart from the memory of its voice activity detector: the same frames give the
+// same events, however fast they arrive.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -10,23 +11,27 @@ import type { Transcription } from './stt/transcription.ts';
 
 export type Detector = {
   /**
-   * The next 20 ms since the 200 OK: 160 samples at 8 kHz. `lost`: they never came (their content is not looked at, the
-   * time passes). `sentPower` is the power of what was sent in the 20 ms before (1: full scale). Returns what became known with
-   * this frame, usually nothing, and nothing after `done`. Never throws.
+   * Takes the next 20 ms since the 200 OK: 160 samples at 8 kHz. `lost` means that the frame never
+   * arrived: its content is ignored, but its time counts. `sentPower` is the power of the audio
+   * sent in the previous 20 ms (1: full scale). Returns the events of this frame: usually none, and
+   * always none after `done`. Never throws.
    */
   push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
-  /** A recogniser's words so far: counted instead of ours from the next frame on, while they keep up with the audio. */
+  /**
+   * Takes the words that a recogniser has understood so far. From the next frame on they replace
+   * the detector's own count, while the recogniser keeps up with the audio.
+   */
   understand(transcription: Transcription): void;
   /**
-   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless it was stated before. Frees memory: call it
-   * always.
+   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless it was returned
+   * before. Frees memory, so call it for every detector.
    */
   stop(reason: string): readonly AmdEvent[];
-  /** `amd_stopped` was returned. */
+  /** True once `amd_stopped` was returned. */
   readonly done: boolean;
   /**
-   * What a plan goes by, until `stop`, in a call that is to get a message (`waitForBeepMs`). Other calls have no ear, and their
-   * frames are not analysed after `done`.
+   * What the call's plan hears, until `stop`. Undefined unless the request wants a message left
+   * (`waitForBeepMs`). Without an ear, frames are not analysed after `done`.
    */
   readonly ear?: PlanEar | undefined;
 };
@@ -37,7 +42,10 @@ const nothing: readonly AmdEvent[] = [];
 
 export const createDetector: CreateDetector = (settings) => new CallDetector(settings);
 
-/** A class: a getter in an object of its own makes every look at it slow, fifty times a second for each call. */
+/**
+ * A class, because a getter of an object literal makes every read slow, fifty times a second per
+ * call.
+ */
 class CallDetector implements Detector {
   readonly #grammar: EventGrammar;
   #analyzer: FrameAnalyzer | undefined;
@@ -68,7 +76,7 @@ class CallDetector implements Detector {
       if (this.#grammar.done && ear === undefined) this.#release();
       return events;
     } catch {
-      // WebAssembly out of memory is all that can fail here; the call itself must not.
+      // Only WebAssembly running out of memory can fail here. The call must go on.
       this.#release();
       return this.#grammar.fail();
     }

@@ -1,19 +1,27 @@
-// Keeps what we send ourselves from being heard: the line gives some of it back, quieter and later. What comes in no louder than
-// an echo may be is turned down so far that it passes for no voice and no tone; what is louder is the far end's (Geigel's
-// detector of double talk, by the power of frames).
+// Keeps the gateway from hearing its own audio: the line returns some of it, quieter and later. A
+// frame that is no louder than an echo can be is attenuated so far that it counts as neither voice
+// nor tone. A louder frame comes from the far end. (This is Geigel's double-talk detector, applied
+// to the power of frames.)
 
 import { frameSamples } from './frame.ts';
 
-/** 700 ms: the way there and back, by satellite, and the buffers on it. */
+/** 700 ms: the round trip, by satellite, and the buffers on the way. */
 const keptFrames = 35;
-/** Hybrids give back 12 dB less, and most lines nothing at all: then a quieter far end is heard too. */
+/**
+ * Upper and lower bound of the echo limit. Hybrids return the sound at least 12 dB quieter, and
+ * most lines return nothing at all. On such lines a lower limit lets the gate pass a quieter far
+ * end.
+ */
 const loudestEcho = powerOf(-12);
 const quietestEcho = powerOf(-34);
-/** What was measured may be this much louder another time. */
+/** A later echo may be louder than the measured one by this much. */
 const allowance = powerOf(8);
-/** Of our sound: before that an echo may not have come back yet. */
+/**
+ * Frames with sound of the gateway that must pass before the limit is adapted. An echo may not have
+ * returned earlier.
+ */
 const learningFrames = 75;
-/** Below −60 dBFS nothing is heard anyway, and nothing learnt. */
+/** −60 dBFS: quieter sound is inaudible and is not used for learning. */
 const audiblePower = powerOf(-60);
 const attenuationShift = 5;
 
@@ -29,14 +37,15 @@ export class EchoGate {
   #limit = loudestEcho;
 
   /**
-   * Returns the next 20 ms as they may be listened to: the frame itself, or one that is used again.
-   * `sentPower` is the power of what was sent in the 20 ms before (1: full scale).
+   * Returns the next 20 ms as the analysis may hear it: the frame itself, or an attenuated copy in
+   * a buffer that the next call overwrites. `sentPower` is the power of the audio sent in the
+   * previous 20 ms (1: full scale).
    */
   pass(frame: Int16Array, sentPower: number): Int16Array {
     this.#sent[this.#at] = sentPower;
     this.#at = (this.#at + 1) % keptFrames;
     this.#quietFrames = sentPower > audiblePower ? 0 : this.#quietFrames + 1;
-    // Nothing of ours is on its way.
+    // No echo can be on its way.
     if (this.#quietFrames >= keptFrames) return frame;
     const power = framePower(frame);
     const loudestSent = Math.max(...this.#sent);

@@ -1,6 +1,10 @@
-// The only place that states AMD events, so that their order always is
-//   ( human [tone] | [machine] [stopped_speaking] [tone] | no_speech | decision_timeout | error ) stopped
-// with stopped_speaking and tone never without a verdict. Owns the timers; each frame tells it what was heard.
+// The only place that states AMD events, so that they always come in this order:
+//   ( human [tone]
+//   | [machine] [stopped_speaking] [tone]
+//   | no_speech | decision_timeout | error
+//   ) stopped
+// `stopped_speaking` and `tone` never come without a verdict. This file owns the timers. Each frame
+// brings what was heard.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
@@ -11,14 +15,22 @@ import type { ToneFound } from './tones/tone-detector.ts';
 import { decide, isHello } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
-/** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
+/**
+ * For this long after a human verdict, a beep corrects the verdict. If speech follows the verdict,
+ * detection listens for longer (`beepWithinMs`).
+ */
 const humanListenMs = 5_000;
-/** A person says no more than that to a caller who is silent: "Hello? Who is this?" */
+/**
+ * A person says no more than this to a silent caller: "Hello? Who is this?" More speech after the
+ * verdict sounds like a recording.
+ */
 const recordingMs = 1_000;
-/** After what was said since the verdict: a mailbox takes no longer to beep. */
+/** A mailbox beeps within this time after its last word, here the last word since the verdict. */
 const beepWithinMs = 3_500;
-/** The wait for a greeting's end, from the answer: the longest announcements, and then some. For a message that is to be left, also
- * the wait for its beep. */
+/**
+ * Longest wait for the end of a greeting, from the answer: longer than the longest announcements.
+ * If a message is to be left, it also bounds the wait for the beep.
+ */
 const longestGreetingMs = 60_000;
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
@@ -29,19 +41,22 @@ const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
   signalling: 'tone',
 };
 
-/** One object, changed with every frame. */
+/** What one frame contained. The same object for every frame; its fields change. */
 export type Heard = {
   readonly utterance: Utterance | undefined;
   readonly found: ToneFound | undefined;
-  /** A tone is under way: its meaning is not known, so a silence decides nothing yet. */
+  /**
+   * A tone is under way whose meaning is not known yet. Until it is known, a silence leads to no
+   * verdict.
+   */
   readonly tonePending: boolean;
-  /** Of a steady tone under way; 0: none. */
+  /** Pitch of a steady tone under way; 0 without such a tone. */
   readonly toneHz: number;
-  /** A tone that will most likely be `found` two frames later. */
+  /** A tone that will most probably be `found` two frames later. */
   readonly ending: ToneFound | undefined;
 };
 
-/** What the phases see: beeps that are believed. One object as well. */
+/** What the phases see: a tone is in it only if it is believed. The same object for every frame. */
 type Believed = { -readonly [Member in 'utterance' | 'found' | 'tonePending']: Heard[Member] };
 
 type Phase =
@@ -52,19 +67,28 @@ type Phase =
       readonly speechMs: number;
       readonly saidHello: boolean;
     }
-  /** A machine speaks, or is about to. Screened: it asked who is calling. */
+  /**
+   * A machine speaks, or is about to. `screened`: the machine is a call screener that asked who is
+   * calling.
+   */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
-  /** The screening is over: the next voice begins anew, but no verdict may follow a verdict. */
+  /**
+   * The screener's question is over. The next voice is judged afresh, but no second verdict may
+   * follow the first.
+   */
   | { readonly name: 'screened' }
   | { readonly name: 'done' };
 
 const nothingStated: readonly AmdEvent[] = [];
 
-/** One frame's reaction: what it may look at, and where it states events. The same object for every frame. */
+/**
+ * What the reaction to one frame may read, and where it adds its events. The same object for every
+ * frame.
+ */
 type Step = {
   readonly settings: AmdSettings;
-  /** Forget what was said so far: the next utterance is another voice's. */
+  /** Forgets what was said so far, because another voice speaks next. */
   readonly rearm: () => void;
   elapsedMs: number;
   events: readonly AmdEvent[];
@@ -75,7 +99,10 @@ export class EventGrammar {
   #phase: Phase = { name: 'deciding' };
   #transcription: Transcription | undefined;
   readonly #belief = new BeepBelief();
-  /** The last frame, with a beep in it only if it is believed. One object, changed with every frame. */
+  /**
+   * The last frame, with a beep in it only if the beep is believed. The same object for every
+   * frame.
+   */
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
   constructor(settings: AmdSettings, rearm: () => void = () => undefined) {
@@ -86,7 +113,10 @@ export class EventGrammar {
     return this.#phase.name === 'done';
   }
 
-  /** One frame later. After `done` nothing is stated, but `believed` goes on. */
+  /**
+   * Takes the next frame and returns its events. After `done` it returns none, but it still updates
+   * `believed`.
+   */
   advance(heard: Heard): readonly AmdEvent[] {
     const phase = this.#phase;
     const step = this.#step;
@@ -107,13 +137,13 @@ export class EventGrammar {
     return this.#stated(react(phase, believed, phrase, step));
   }
 
-  /** Whether a beep is ending that will be believed as soon as it is found. */
+  /** Returns true if a beep is ending that will be believed as soon as it is found. */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
     return this.#belief.isSure(heard.ending, companyOf(this.#phase, heard));
   }
 
-  /** A recogniser's words, from the next frame on. */
+  /** Takes a recogniser's words. They count from the next frame on. */
   understand(latest: Transcription): void {
     this.#transcription = latest;
   }
@@ -178,14 +208,17 @@ function deciding(
   return verdict ?? timersWhileDeciding(phase, utterance, step);
 }
 
-/** What no person sounds: a fax, the network's three tones before an announcement, a beep. */
+/**
+ * Handles a tone that no person makes: a fax, the network's three tones before an announcement, or
+ * a beep.
+ */
 function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
   const reason = machineToneReasons[found.kind];
   const evidence = { confidence: toneConfidence, tone: measured(found), ...spoken(utterance) };
   state(step, 'amd_machine_detected', { reason, ...evidence });
   if (found.kind === 'fax') return stopped(step, 'fax-tone');
   if (found.kind === 'sit') return { name: 'greeting', screened: false };
-  // Without a greeting nothing stopped.
+  // Without a greeting there is no end of a greeting to state.
   return utterance === undefined
     ? toneStated(found, utterance, step)
     : greetingEndedByTone(found, utterance, step);
@@ -230,7 +263,10 @@ function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): P
   return listens ? phase : stopped(step, 'human');
 }
 
-/** A greeting that paused after its "Hi." goes on at length, whether the caller answers or not, and its beep is to come. */
+/**
+ * Returns true while a greeting may still end with a beep. A greeting that paused after its "Hi."
+ * goes on at length, whether the caller answers or not.
+ */
 function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
   return saidSinceMs(speechBeforeMs, utterance) > 0 && (utterance?.pauseMs ?? 0) < beepWithinMs;
@@ -238,16 +274,19 @@ function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believ
 
 function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): number {
   const { speechMs } = utterance ?? { speechMs: 0 };
-  // Less than before: a louder voice took the place of the first.
+  // Less speech than before: a louder voice has replaced the first one.
   return speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
 }
 
-/** For a beep: is it a mailbox's, or something in a person's room? */
+/**
+ * Returns who picked up, for the belief in a beep: does it come from a mailbox, or from something
+ * in a person's room?
+ */
 function companyOf(phase: Phase, { utterance }: Heard): Company {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
-    // A message is left, or is to be.
+    // A message is being left, or will be.
     case 'done':
       return 'machine';
     case 'human': {
@@ -268,7 +307,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
       ? toneStated(found, utterance, step)
       : greetingEndedByTone(found, utterance, step);
   }
-  // The network's three tones, and no announcement after them.
+  // The network's three tones came, but no announcement followed.
   if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
   if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
@@ -288,7 +327,7 @@ function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
 function hasWaitedForTone({ utterance, tonePending }: Believed, step: Step): boolean {
   const { waitForBeepMs } = step.settings;
   if (step.elapsedMs >= toneLimitMs(step)) return true;
-  // A greeting that goes on begins the wait anew.
+  // A greeting that goes on restarts the wait.
   return waitForBeepMs !== undefined && !tonePending && (utterance?.pauseMs ?? 0) >= waitForBeepMs;
 }
 
@@ -297,8 +336,9 @@ function toneLimitMs({ settings }: Step): number {
 }
 
 /**
- * The assistant that asked who is calling puts a person through, or takes a message, or hangs up. The machine verdict stands,
- * so who came is said by the reason of `amd_stopped`; a message's beep is a tone like any other.
+ * Waits for the voice after a call screener's question. The assistant that asked who is calling
+ * puts a person through, takes a message, or hangs up. The machine verdict stands, so the reason of
+ * `amd_stopped` says who came. The beep of a message is stated like any other.
  */
 function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
@@ -322,7 +362,7 @@ function toneStated(
   step: Step,
   corrects?: AmdEventName,
 ): Phase {
-  // Over the time-out the search is off: a tone that is not waited for any more is not stated.
+  // After the time-out the search for a beep is over, so a later tone is not stated.
   if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
   state(step, 'amd_tone_detected', {
     reason: 'beep',

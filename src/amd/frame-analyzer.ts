@@ -1,4 +1,5 @@
-// Everything that listens to one call, frame by frame: levels, voice, tones, and what was said. Judges nothing, states nothing.
+// Listens to one call frame by frame: level, voice, tones, and what was said. It gives no verdict
+// and states no events.
 
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
@@ -7,13 +8,19 @@ import { createToneDetector, type ToneStep } from './tones/tone-detector.ts';
 import { createUtteranceTracker } from './voice/utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.ts';
 
-/** One object, changed with every frame. */
+/**
+ * What one frame contained, with details for the ear and for plots. The same object for every
+ * frame; its fields change.
+ */
 export type HeardInDetail = Heard & {
   readonly speech: boolean;
   readonly tonal: boolean;
 };
 
-/** Digital silence from one frame to the next is a lost packet that a gateway before us filled; for longer it is silence. */
+/**
+ * If the line falls to digital silence from one frame to the next, a gateway on the way has filled
+ * a lost packet. Longer digital silence is real silence.
+ */
 const longestFilledFrames = 3;
 const silentPower = 1e-9;
 const loudPower = 1e-6;
@@ -32,16 +39,16 @@ export class FrameAnalyzer {
     tonal: false,
     ending: undefined,
   };
-  /** Frames on end that were taken for lost. */
+  /** Consecutive frames of digital silence that were taken for lost ones. */
   #filledFrames = 0;
   #lastPower = 0;
 
-  /** @throws Error when the memory of WebAssembly is exhausted. */
+  /** @throws Error if WebAssembly has no memory left. */
   constructor() {
     this.#voiceActivity = createVoiceActivity(this.#recent);
   }
 
-  /** The next 20 ms. `lost`: they never came. */
+  /** Analyses the next 20 ms. `lost`: the frame never arrived. */
   analyze(frame: Int16Array, lost: boolean): HeardInDetail {
     const heard = this.#heard;
     const recent = this.#recent;
@@ -59,12 +66,12 @@ export class FrameAnalyzer {
     return heard;
   }
 
-  /** Forgets what was said: the next to speak is another voice. */
+  /** Forgets what was said so far, because another voice speaks next. */
   restart(): void {
     this.#utterances.restart();
   }
 
-  /** Gives memory back; afterwards nothing is heard. */
+  /** Frees the memory. The analyser hears nothing afterwards. */
   release(): void {
     this.#voiceActivity.release();
   }

@@ -1,5 +1,6 @@
-// What the plan of a call hears, frame by frame: beeps as soon as they end, and who speaks. The ear has no analyser of its own. It
-// reads the analysis of detection, which goes on after the verdict for it, so that both agree about each beep.
+// What a call's plan hears, frame by frame: beeps as soon as they end, and who speaks. The ear has
+// no analyser of its own. It reads the analysis of detection, which continues after the verdict for
+// the ear. This way the plan and detection agree about each beep.
 
 import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
@@ -7,7 +8,7 @@ import type { HeardInDetail } from './frame-analyzer.ts';
 import { decide, type Verdict } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
-/** The fields change with every frame; src/media/detector-port.ts says what each means. */
+/** The fields change with every frame; src/media/detector-port.ts describes them. */
 export class PlanEar {
   beep = false;
   tonePending = false;
@@ -17,37 +18,46 @@ export class PlanEar {
   readonly #grammar: EventGrammar;
   readonly #restart: () => void;
   readonly #gate = new EchoGate();
-  /** Set at the first message: from then on its echo is taken out. Before it, detection hears the line as it is. */
+  /**
+   * Set at the first message. From then on the message's echo is removed. Before it, detection
+   * hears the line unchanged.
+   */
   #isGated = false;
   /** The ear reported the ending beep before detection found it. */
-  #wasToldEarly = false;
-  /** Speech from before `forgetSpeaker`, which detection counts until it is done. */
+  #reportedEarly = false;
+  /** Speech from before `forgetSpeaker`, which detection still counts until it is done. */
   #forgottenMs = 0;
 
-  /** `restart` makes the analysis forget what was said. The ear calls it once detection is done and needs it no more. */
+  /**
+   * `restart` makes the analysis forget what was said. The ear calls it only once detection is done
+   * and no longer needs that speech.
+   */
   constructor(grammar: EventGrammar, restart: () => void) {
     this.#grammar = grammar;
     this.#restart = restart;
   }
 
-  /** @returns the next frame as it may be analysed: from the first message on without its echo */
+  /** @returns the next frame for the analysis: from the first message on without its echo */
   filter(frame: Int16Array, sentPower: number): Int16Array {
     const filtered = this.#gate.pass(frame, sentPower);
     return this.#isGated ? filtered : frame;
   }
 
-  /** Takes the analysis of that frame, after the grammar. */
+  /** Takes the analysis of the frame. Call it after the grammar has taken the same frame. */
   hear(heard: HeardInDetail): void {
     const { found, tonePending } = this.#grammar.believed;
     const isEarly = this.#grammar.expectsBeep(heard);
-    this.beep = isEarly || (found?.kind === 'beep' && !this.#wasToldEarly);
-    if (isEarly) this.#wasToldEarly = true;
-    else if (heard.found !== undefined || heard.toneHz > 0) this.#wasToldEarly = false;
+    this.beep = isEarly || (found?.kind === 'beep' && !this.#reportedEarly);
+    if (isEarly) this.#reportedEarly = true;
+    else if (heard.found !== undefined || heard.toneHz > 0) this.#reportedEarly = false;
     this.tonePending = tonePending;
     this.#hearSpeaker(heard.utterance);
   }
 
-  /** Waits for a new speaker. Drops the beep of this frame too, which detection may have stated in the same frame. */
+  /**
+   * Waits for a new speaker. It also drops this frame's beep, because detection may have stated a
+   * beep in the same frame.
+   */
   forgetSpeaker(): void {
     this.#isGated = true;
     this.beep = false;

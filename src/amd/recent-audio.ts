@@ -1,21 +1,25 @@
-// The latest 128 ms of the line, kept once for all who look back, with what a single pass over a new frame tells of it.
+// The latest 128 ms of the line, kept once for everything that looks back, with the figures that
+// one pass over a new frame gives.
 
 import { decibels, frameSamples, silenceDbfs } from './frame.ts';
 
-/** The longest look back takes 800. A power of two, so that a mask finds any sample's place. */
+/**
+ * The longest look back takes 800 samples. The size is a power of two, so that a mask finds the
+ * place of any sample.
+ */
 const keptSamples = 1_024;
 export const ringMask = keptSamples - 1;
 export const fullScalePower = 32_768 ** 2;
 
 export type RecentAudio = {
-  /** A ring. */
+  /** A ring buffer. */
   readonly samples: Int16Array;
-  /** Where in it the next sample will be; the latest lie before it, modulo its length. */
+  /** Index of the next sample. The latest samples lie before it, modulo the buffer's length. */
   end: number;
-  /** Of the latest frame, 1 being full scale. */
+  /** Power of the latest frame (1: full scale). */
   power: number;
   dbfs: number;
-  /** How its neighbouring samples correlate: from −1 to 1. */
+  /** Correlation of neighbouring samples in the latest frame, from −1 to 1. */
   neighbours: number;
 };
 
@@ -24,13 +28,13 @@ export function newRecentAudio(): RecentAudio {
   return { samples, end: 0, power: 0, dbfs: silenceDbfs, neighbours: 0 };
 }
 
-/** 160 samples. */
+/** Adds a frame of 160 samples. */
 export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   const { samples, end } = recent;
   let energy = 0;
   let product = 0;
   let last = 0;
-  // Two in a step: sums wait less for one another.
+  // Two samples per iteration: the sums wait less for one another.
   for (let index = 0; index < frameSamples; index += 2) {
     const sample = frame[index] as number;
     const next = frame[index + 1] as number;
@@ -46,7 +50,7 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   recent.neighbours = energy === 0 ? 0 : product / energy;
 }
 
-/** A frame that never came. */
+/** Adds a frame that never arrived, as silence. */
 export function addLostFrame(recent: RecentAudio): void {
   const { samples, end } = recent;
   for (let index = 0; index < frameSamples; index += 1) samples[(end + index) & ringMask] = 0;

@@ -1,36 +1,58 @@
-// Person or machine? A decision on what was said so far, and nothing else: no clock, no events. People answer briefly and
-// wait; machines go on talking. With a word threshold that rule alone decides.
+// Decides between person and machine from what was said so far. It has no clock and states no
+// events. People answer briefly and wait; machines go on talking. If the request sets a word
+// threshold, only that rule decides.
 
 import type { Utterance } from './voice/utterance.ts';
 
 export type Verdict = {
   readonly who: 'human' | 'machine';
   readonly reason: string;
-  /** 0 to 1. */
+  /** Confidence from 0 to 1. */
   readonly confidence: number;
 };
 
-/** A hello, a name: hardly a recorded greeting is so short. By syllables: up to two, up to four, and more of them. */
+/**
+ * Longest hello or name, by its number of syllables: up to two, up to four, or more. Hardly any
+ * recorded greeting is so short.
+ */
 const helloMs = { twoSyllables: 1_500, fourSyllables: 1_200, more: 850 } as const;
-/** A name, a question; people recite the name of a business within the next two seconds. */
+/**
+ * Longest short greeting: a name or a question. People who recite the name of a business take up to
+ * two seconds more.
+ */
 const shortGreetingMs = 2_400;
-/** The silence after which it was an answer: the more was said, the likelier another sentence follows. */
+/**
+ * Silence after which a greeting counts as finished. It grows with the greeting, because another
+ * sentence more probably follows a longer one.
+ */
 const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
-/** A person who wants an answer talks no longer, pauses included or not. */
+/**
+ * A person who wants an answer does not talk for longer, with pauses (first limit) or without them
+ * (second limit).
+ */
 const longestPersonMs = 5_000;
 const longestPersonSpeechMs = 3_800;
-/** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
+/**
+ * Without a threshold in the request, this many words are a machine's greeting, even if they are
+ * spoken fast.
+ */
 const mostWords = 17;
-/** Where a recogniser understood no more than a name, what sounds like speech is not held against a person for a while. */
+/**
+ * If a recogniser understood at most this many words, longer speech-like sound is a machine only
+ * from `longestWordlessMs` on.
+ */
 const fewWords = 4;
 const longestWordlessMs = 7_000;
-/** With a full stop inside: people recite their greeting in one breath. */
+/**
+ * A pause of `fullStopMs` within a greeting of this length makes it a machine's: people recite
+ * their greeting in one breath.
+ */
 const longestPausedMs = 4_000;
 const fullStopMs = 600;
 
-/** Undefined: listen on. */
+/** @returns undefined if detection must listen on */
 export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
@@ -44,7 +66,8 @@ export function decide(
   return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
 }
 
-// The confidences are what the reasons were worth on recordings, clean, noisy, coded and cut.
+// Each confidence is the share of correct verdicts with that reason on recordings: clean, noisy,
+// coded and cut.
 
 function machineSoFar(utterance: Utterance): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
@@ -57,7 +80,10 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
     : undefined;
 }
 
-/** Speech by its sound and next to no words in it: a hello, and then the room, or the network's tones. */
+/**
+ * Returns true if the sound is like speech but contains next to no words: a hello, and then the
+ * room or the network's tones.
+ */
 function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
   return isTranscribed && words <= fewWords && spanMs < longestWordlessMs;
 }
@@ -70,7 +96,8 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   if (!hasWaited(utterance)) return undefined;
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
-  // From 0.9 down to 0.65: the longer it was, the likelier a machine that beeps later, or never.
+  // Falls from 0.9 to 0.65: a longer greeting is more probably a machine that beeps later, or
+  // never.
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
   const share = Math.min(1, beyondMs / (longestPersonMs - shortGreetingMs));
   const confidence = Math.round(90 - 25 * share) / 100;
@@ -81,10 +108,10 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
-/** A person recites a business for no longer, with whatever at its end. */
+/** Longest recital of a business by a person, with an offer to help at its end. */
 const longestOfferMs = 9_000;
 
-/** "How may I help you?" waits for an answer. */
+/** A person who asks "How may I help you?" waits for an answer. */
 function isOffer({ asksForHelp = false, spanMs }: Utterance): boolean {
   return asksForHelp && spanMs <= longestOfferMs;
 }

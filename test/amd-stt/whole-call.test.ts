@@ -198,7 +198,7 @@ describe('STT_DEFAULT_PROVIDER and STT_STRICT', () => {
     const config = loadConfig({ ...variables, MEDIA_HOST: '127.0.0.1' });
 
     await expect(readSpeechToText(config, () => variables)).rejects.toThrow(
-      'STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider of the name nobody',
+      'STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider named nobody',
     );
   });
 

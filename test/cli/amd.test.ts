@@ -80,14 +80,14 @@ describe('what is printed', () => {
     expect(err).toEqual([
       `${broken}: not a WAV file (no RIFF header)`,
       `${join(folder, 'nowhere.wav')}: no such file`,
-      '/dev/zero: is no file',
+      '/dev/zero: is not a file',
     ]);
     expect(JSON.parse(out[1] ?? '')).toEqual({
       file: join(folder, 'nowhere.wav'),
       error: 'no such file',
     });
     expect(JSON.parse(out[3] ?? '')).toMatchObject({ verdict: 'human' });
-    expect(failure).toBe('3 of 4 recordings could not be heard');
+    expect(failure).toBe('3 of 4 recordings could not be analysed');
     await writeFile(broken, makeWav({ samples: [silence] }));
   });
 
@@ -103,7 +103,7 @@ describe('what is printed', () => {
     expect((await amd([path])).out[0]).toContain('→ no-speech');
     const right = await amd([path], { channel: 'right' });
     expect(right.out[0]).toContain('→ human');
-    expect(right.err).toEqual(['Of several channels, number 2 was heard (--channel).']);
+    expect(right.err).toEqual(['Some recordings have several channels: channel 2 was analysed (--channel).']);
     expect((await amd([path], { channel: '3' })).err).toEqual([`${path}: no channel 3; it has 2`]);
   });
 
@@ -128,9 +128,9 @@ describe('what is printed', () => {
   });
 
   test('nothing to hear is said', async () => {
-    expect((await amd([])).failure).toBe('name recordings or folders');
+    expect((await amd([])).failure).toBe('no recordings or folders given');
     await mkdir(join(folder, 'empty'), { recursive: true });
-    expect((await amd([join(folder, 'empty')])).failure).toBe('no WAV files there');
+    expect((await amd([join(folder, 'empty')])).failure).toBe('no WAV files found');
   });
 });
 
@@ -179,6 +179,6 @@ test('as it is typed: help, a verdict, and exit code 1 for what cannot be read',
   expect(JSON.parse(heard.out)).toMatchObject({ verdict: 'human' });
   expect(failed.code).toBe(1);
   expect(failed.err).toBe(
-    `${join(folder, 'notes.txt')}: not a WAV file (no RIFF header)\noffhook: 1 of 1 recording could not be heard\n`,
+    `${join(folder, 'notes.txt')}: not a WAV file (no RIFF header)\noffhook: 1 of 1 recording could not be analysed\n`,
   );
 });

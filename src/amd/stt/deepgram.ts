@@ -1,5 +1,6 @@
-// Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"): settings in the query, raw audio as binary messages,
-// `Results` as JSON. `KeepAlive` is for streams that pause; ours never do, silence is sent as such.
+// Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"): settings in the query, raw
+// audio as binary messages, `Results` as JSON. `KeepAlive` is for streams that pause. This stream
+// never pauses, because silence is sent as audio.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, milliseconds, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -22,7 +23,7 @@ export function deepgramProtocol(
 }
 
 function queryOf(settings: SpeechToTextSettings): Record<string, string> {
-  // The nearest that Deepgram has to a wait for more speech is the gap that ends an utterance.
+  // Deepgram has no wait for more speech. The gap that ends an utterance comes closest.
   const utteranceEndMs = settings.sttVendorUtteranceEndMs ?? settings.continuousASRTimeoutInMS ?? 0;
   const { sttVendorEndpointing, sttLabel } = settings;
   return {
@@ -30,7 +31,7 @@ function queryOf(settings: SpeechToTextSettings): Record<string, string> {
     sample_rate: '8000',
     channels: '1',
     language: settings.sttLanguage,
-    // UtteranceEnd is measured on interim results: Deepgram refuses one without the other.
+    // Deepgram measures UtteranceEnd on interim results and rejects the one without the other.
     interim_results: String(settings.interim !== false || utteranceEndMs > 0),
     ...(utteranceEndMs > 0 ? { utterance_end_ms: String(utteranceEndMs) } : {}),
     ...(sttVendorEndpointing === undefined
@@ -44,7 +45,7 @@ function readMessage(text: string): Message {
   const message = parseObject(text);
   if (message === undefined) return { kind: 'rubbish' };
   if (message['type'] === 'Error') return { kind: 'error' };
-  // Metadata, SpeechStarted, UtteranceEnd, and what later versions add.
+  // Metadata, SpeechStarted, UtteranceEnd, and the types of later versions.
   if (message['type'] !== 'Results') return { kind: 'other' };
   const best = bestOf(message['channel']);
   const transcript = best?.transcript;

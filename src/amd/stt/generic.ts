@@ -1,4 +1,5 @@
-// Our own protocol, small enough that any engine can be put behind it; sip-config/speech-to-text.md describes it.
+// Offhook's own protocol, small enough to put any engine behind it. sip-config/speech-to-text.md
+// describes it.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, milliseconds, type Protocol, parseObject } from './protocol.ts';
@@ -17,7 +18,7 @@ export function genericProtocol(
     sampleRate: 8_000,
     channels: 1,
     interim: settings.interim ?? true,
-    // Members without a value are left out by JSON.
+    // JSON omits members that are undefined.
     label: sttLabel,
     continuousASRTimeoutInMS,
     utteranceEndMs: sttVendorUtteranceEndMs,

@@ -1,4 +1,5 @@
-// Looks for the phrases of a language in a transcript, each as it stands: with one word another, many are what people say.
+// Finds the phrases of a language in a transcript. Each phrase must match exactly: with one other
+// word, many phrases are something that people say.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -7,31 +8,41 @@ import { uncontracted } from './words.ts';
 
 export type PhraseFinder = {
   settling(transcript: string): SettlingPhrase | undefined;
-  /** It ends with an offer to help: the speaker waits. */
+  /**
+   * Returns true if the transcript ends with an offer to help. The speaker then waits for an
+   * answer.
+   */
   asksForHelp(transcript: string): boolean;
 };
 
-/** `…` of a phrase: enough for "your name, your number and a short", too few to join two sentences. */
+/**
+ * Matches the `…` of a phrase: enough words for "your name, your number and a short", too few to
+ * join two sentences.
+ */
 const gap = '(?:\\S+ ){0,6}?';
-/** "… you today", "… my dear": more words are another sentence. */
+/** Matches "… you today" or "… my dear". More words are another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
-/** Of the text, its end: what was before was looked at when it came. */
+/** Only the end of the text is searched. The earlier text was searched when it arrived. */
 const latestCharacters = 500;
 
-/** One for each language and one for all: patterns take some milliseconds to be made, too long while calls are up. */
+/**
+ * One finder per language and one for all languages. Building the patterns takes some milliseconds,
+ * too long while calls are up.
+ */
 const finders = new Map<string, PhraseFinder>();
 
 export function phraseFinder(language: string): PhraseFinder {
   const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
   const isListed = Object.hasOwn(phrasesByLanguage, base);
-  // A provider's own name for a language, e.g. `multi`, may mean any; other languages have no phrases.
+  // A provider's own language name, e.g. `multi`, may mean any language. Other languages have no
+  // phrases.
   const key = isListed ? base : /^[a-z]{2,3}$/.test(base) ? 'none' : 'any';
   const finder = finders.get(key) ?? createPhraseFinder(tablesOf(key));
   finders.set(key, finder);
   return finder;
 }
 
-/** Makes all there are, and uses each once. */
+/** Builds every finder and uses it once. */
 export function readyPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);
@@ -54,7 +65,8 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   return {
     settling(transcript) {
       const text = searched(transcript);
-      // It may say "after the tone" as well, but a person may pick up still.
+      // A call screener may say "after the tone" too, but a person may still pick up. So this check
+      // comes first.
       if (callScreening.test(text)) return 'call-screening';
       return voicemail.test(text) ? 'voicemail-phrase' : undefined;
     },
@@ -67,7 +79,7 @@ function searched(transcript: string): string {
 }
 
 function patternOf(phrases: readonly string[], after = ''): RegExp {
-  // Matches nothing where there is none.
+  // Without phrases, a pattern that matches nothing.
   if (phrases.length === 0) return /(?!)/;
   return new RegExp(` (?:${phrases.map(exactly).join('|')})${after}`);
 }

@@ -1,14 +1,24 @@
-// What the lists of a language are: its phrases are beside each other in src/amd/stt/phrases.
+// The kinds of phrases that a language has. src/amd/stt/phrases has one file per language.
 
 export type Phrases = {
   /**
-   * Voicemail, full mailboxes, announcements of the network, queues. A person of whom one is found is hung up on; a recording
-   * of which none is found is judged by its sound. So no single word, as "Hello?" may be heard as any, and nothing that people say who pick up: a receptionist ("may I have your
-   * name and the reason for your call?"), one who is busy ("I can't take your call now"), who was called by mistake ("the number
-   * you called is wrong"), calls back ("I got your voicemail"), or answers for another ("he is not available").
+   * Voicemail, full mailboxes, network announcements, queues.
+   *
+   * If one of these phrases is found in what a person says, Offhook hangs up on that person. If
+   * none is found in a recording, the recording is judged by its sound. So a phrase is never a
+   * single word, because a recogniser may mishear "Hello?" as any word. It is also nothing that a
+   * person says after picking up:
+   * - a receptionist: "may I have your name and the reason for your call?"
+   * - a busy person: "I can't take your call now"
+   * - a wrong number: "the number you called is wrong"
+   * - a person who calls back: "I got your voicemail"
+   * - a person who answers for another: "he is not available"
    */
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];
-  /** "How may I help you?": with nothing after it a person waits for an answer, however long the greeting was. */
+  /**
+   * "How may I help you?" If nothing follows, a person waits for an answer, however long the
+   * greeting was.
+   */
   readonly asksForHelp: readonly string[];
 };

@@ -1,6 +1,7 @@
-// What is said on the telephone by machines and by no person who picks up, and what a person asks who waits for an answer, by
-// language: a file each, to be edited. A line is a phrase as it is spoken, `…` stands for up to six words; case, accents and
-// punctuation do not matter.
+// The phrase lists by language, one file per language, made to be edited. They hold what machines
+// say on the telephone and no person who picks up says, and the questions of a person who waits for
+// an answer. Each line is a phrase as it is spoken. `…` stands for up to six words. Case, accents
+// and punctuation do not matter.
 
 import type { Phrases } from './phrase-lists.ts';
 import { catalan } from './phrases/catalan.ts';

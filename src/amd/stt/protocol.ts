@@ -1,43 +1,56 @@
-// What a speech-to-text protocol over one WebSocket comes to: what is sent first and last, and what a message means. Pure.
+// The common form of a speech-to-text protocol over one WebSocket: its first and last message, and
+// the meaning of each received message. Pure.
 
 import type { HeardWords } from '../../calls/capture/capture.ts';
 
-/** Providers advise 20 to 250 ms a message of audio: fewer messages cost less, longer ones come later. */
+/**
+ * Providers advise 20 to 250 ms of audio per message. Fewer messages cost less; longer ones arrive
+ * later.
+ */
 export const chunkMs = 100;
 
 export type Said = {
   readonly transcript: string;
-  /** Adds to what was said; an interim result is replaced by the next one. */
+  /**
+   * True: a final result, which adds to what was said. False: an interim result, which the next
+   * result replaces.
+   */
   readonly isFinal: boolean;
-  /** How far the recogniser has listened, from the first sample that it got. */
+  /** How far the recogniser has listened, from the first sample that it received. */
   readonly untilMs?: number;
-  /** Where the provider says when each was said, from the first sample too. */
+  /** When each word was said, from the first sample too. Undefined if the provider does not say. */
   readonly words?: readonly HeardWords[];
 };
 
 export type Message =
   | ({ readonly kind: 'said' } & Said)
-  /** Part of the protocol, and nothing to us. */
+  /** Part of the protocol, but not needed here. */
   | { readonly kind: 'other' }
-  /** The provider says that it failed. */
+  /** The provider reports that it failed. */
   | { readonly kind: 'error' }
-  /** No message of this protocol. */
+  /** Not a message of this protocol. */
   | { readonly kind: 'rubbish' };
 
 export type Protocol = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The first message, where the protocol has one. */
+  /** The first message. Undefined if the protocol has none. */
   readonly opening?: string;
-  /** The last one. */
+  /** The last message. */
   readonly closing: string;
-  /** A chunk of audio as the provider wants it; without: 16-bit little-endian. Called once for each, in their order. */
+  /**
+   * Encodes a chunk of audio for the provider. Called once per chunk, in order. Default: 16-bit
+   * little-endian.
+   */
   readonly encode?: (chunk: Int16Array) => Buffer;
   /** Never throws. */
   read(text: string): Message;
 };
 
-/** An object, or undefined for everything else. Shared by the protocols: both speak JSON objects. */
+/**
+ * Returns the JSON object in `text`, or undefined for everything else. The protocols share it,
+ * because all of them use JSON objects.
+ */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -48,15 +61,18 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   }
 }
 
-/** A length of time that can be believed, else undefined. */
+/** Returns a plausible length of time, otherwise undefined. */
 export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** Of one result; a minute of speech has 200. */
+/** Maximum number of words in one result. A minute of speech has 200. */
 const mostWords = 300;
 
-/** Words with their times in seconds, as most providers have them. Undefined: there are none, or one that cannot be believed. */
+/**
+ * Reads words with times in seconds, the form that most providers use.
+ * @returns undefined if there are no words, or if one of them is not plausible
+ */
 export function timedWords(
   value: unknown,
   textNames: readonly string[],
@@ -66,7 +82,9 @@ export function timedWords(
   for (const item of value as unknown[]) {
     if (typeof item !== 'object' || item === null) return undefined;
     const members = item as Readonly<Record<string, unknown>>;
-    const text = textNames.map((name) => members[name]).find((one) => typeof one === 'string');
+    const text = textNames
+      .map((name) => members[name])
+      .find((member) => typeof member === 'string');
     const startS = milliseconds(members['start']);
     const endS = milliseconds(members['end']);
     if (typeof text !== 'string' || startS === undefined || endS === undefined) return undefined;

@@ -1,5 +1,5 @@
-// The speech-to-text providers as the configuration names them: the file, the default, and whether
-// a request may name others.
+// Reads the speech-to-text providers of the configuration: the file, the default provider, and
+// whether a request may name other providers.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -9,7 +9,7 @@ import type { SpeechToText } from './transcribed-detector.ts';
 
 type Secrets = Parameters<typeof loadProviders>[1];
 
-/** @throws Error when the file cannot be read or has mistakes, or lacks the default. */
+/** @throws Error if the file cannot be read, has mistakes, or lacks the default provider. */
 export async function readSpeechToText(
   {
     sttProvidersFile,
@@ -21,7 +21,7 @@ export async function readSpeechToText(
   const providers = await readProviders(sttProvidersFile, secrets);
   if (sttDefaultProvider !== undefined && !providers.has(sttDefaultProvider)) {
     throw new Error(
-      `STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider of the name ${sttDefaultProvider}`,
+      `STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider named ${sttDefaultProvider}`,
     );
   }
   const onlyNames = isSttStrict ? new Set(providers.keys()) : undefined;

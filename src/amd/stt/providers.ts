@@ -1,23 +1,23 @@
-// Reads the file of speech-to-text providers. A mistake is told with the file's line and the field; a key is named by the
-// environment variable that holds it and never stands in the file.
+// Reads the file of speech-to-text providers. It reports each mistake with its line and field. The
+// file never contains an API key. It names the environment variable that holds the key.
 
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 
 export type SpeechToTextProvider = {
-  /** The protocol that it speaks. */
+  /** The protocol that the provider speaks. */
   readonly kind: 'deepgram' | 'websocket' | 'vosk' | 'sherpa-onnx';
   readonly url: string;
   readonly apiKey?: string;
-  /** The operator's own, e.g. the model. */
+  /** The operator's own parameters, e.g. the model. */
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-/** By the name that a request's `sttProvider` says. */
+/** Providers by the name that a request gives as `sttProvider`. */
 export type SpeechToTextProviders = ReadonlyMap<string, SpeechToTextProvider>;
 
-/** What the call decides, or the audio. */
+/** The call or the audio decides these parameters. */
 const reservedParameters = [
   'encoding',
   'sample_rate',
@@ -71,7 +71,7 @@ const providerSchema = z.discriminatedUnion('kind', [
     kind: z.literal('sherpa-onnx'),
     url,
     apiKeyEnv,
-    // All is the server's: its protocol has no place for any.
+    // The server decides everything; its protocol has no place for parameters.
     parameters: z.strictObject({}).default({}),
   }),
 ]);
@@ -84,8 +84,9 @@ const fileSchema = z.strictObject({
 });
 
 /**
- * @param secrets reads the named environment variables; called once.
- * @throws Error that lists every mistake as `stt-providers.yaml:3: providers.acme.url: …`.
+ * Reads and checks the file.
+ * @param secrets reads the named environment variables; called once
+ * @throws Error that lists every mistake as `stt-providers.yaml:3: providers.acme.url: …`
  */
 export function loadProviders(
   file: { readonly name: string; readonly text: string },

@@ -1,25 +1,36 @@
-// One call's connection to a speech-to-text provider: audio out, results in. A provider may be slow, silent, broken or
-// hostile: everything has a bound, and whatever goes wrong ends as one `onFailed`, after which nothing more is heard of it.
+// One call's connection to a speech-to-text provider: it sends audio and receives results. A
+// provider may be slow, silent, broken or hostile. So everything is bounded, and every failure ends
+// in one `onFailed`. After that the recogniser reports nothing more.
 
 import { endianness } from 'node:os';
 import { type RawData, WebSocket } from 'ws';
 import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
 
-/** Recognition that begins later than this has missed the greeting; until then the audio waits. */
+/**
+ * A recogniser that connects later than this has missed the greeting. Until then the audio waits.
+ */
 const connectTimeoutMs = 3_000;
-/** A result with word timings is a few KiB. */
+/** A result with word times is a few KiB. */
 const longestMessageBytes = 64 * 1_024;
-/** Four seconds of audio that the provider does not take: it is no longer listening to this call. */
+/** Four seconds of audio that the provider has not accepted. It no longer listens to this call. */
 const longestBacklogChunks = 40;
 /** Streaming recognisers send a few results a second. */
 const mostMessagesPerSecond = 50;
 const messagesInStore = 100;
-/** What speaks faster than the fastest speakers (six words a second) makes words up. */
+/**
+ * The fastest speakers say six words a second. A provider that reports more than this many makes
+ * words up.
+ */
 const mostWordsPerSecond = 8;
 const wordsInStore = 10;
-/** Audio comes every 20 ms while detection runs; without any for so long the call is gone, however it went. */
+/**
+ * Audio comes every 20 ms while detection runs. If none comes for this long, the call is gone, for
+ * whatever reason.
+ */
 const idleTimeoutMs = 5_000;
-/** A provider that does not answer the closing handshake is left. */
+/**
+ * If the provider does not answer the closing handshake within this time, the connection is cut.
+ */
 const closeTimeoutMs = 1_000;
 
 const frameMs = 20;
@@ -40,9 +51,9 @@ export type FailureReason =
   | 'implausible';
 
 export type RecogniserSink = {
-  /** `sentMs`: how much audio it was given by then. */
+  /** `sentMs`: how much audio the provider had received by then. */
   onSaid(said: Said, sentMs: number): void;
-  /** At most once. */
+  /** Called at most once. */
   onFailed(reason: FailureReason): void;
 };
 
@@ -55,7 +66,7 @@ export class Recogniser {
   readonly #idleTimer: NodeJS.Timeout;
   #chunk = new Int16Array(chunkSamples);
   #chunkLength = 0;
-  /** Audio from before the connection is up. */
+  /** Audio that waits for the connection. */
   #waiting: Buffer[] = [];
   #sentMs = 0;
   #messages = 0;
@@ -69,10 +80,13 @@ export class Recogniser {
     this.#connect();
   }
 
-  /** The next 20 ms; silence where it was lost, so that the provider's clock is the call's. */
+  /**
+   * Takes the next 20 ms. A lost frame is sent as silence, so that the provider's clock stays in
+   * step with the call.
+   */
   push(frame: Int16Array, lost: boolean): void {
     if (this.#socket === undefined) return;
-    // A new chunk is silence already.
+    // A new chunk already holds silence.
     if (!lost) this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
     this.#chunkLength += frameSamples;
     if (this.#chunkLength < chunkSamples) return;
@@ -83,7 +97,7 @@ export class Recogniser {
     this.#chunkLength = 0;
   }
 
-  /** No more audio, and no more results. */
+  /** Ends the stream: no more audio, and no more results. */
   close(): void {
     const socket = this.#letGo();
     if (socket === undefined) return;
@@ -105,22 +119,27 @@ export class Recogniser {
         maxPayload: longestMessageBytes,
         maxFragments: 64,
         maxBufferedChunks: 1_024,
-        // Not worth its memory, and a way to send much with little.
+        // It would not be worth its memory, and it lets a sender inflate a small message into a
+        // large one.
         perMessageDeflate: false,
         followRedirects: false,
       });
     } catch {
-      // A key that no header may hold. Told later, like every other failure.
+      // The key contains a character that a header cannot hold. Reported asynchronously, like every
+      // other failure.
       setImmediate(() => this.#sink.onFailed('connect-failed'));
       return;
     }
     this.#socket = socket;
-    // The handshake's own time-out starts anew with every byte of a trickle.
+    // The handshake's own time-out restarts with every byte that trickles in.
     this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), connectTimeoutMs);
     this.#listen(socket);
   }
 
-  /** These stay when the socket is let go: an `error` without a listener would end the thread. */
+  /**
+   * These listeners stay after the socket is released: an `error` without a listener would end the
+   * thread.
+   */
   #listen(socket: WebSocket): void {
     socket.on('open', () => this.#begin());
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
@@ -135,7 +154,7 @@ export class Recogniser {
   }
 
   #whyBroken(error?: Error & { readonly code?: unknown }): FailureReason {
-    // What ws refuses: messages over our bounds, and what RFC 6455 does not allow.
+    // What ws rejects: messages over the limits, and violations of RFC 6455.
     if (String(error?.code).startsWith('WS_ERR_')) return 'not-understood';
     return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
   }
@@ -153,7 +172,7 @@ export class Recogniser {
   }
 
   #send(socket: WebSocket, chunk: Buffer): void {
-    // Bounded by the time that connecting may take.
+    // The time-out of the connection bounds the number of waiting chunks.
     if (socket.readyState === WebSocket.CONNECTING) {
       this.#waiting.push(chunk);
       return;
@@ -198,7 +217,7 @@ export class Recogniser {
     return words <= wordsInStore + (this.#sentMs / 1_000) * mostWordsPerSecond;
   }
 
-  /** False: too many. */
+  /** Counts a received message. Returns false if there were too many. */
   #count(): boolean {
     if (this.#socket === undefined) return false;
     this.#messages += 1;

@@ -1,13 +1,16 @@
-// sherpa-onnx's streaming protocol (k2-fsa/sherpa-onnx, sherpa-onnx-online-websocket-server and its Python streaming_server.py):
-// binary messages of 32-bit floats at the model's 16 kHz, `Done` at the end; results as JSON with the text of a segment so far.
-// The language is the model's.
+// sherpa-onnx's streaming protocol (k2-fsa/sherpa-onnx, sherpa-onnx-online-websocket-server and its
+// Python streaming_server.py). Audio goes out as binary messages of 32-bit floats at the model's 16
+// kHz, and `Done` ends it. Results are JSON with the text of a segment so far. The model decides
+// the language.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, type Protocol, parseObject } from './protocol.ts';
 import type { SpeechToTextProvider } from './providers.ts';
 import { createUpsampler } from './upsampler.ts';
 
-/** Of a segment that ended without saying so: what a greeting of a minute has, and more. */
+/**
+ * Longest text kept of segments that ended without a final result. A greeting of a minute has less.
+ */
 const longestPrefix = 4_000;
 
 export function sherpaOnnxProtocol(
@@ -24,15 +27,18 @@ export function sherpaOnnxProtocol(
   };
 }
 
-/** Later servers say `is_final` of a segment's last result; the others only go on with the next segment. */
+/**
+ * Newer servers set `is_final` on a segment's last result. Older ones only continue with the next
+ * segment.
+ */
 function createReader(): (text: string) => Message {
   let prefix = '';
   let segment = 0;
   let latest = '';
 
-  function result(said: string, ofSegment: number, isFinal: boolean): Message {
-    if (ofSegment !== segment) prefix = `${prefix} ${latest}`.trim().slice(0, longestPrefix);
-    segment = ofSegment;
+  function result(said: string, resultSegment: number, isFinal: boolean): Message {
+    if (resultSegment !== segment) prefix = `${prefix} ${latest}`.trim().slice(0, longestPrefix);
+    segment = resultSegment;
     latest = isFinal ? '' : said;
     const transcript = `${prefix} ${said}`.trim();
     if (isFinal) prefix = '';
@@ -40,14 +46,14 @@ function createReader(): (text: string) => Message {
   }
 
   return (text) => {
-    // The server's last word.
+    // The server's last message.
     if (text === 'Done!') return { kind: 'other' };
     const message = parseObject(text);
     if (message === undefined) return { kind: 'rubbish' };
-    const { text: said, segment: ofSegment = segment, is_final: isFinal } = message;
+    const { text: said, segment: resultSegment = segment, is_final: isFinal } = message;
     if (said === undefined) return { kind: 'other' };
-    if (typeof said !== 'string' || typeof ofSegment !== 'number') return { kind: 'rubbish' };
-    return result(said, ofSegment, isFinal === true);
+    if (typeof said !== 'string' || typeof resultSegment !== 'number') return { kind: 'rubbish' };
+    return result(said, resultSegment, isFinal === true);
   };
 }
 

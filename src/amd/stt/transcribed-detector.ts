@@ -1,6 +1,7 @@
-// A detector with a recogniser beside it: the words of a transcript are counted instead of ours, and its phrases settle a
-// verdict. The recogniser only ever adds to what the detector knows: the clock, the timers and the order of events are the
-// detector's, and where the recogniser fails the detector goes on as it would have without.
+// A detector with a recogniser beside it. The words of the transcript replace the detector's own
+// count, and its phrases decide a verdict. The recogniser only adds to what the detector knows. The
+// clock, the timers and the order of events stay with the detector. If the recogniser fails, the
+// detector goes on as it would have without one.
 
 import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
 import type { HeardWords } from '../../calls/capture/capture.ts';
@@ -17,7 +18,7 @@ import { createWordCounter } from './words.ts';
 
 export type SpeechToText = {
   readonly providers: SpeechToTextProviders;
-  /** Stands in for a provider that a call names and this gateway has not. */
+  /** Used if a call names a provider that this gateway does not have. */
   readonly defaultProvider?: string | undefined;
 };
 
@@ -27,7 +28,7 @@ export type TranscriptionFailure = {
 };
 
 export type FailureReport = TranscriptionFailure & {
-  /** Since the last report, this one included. */
+  /** Number of failures since the last report, including this one. */
   readonly failures: number;
 };
 
@@ -35,20 +36,21 @@ export type TranscribedDetectorOptions = {
   readonly createDetector: CreateDetector;
   readonly speechToText: SpeechToText;
   /**
-   * For the log, and no more often than a log can bear; the events say it to all others. What is unconfigured is told of
-   * each call: who logs it knows the names that it has logged.
+   * For the log, and limited to a rate that a log can bear. Everyone else learns of a failure from
+   * the events. The reason `unconfigured` is reported for every call: the logger remembers the
+   * provider names that it has already logged.
    */
   readonly onFailed: (report: FailureReport) => void;
 };
 
-/** While a provider is away every call fails with it. */
+/** While a provider is down, every call fails with it. */
 const reportEveryMs = 10_000;
 
 const emptyTranscription: Transcription = { words: 0, heardUntilMs: 0 };
 
 type CreateTranscribed = (
   settings: AmdSettings,
-  /** Words as they are final, with their times. */
+  /** Receives words with their times once they are final. */
   onWords?: (words: readonly HeardWords[]) => void,
 ) => Detector;
 
@@ -56,7 +58,8 @@ export function createTranscribedDetector(options: TranscribedDetectorOptions): 
   const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
   if (speechToText.providers.size > 0) {
-    // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
+    // ICU reads its tables at the first use, which takes tens of milliseconds. That must not happen
+    // while calls are up.
     createWordCounter('en')('ready');
     readyPhraseFinders();
   }
@@ -93,10 +96,11 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
   function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (events.length === 0) return events;
     const labelled = events.map((event) => label(event, transcriber));
-    // After a person's verdict nothing is left to understand, and what is said then is private.
+    // After a verdict of "human" there is nothing left to recognise, and what the person says then
+    // is private.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcriber.close();
-    // The voice after a greeting (a person, after call screening) begins a text of its own.
+    // The voice after a greeting (a person, after call screening) starts a new text.
     if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcriber.begin();
     return labelled;
   }
@@ -130,7 +134,7 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
 
 type Transcriber = {
   push(frame: Int16Array, lost: boolean): void;
-  /** `failed` and `unconfigured` are for good. */
+  /** Once `failed` or `unconfigured`, it stays so. */
   readonly broken: 'failed' | 'unconfigured' | undefined;
   readonly transcription: Transcription;
   readonly text: string;
@@ -179,7 +183,7 @@ function openTranscriber(
     },
     onFailed(reason) {
       broken = 'failed';
-      // A provider that fails is not believed in what it said before.
+      // The earlier results of a provider that fails are discarded.
       begin();
       sink.onFailed({ provider: name, reason });
     },
@@ -235,7 +239,10 @@ const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
   'amd_decision_timeout',
 ]);
 
-/** What was understood, and what became of the recogniser; a fall-back is said in the reason as well. */
+/**
+ * Adds what was recognised, and how recognition went. If the detector's own count was used instead,
+ * the reason says so too.
+ */
 function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
   const { broken, text } = transcriber;
   const understands = restsOnWords.has(event.event);
@@ -243,7 +250,7 @@ function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
     text !== '' && (understands || event.event === 'amd_machine_stopped_speaking')
       ? { transcript: text }
       : {};
-  // Tones need no words.
+  // Events about tones do not depend on words.
   if (!understands || event.tone !== undefined) {
     return { ...event, ...quoted, ...(broken === undefined ? {} : { transcription: broken }) };
   }

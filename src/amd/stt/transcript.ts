@@ -1,15 +1,21 @@
-// Puts a recogniser's results together: what is final stays, an interim result is replaced by the next one. Bounded, and
-// clean enough for JSON and for SQL, whatever a provider sends.
+// Joins a recogniser's results into one text. Final results stay; the next result replaces an
+// interim one. The text is bounded, and it is valid in JSON and SQL whatever a provider sends.
 
 import type { Said } from './protocol.ts';
 
-/** Travels in every later event of the call; a greeting of a minute has a thousand characters. */
+/**
+ * Every later event of the call carries this text. A greeting of a minute has a thousand
+ * characters.
+ */
 const longestText = 2_000;
-/** Where a result does not say how far it has listened: what a streaming recogniser commonly takes. */
+/**
+ * Usual latency of a streaming recogniser. Used if a result does not say how far the recogniser has
+ * listened.
+ */
 const usualLatencyMs = 300;
 
 export type Transcript = {
-  /** `sentMs`: how much audio the recogniser was given; it cannot have heard more. */
+  /** `sentMs`: how much audio the recogniser received. It cannot have heard more. */
   hear(said: Said, sentMs: number): void;
   readonly text: string;
   readonly heardUntilMs: number;
@@ -44,7 +50,7 @@ function joined(before: string, after: string): string {
   return before === '' ? after : `${before} ${after}`.trim().slice(0, longestText);
 }
 
-/** PostgreSQL's JSON knows no NUL and no half of a surrogate pair. */
+/** PostgreSQL's JSON allows neither NUL nor half of a surrogate pair. */
 function clean(text: string): string {
   return text
     .slice(0, longestText)

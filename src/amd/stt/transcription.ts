@@ -1,34 +1,44 @@
-// What a recogniser made of the speech so far, as the detector takes it: a second opinion on the words. Pure.
+// What a recogniser has understood so far, in the form that the detector uses: a second opinion on
+// the words. Pure.
 
 export type SettlingPhrase = 'voicemail-phrase' | 'call-screening';
 
 export type Transcription = {
   readonly words: number;
-  /** How far into the call, by the sample clock, the recogniser has listened. */
+  /** How far into the call the recogniser has listened, by the sample clock. */
   readonly heardUntilMs: number;
-  /** Something that no person says who picks up. */
+  /** A phrase that no person says after picking up. */
   readonly phrase?: SettlingPhrase;
-  /** The last that was said is an offer to help. */
+  /** The latest text ends with an offer to help. */
   readonly asksForHelp?: boolean;
 };
 
-/** A recogniser is behind by its latency, always; by more than this its count is stale and ours is taken. */
+/**
+ * A recogniser always lags by its latency. If it lags by more than this, its count is stale and the
+ * detector's own count is used.
+ */
 const longestLagMs = 1_000;
 
-/** Does this opinion cover what was said by now? Then its words are counted instead of ours. */
+/**
+ * Returns true if the transcription covers what was said by now. Its words then replace the
+ * detector's own count.
+ */
 export function keepsUp(
   transcription: Transcription | undefined,
   elapsedMs: number,
   pauseMs: number,
 ): transcription is Transcription {
-  // No words where speech was heard is no better a count than ours.
+  // If speech was heard, a transcription without words is no better than the detector's own count.
   if (transcription === undefined || transcription.words === 0) return false;
   return transcription.heardUntilMs >= Math.min(elapsedMs - longestLagMs, elapsedMs - pauseMs);
 }
 
 type Counted = { readonly words: number; readonly pauseMs: number };
 
-/** The utterance with the words that count, and the phrase that settles it. Nothing is believed of a silent line. */
+/**
+ * Returns the utterance with the words that count, and the phrase that decides the verdict. On a
+ * silent line the transcription is ignored.
+ */
 export function withSecondOpinion<Spoken extends Counted>(
   utterance: Spoken | undefined,
   transcription: Transcription | undefined,

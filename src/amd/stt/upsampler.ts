@@ -1,9 +1,10 @@
-// 8 kHz to 16 kHz: for engines whose models know nothing else. Every second sample is the old one, those between come from a
-// half-band filter (a windowed sinc) over the eight on either side: images above 4.3 kHz lie 50 dB down.
+// Converts 8 kHz to 16 kHz, for engines whose models accept nothing else. Every second sample is an
+// input sample. A half-band filter (a windowed sinc) over the eight samples on either side makes
+// those between. Images above 4.3 kHz are attenuated by 50 dB.
 
 const side = 8;
 
-/** Of the samples at distances of 0.5, 1.5, … from the one that is made. */
+/** Weights of the samples at distances of 0.5, 1.5, … from the new sample. */
 const taps = Float64Array.from({ length: side }, (_, index) => {
   const distance = index + 0.5;
   const sinc = Math.sin(Math.PI * distance) / (Math.PI * distance);
@@ -11,7 +12,10 @@ const taps = Float64Array.from({ length: side }, (_, index) => {
 });
 const gain = 1 / (2 * taps.reduce((sum, tap) => sum + tap, 0));
 
-/** One stream: what it is given next goes on where the last ended, 1 ms late. Samples of 16 bits in, of -1 to 1 out. */
+/**
+ * Creates a converter for one stream: each call continues where the last one ended. The output is 1
+ * ms late. Input samples have 16 bits; output samples lie between -1 and 1.
+ */
 export function createUpsampler(): (samples: Int16Array) => Float32Array {
   let history = new Int16Array(2 * side);
   return (samples) => {

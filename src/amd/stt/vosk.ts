@@ -1,5 +1,6 @@
-// vosk-server's protocol (alphacep/vosk-server, websocket/asr_server.py): a message with the configuration, audio as binary
-// messages, and for each of those one answer: `partial`, or `text` where a sentence ended. The language is the model's.
+// vosk-server's protocol (alphacep/vosk-server, websocket/asr_server.py). The first message holds
+// the configuration; audio follows as binary messages. The server answers each of them once: with
+// `partial`, or with `text` at the end of a sentence. The model decides the language.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { chunkMs, type Message, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -10,13 +11,16 @@ export function voskProtocol(
   _settings: SpeechToTextSettings,
 ): Protocol {
   const config = { sample_rate: 8_000, ...typed(provider.parameters) };
-  /** An answer a chunk, in their order: so it is known how far the server has listened. */
+  /**
+   * Number of answers. The server sends one per chunk, in order, so their number says how far it
+   * has listened.
+   */
   let answers = 0;
   return {
     url: provider.url,
     headers: provider.apiKey === undefined ? {} : { authorization: `Bearer ${provider.apiKey}` },
     opening: JSON.stringify({ config }),
-    // The Python server compares it letter by letter, blanks included.
+    // The Python server compares this text exactly, spaces included.
     closing: '{"eof" : 1}',
     read(text) {
       const message = readMessage(text);
@@ -34,7 +38,7 @@ function readMessage(text: string): Message {
   if (typeof partial === 'string') return { kind: 'said', transcript: partial, isFinal: false };
   const transcript = finalText(message);
   if (transcript === undefined) return { kind: 'other' };
-  // With `words: true` in its parameters.
+  // Only if the parameters contain `words: true`.
   const words = timedWords(message['result'], ['word']);
   return {
     ...{ kind: 'said', transcript, isFinal: true },
@@ -42,7 +46,7 @@ function readMessage(text: string): Message {
   };
 }
 
-/** With `max_alternatives` the best comes first. */
+/** With `max_alternatives` the best alternative comes first. */
 function finalText({ text, alternatives }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof text === 'string') return text;
   const [first] = Array.isArray(alternatives) ? (alternatives as unknown[]) : [];
@@ -51,7 +55,7 @@ function finalText({ text, alternatives }: Readonly<Record<string, unknown>>): s
   return typeof best === 'string' ? best : undefined;
 }
 
-/** The file's values are text; Vosk wants numbers and booleans as such. */
+/** The file's values are strings. Vosk needs real numbers and booleans. */
 function typed(parameters: SpeechToTextProvider['parameters']): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [

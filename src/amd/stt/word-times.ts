@@ -1,5 +1,5 @@
-// When what a recogniser understood was said: by its own times of the words, or, where it has none, from where the last result ended
-// to how far it had listened.
+// Finds out when the recognised words were said. It uses the recogniser's own word times. Without
+// them, a result lasts from the end of the previous result to how far the recogniser has listened.
 
 import type { HeardWords } from '../../calls/capture/capture.ts';
 import type { Said } from './protocol.ts';
@@ -7,23 +7,23 @@ import type { Said } from './protocol.ts';
 export type WordTimes = {
   /** `heardUntilMs`: how far the recogniser has listened. */
   hear(said: Said, heardUntilMs: number): void;
-  /** No more comes: the last interim result stands. */
+  /** No more results will come, so the last interim result is reported as it stands. */
   end(): void;
 };
 
-export function createWordTimes(tell: (words: readonly HeardWords[]) => void): WordTimes {
+export function createWordTimes(report: (words: readonly HeardWords[]) => void): WordTimes {
   let fromMs = 0;
   let interim: readonly HeardWords[] = [];
   return {
     hear(said, heardUntilMs) {
       const words = timesOf(said, fromMs, heardUntilMs);
-      // No voice was heard until here.
+      // No voice was heard up to here.
       if (said.isFinal || words.length === 0) fromMs = Math.max(fromMs, heardUntilMs);
       interim = said.isFinal ? [] : words;
-      if (said.isFinal && words.length > 0) tell(words);
+      if (said.isFinal && words.length > 0) report(words);
     },
     end() {
-      if (interim.length > 0) tell(interim);
+      if (interim.length > 0) report(interim);
       interim = [];
     },
   };
@@ -38,7 +38,7 @@ function timesOf(
   return timed
     .map(({ text, ...times }) => ({
       text: text.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim(),
-      // It cannot have heard more.
+      // The recogniser cannot have heard more.
       fromMs: Math.min(times.fromMs, heardUntilMs),
       untilMs: Math.min(times.untilMs, heardUntilMs),
     }))

@@ -1,4 +1,5 @@
-// Counts words in any language, also in those that write none apart (ICU knows them), and makes texts comparable.
+// Counts words in any language, even if its script has no spaces between words (ICU knows them),
+// and normalises texts for comparison.
 
 export type WordCounter = (text: string) => number;
 
@@ -11,7 +12,9 @@ export function createWordCounter(language: string): WordCounter {
   };
 }
 
-/** Providers have names of their own for languages, e.g. `multi`; those that are no locale at all throw. */
+/**
+ * Providers have their own names for languages, e.g. `multi`. A name that is not a locale throws.
+ */
 function knownLocale(language: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(language)[0];
@@ -20,10 +23,16 @@ function knownLocale(language: string): string | undefined {
   }
 }
 
-/** No vowel signs: in Devanagari and its like those are marks too, of their own script, and part of the word. */
+/**
+ * Combining accents of no particular script. Vowel signs, as in Devanagari, are marks too, but they
+ * belong to their script and to the word.
+ */
 const accents = /\p{Script=Inherited}/gu;
 
-/** Lower case, without accents and punctuation, words apart by one space. */
+/**
+ * Returns the text in lower case, without accents and punctuation, its words separated by one
+ * space.
+ */
 export function plainWords(text: string): string {
   return text
     .normalize('NFKD')
@@ -33,7 +42,10 @@ export function plainWords(text: string): string {
     .trim();
 }
 
-/** English as it is written out: recognisers write "you're" and "you are", whichever was said. */
+/**
+ * Written-out forms of English contractions. Recognisers write "you're" or "you are", whichever was
+ * said.
+ */
 const contractions: readonly (readonly [RegExp, string])[] = [
   [/\b(you|we|they) re\b/g, '$1 are'],
   [/\bi m\b/g, 'i am'],

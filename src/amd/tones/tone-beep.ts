@@ -1,53 +1,72 @@
-// Is it a beep? It is pure, keeps its pitch or moves it as machines do, keeps its level, and stands alone. What voices and
-// instruments do by chance for a moment, a beep does for longer: the likelier a voice is, the longer and the steadier.
+// Decides whether a tone is a beep. A beep is pure, keeps its pitch or moves it as machines do,
+// keeps its level, and stands alone. Voices and instruments sometimes look like that for a moment,
+// a beep for longer. So the more a tone could be a voice, the longer and steadier it must be.
 
 import type { ToneShape } from './tone-shape.ts';
 import { isThirdHarmonic } from './tone-spectrum.ts';
 
 export type Band = { readonly min: number; readonly max: number };
 
-/** A tone with the line around it. */
+/** A tone, and how it compares with the line around it. */
 export type ToneAndLine = {
   readonly shape: ToneShape;
   readonly ms: number;
-  /** Part of its frames that were tone. */
+  /** Share of the tone's frames that were tonal. */
   readonly wholeness: number;
-  /** How much louder it was than the line before it, and than the line after it. */
+  /** How much louder the tone was than the line before it (`riseDb`) and after it (`dropDb`). */
   readonly riseDb: number;
   readonly dropDb: number;
-  /** The line before and after it, against what lay beneath the tone. */
+  /** Level of the line before and after the tone, relative to the noise beneath the tone. */
   readonly beforeAboveBeneathDb: number;
   readonly afterAboveBeneathDb: number;
 };
 
 const beepHz: Band = { min: 345, max: 2_260 };
 export const beepMs: Band = { min: 80, max: 2_500 };
-/** Less of it: speech or music with tonal moments, and more than a lost frame or two. */
+/**
+ * Below this share the sound is speech or music with tonal moments. One or two lost frames do not
+ * reduce the share so far.
+ */
 const leastWholeness = 0.75;
 
-/** A step of level this high is an edge; a lower one, where noise lies beneath the tone and is all that remains. */
+/**
+ * A change of level this large is an edge. A smaller change is an edge if noise lies beneath the
+ * tone and only that noise remains.
+ */
 const edgeDb = 8;
 const edgeInNoiseDb = 3;
 const noiseChangeDb = 5;
 const sameNoiseDb = 6;
 const steadyInNoise = 0.75;
-/** Part of a beep's power that is no sine and vanishes with it: codecs' and clipping's. Voices and strings have more. */
+/**
+ * Largest share of a beep's power that is not sinusoidal and vanishes with the beep. Codecs and
+ * clipping cause it. Voices and strings have more.
+ */
 const mostImpurity = 0.06;
-/** ... unless pitch and level do not move at all: a coder's and the noise's own. */
+/**
+ * The same limit if pitch and level do not move at all. The impurity then comes from a codec or the
+ * noise.
+ */
 const mostImpurityUnmoved = 0.1;
 const unmovedMs = 200;
-/** A square wave's power in its fifth harmonic and those above. */
+/** Share of a square wave's power in its fifth and higher harmonics. */
 const squareRest = 0.08;
 const octaveShare = 0.04;
 
-/** Voices have their pitch below. */
+/** Voices have their pitch below this frequency. */
 const highestVoiceHz = 640;
 const lowWanderHz = 1.2;
-/** A coder's error; a voice that holds a note wavers by a half of a per cent at least. */
+/**
+ * The measuring error that a codec causes. A voice that holds a note wavers by at least half a per
+ * cent.
+ */
 const lowWanderShare = 0.005;
 const longestLowWander = { ms: 700, hz: 3 } as const;
 const wanderInNoiseHz = 12;
-/** The least of a low beep, in ms: alone or attached to other sound, one sine or two (vowels and chords are several). */
+/**
+ * Minimum length of a low beep in ms. It depends on whether the beep stands alone or is attached to
+ * other sound, and on whether it is one sine or two: vowels and chords have several.
+ */
 const lowMs = {
   plain: 140,
   alone: { one: 180, two: 280 },
@@ -68,13 +87,13 @@ const shortestPairMs = 100;
 const shortestMovingMs = 140;
 const exactMs = 200;
 const exactSweep = 0.006;
-/** Right after speech, or in the middle of it. */
+/** Minimum length of a high beep right after speech, or in the middle of it. */
 const attachedMs = { still: 120, moving: 240 } as const;
-/** A semitone: less is a voice that wavers. */
+/** A semitone. A voice that wavers moves by less. */
 const leastStepRatio = 1.06;
-/** Notes are held for longer. */
+/** Musical notes are held for longer. */
 const longestStepMs = 600;
-/** Between two turns of a slow warble, 3 Hz. */
+/** Time between two turns of a slow warble of 3 Hz. */
 const slowestTurnMs = 170;
 
 export function isBeep(tone: ToneAndLine): boolean {
@@ -107,19 +126,23 @@ function isHighBeep(tone: ToneAndLine): boolean {
 }
 
 function isStill({ shape, ms }: ToneAndLine): boolean {
-  // Coders shake the level of a single high tone, but not its pitch.
+  // Codecs change the level of a single high tone, but not its pitch.
   if (shape.secondHz === undefined) return shape.levelSteady >= 0.4;
   return shape.levelSteady >= 0.7 && ms >= shortestPairMs;
 }
 
-/** In one straight line, or from one pitch to the other: coders shake the level, as they do that of a still tone. */
+/**
+ * Returns true if the pitch moves in one straight line, or from one pitch to another. Codecs change
+ * the level of such a tone as they do with a still one.
+ */
 function movesExactly({ shape, ms }: ToneAndLine): boolean {
   if (ms < exactMs) return false;
   return shape.sweepErrorHz <= shape.hz * exactSweep || (isStepped(shape) && shape.resting >= 0.95);
 }
 
 function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
-  // A throat, or a string: machines that move their pitch do it with one sine.
+  // Machines move the pitch of a single sine. With its octave, the tone comes from a throat or a
+  // string.
   if (hasOctave(shape)) return false;
   return isSweep(shape) || isStepped(shape) || isWarble(shape, ms);
 }
@@ -145,19 +168,22 @@ function shortestLowMs(tone: ToneAndLine): number {
   return isPlain && riseDb >= plainEdgeDb ? plain : alone.one;
 }
 
-/** Not even a sung vowel: nothing but one sine, on one pitch and one level. */
+/** Returns true for a single sine on one pitch and one level. Not even a sung vowel is so plain. */
 function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
   if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
   return impurityOf(tone) <= plainImpurity && tone.dropDb >= plainEdgeDb;
 }
 
-/** Nothing but sines, which begin and end at once. */
+/** Returns true for nothing but sines that begin and end abruptly. */
 function isPure(tone: ToneAndLine): boolean {
   return impurityOf(tone) <= pureImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
 }
 
-/** A voice glides too, and jumps; neither in a straight line nor from rest to rest, and not with one sine. */
+/**
+ * Returns true if a low tone moves as only a machine does. A voice glides and jumps too, but not in
+ * a straight line, not from rest to rest, and not with a single sine.
+ */
 function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
   if (hasOctave(shape)) return false;
   if (isStepped(shape) && shape.resting >= 0.85) {
@@ -171,7 +197,10 @@ function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
   return isOnPitch(shape, 0.85) && shape.wanderHz <= allowedWanderHz(shape, ms);
 }
 
-/** A machine's sine is measured within a hertz; noise, as a share of its power, and coders blur that. */
+/**
+ * A machine's sine is measured to within a hertz. Codecs and noise blur the measurement, the noise
+ * in proportion to its share of the power.
+ */
 function allowedWanderHz({ hz, db, beneathDb }: ToneShape, ms: number): number {
   if (ms >= longestLowWander.ms) return longestLowWander.hz;
   const noise = 10 ** ((beneathDb - db) / 10);
@@ -187,19 +216,29 @@ function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
   return stepDb >= edgeDb || (stepDb >= edgeInNoiseDb && aboveBeneathDb <= noiseChangeDb);
 }
 
-/** What it stands out of by little is the line's noise, there before and after; what comes with it or stays is music. */
+/**
+ * Returns true if the noise around the tone is unchanged. A tone that exceeds it by little stands
+ * in the line's noise, which is there before and after it. Noise that starts with the tone, or
+ * outlasts it, is music.
+ */
 function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
   if (dropDb >= edgeDb) return true;
   return Math.abs(riseDb - dropDb) <= sameNoiseDb && shape.levelSteady >= steadyInNoise;
 }
 
-/** The line's noise is there after the tone; a voice's or an instrument's other partials are not. */
+/**
+ * Share of the tone's power that is not sinusoidal, less the line's noise. The line's noise is
+ * still there after the tone; the other partials of a voice or an instrument are not.
+ */
 function impurityOf({ shape, dropDb }: ToneAndLine): number {
   const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
   return isSquare(shape) ? impurity - squareRest : impurity;
 }
 
-/** Odd harmonics only (clipped, a square wave): a voice has the even ones too. */
+/**
+ * Returns true for odd harmonics only (a clipped tone, a square wave). A voice has the even ones
+ * too.
+ */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
   return isThirdHarmonic(hz, secondHz);
 }
@@ -209,7 +248,10 @@ export function hasOctave({ hz, secondHz }: ToneShape): boolean {
   return Math.abs(Math.max(hz, secondHz) / Math.min(hz, secondHz) - 2) <= octaveShare;
 }
 
-/** Low enough for a voice's pitch, or for one of two harmonics. */
+/**
+ * Returns true if the tone is low enough for the pitch of a voice, or for one of its first two
+ * harmonics.
+ */
 function isVoiceLike({ hz, secondHz = hz }: ToneShape): boolean {
   return Math.min(hz, secondHz) <= highestVoiceHz;
 }
@@ -219,7 +261,7 @@ function isOnPitch(shape: ToneShape, needed: number): boolean {
   return shape.secondHz === undefined || shape.secondOnPitch >= needed;
 }
 
-/** Over a semitone at least: a high voice wavers by less. */
+/** Returns true for a sweep over at least a semitone. A high voice wavers by less. */
 function isSweep(shape: ToneShape): boolean {
   if (shape.rangeHz < shape.hz * (leastStepRatio - 1)) return false;
   return shape.sweepErrorHz <= Math.max(8, shape.hz * 0.008);
@@ -233,12 +275,14 @@ function isStepped(shape: ToneShape): boolean {
   return ratio >= leastStepRatio && shape.resting >= 0.75;
 }
 
-/** A voice jumps too, but does not rest before and after. */
+/**
+ * Returns true for two long rests. A voice jumps too, but does not rest before and after the jump.
+ */
 function isLongStepped(shape: ToneShape): boolean {
   return isStepped(shape) && shape.steps.every(({ ms }) => ms >= lowMs.alone.one);
 }
 
-/** To and fro around one pitch, faster than a whistler bends it. */
+/** Returns true if the pitch swings around one value, faster than a whistling person bends it. */
 function isWarble(shape: ToneShape, ms: number): boolean {
   return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / slowestTurnMs - 1);
 }

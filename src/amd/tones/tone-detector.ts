@@ -1,5 +1,6 @@
-// Follows tones over time and says what they were once they ended: a beep, a fax machine, announcement tones (SIT), or
-// signalling of the network. A tone ends with 100 ms without it, in which it must leave quiet to have been a beep.
+// Follows tones over time and classifies each one after its end: a beep, a fax machine,
+// announcement tones (SIT), or network signalling. A tone ends after 100 ms without it. To count as
+// a beep it must leave quiet in that time.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { RecentAudio } from '../recent-audio.ts';
@@ -11,7 +12,7 @@ import {
   classifyTone,
   type EndedTone,
   isCed,
-  isNetworks,
+  isNetworkTone,
   type ToneKind,
 } from './tone-kinds.ts';
 import {
@@ -36,43 +37,58 @@ export type ToneFound = {
 };
 
 export type ToneStep = {
-  /** This frame is a tone, of whatever kind: not speech. */
+  /** This frame is a tone of any kind, so it is not speech. */
   readonly tonal: boolean;
   /** A tone is under way, or ended so recently that its meaning is not known. */
   readonly pending: boolean;
-  /** Of a steady tone that sounds; 0: none does. */
+  /** Pitch of a steady tone in this frame; 0 without one. */
   readonly hz: number;
   readonly found?: ToneFound;
-  /** What `found` will most likely say two frames later: for those who cannot wait, and can take it back. */
+  /**
+   * What `found` will most probably be two frames later, for users that cannot wait and can correct
+   * themselves.
+   */
   readonly ending?: ToneFound;
 };
 
 export type ToneDetector = {
-  /** The latest frame. `afterSpeech`: a voice was heard before. Then a low tone is a beep rather than the network's. */
+  /**
+   * Takes the latest frame. `afterSpeech`: a voice was heard before, so a low tone is a beep rather
+   * than a network tone.
+   */
   push(afterSpeech: boolean): ToneStep;
-  /** A frame that never came: the tone may have gone on. After some on end the sender has gone quiet. */
+  /**
+   * Takes a frame that never arrived: the tone may have gone on. After some consecutive lost frames
+   * the sender counts as silent.
+   */
   skip(afterSpeech: boolean): ToneStep;
 };
 
-/** Shorter ones are moments of speech: the next may as well be another tone. */
+/** A shorter tone is a moment of speech. Any other tone may replace it. */
 const shortestRunFrames = 4;
-/** Pitch from one frame to the next, of a sweep or a warble; and of the same tone after a lost frame. */
+/**
+ * Largest relative change of pitch between two frames of a sweep or a warble, or across lost
+ * frames.
+ */
 const glide = 0.12;
-/** What is nothing but one sine may move faster, as a chirp does: no voice is so pure. */
+/** A single pure sine may move faster, as a chirp does. No voice is so pure. */
 const pureGlide = 0.25;
 const pureDb = 11;
 const samePitch = 0.01;
 const louderDb = 6;
-/** That many steady frames on end are no speech. */
+/** This many consecutive steady frames are not speech. */
 const steadyRun = 3;
-/** A low tone this long fills what the finder of close pairs looks at. */
+/** A low tone of this length fills the window of the close-pair detector. */
 const pairAtFrames = 7;
 const pairBelowHz = 520;
 
-/** Of the frames after a tone; the rest has to be heard. */
+/** Lost frames that may count towards the silence after a tone. The other frames must arrive. */
 const mostSkippedFrames = afterFrames - 2;
 
-/** 200 ms, more than a burst of losses. A mailbox sends nothing while it records, many a gateway nothing of a silence. */
+/**
+ * 200 ms, more than a burst of losses. A mailbox sends nothing while it records, and many gateways
+ * send nothing during silence.
+ */
 const longestLossFrames = 10;
 
 const noTone: ToneStep = { tonal: false, pending: false, hz: 0 };
@@ -118,7 +134,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
-      // Whether it was quiet is not known: what ends a tone has to be heard.
+      // Nobody knows whether a lost frame was quiet, so the silence that ends a tone must be heard.
       if (run.gap < mostSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
@@ -128,7 +144,10 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
   };
 }
 
-/** 60 ms: half of what ends a tone for good, and more than any coder's gap. */
+/**
+ * 60 ms: about half of the silence that ends a tone for good, and longer than any gap that a codec
+ * makes.
+ */
 const endingFrames = 3;
 
 function withEnding(step: ToneStep, run: ToneRun, afterSpeech: boolean): ToneStep {
@@ -142,17 +161,21 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.steadyOnEnd >= steadyRun) {
     return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
   }
-  // Before a voice is heard, ringback's beating and an organ's chord must not pass for a voice.
+  // Before the first voice, the beating of ringback and the chord of an organ must not count as a
+  // voice.
   if (!afterSpeech) return toneGoesOn;
   return isOpen(run) ? mayBeTone : noTone;
 }
 
-/** Its meaning is not known yet: too long for a moment of speech, and not too long for a beep. */
+/**
+ * Returns true if the meaning of the tone is still open: it is too long for a moment of speech and
+ * not too long for a beep.
+ */
 function isOpen(run: ToneRun): boolean {
   return run.tonalFrames >= shortestRunFrames && runMs(run) <= beepMs.max;
 }
 
-/** A fax that answers sounds for seconds: known before it ends. */
+/** Reports a fax that answers before its tone ends, because that tone lasts for seconds. */
 function answeringFax(run: ToneRun): ToneFound | undefined {
   if (run.tonalFrames * frameMs !== cedMs) return undefined;
   const { hz } = shapeOf(run);
@@ -167,12 +190,15 @@ function continuesRun(run: ToneRun, { hz, db, beneathDb }: Readonly<ToneFrame>):
   const moving = db - beneathDb >= pureDb ? pureGlide : glide;
   const reach = isUnbroken ? moving : samePitch;
   const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
-  // A much louder one of another pitch begins anew: a beep over music.
+  // A much louder tone of another pitch starts a new run: a beep over music.
   if (run.tonalFrames >= shortestRunFrames) return isNear || db < run.lastDb + louderDb;
   return run.gap <= 1 && isNear;
 }
 
-/** Not of the first frame, which may hold the tone's end, and not the loudest of several: a key, a click. */
+/**
+ * Level of the line after the tone. It skips the first frame, which may hold the tone's end, and
+ * the loudest of several frames: a key or a click.
+ */
 function quietAfter(run: ToneRun): number {
   const heard = run.afterDb
     .subarray(1, run.gap)
@@ -198,6 +224,6 @@ function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
   };
   const kind = classifyTone(ended);
   if (kind === undefined) return undefined;
-  const doubt = doubtOf(ended, run, isNetworks(ended));
+  const doubt = doubtOf(ended, run, isNetworkTone(ended));
   return { kind, hz: Math.round(shape.hz), ms: ended.ms, doubt };
 }

@@ -1,5 +1,6 @@
-// What a beep may be instead, by itself: a tone of the network with a cadence, an appliance, something struck in a room.
-// Judges nothing: what becomes of a doubt depends on who spoke and on what follows (beep-belief.ts).
+// Says what a beep may be instead, judged by itself: a cadenced network tone, an appliance, or
+// something struck in a room. It does not decide: the effect of a doubt depends on who spoke and on
+// what follows (beep-belief.ts).
 
 import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
@@ -8,28 +9,43 @@ import type { ToneRun } from './tone-run.ts';
 
 export type ToneDoubt =
   | 'none'
-  /** Its pitch and length are those of a busy tone, congestion, or a warning: it may come again. */
+  /**
+   * It has the pitch and length of a busy tone, a congestion tone or a warning tone, which may
+   * repeat.
+   */
   | 'cadence'
-  /** The line was not quiet before it: a room was heard, or a voice. A mailbox sends nothing before it sounds. */
+  /**
+   * The line was not quiet before the tone: a room or a voice was heard. A mailbox sends nothing
+   * before its beep.
+   */
   | 'room'
-  /** Piezo buzzers sound there: microwaves, ovens, fridges. */
+  /** It has the pitch of a piezo buzzer: microwaves, ovens, fridges. */
   | 'appliance'
-  /** It dies away, as what is struck does, and some mailboxes' beeps. */
+  /** It dies away, as struck things do, and as some mailboxes' beeps do. */
   | 'fading'
-  /** It leaves an echo, or has its octave: it sounds in a room. */
+  /** It leaves an echo, or contains its octave: it sounds in a room. */
   | 'echo';
 
-/** Between what mailboxes use and the buzzers' 2 kHz and above, which are made for 2,048 Hz and off by a few per cent. */
+/**
+ * Lies between the pitches of mailboxes and those of buzzers. Buzzers sound at 2 kHz and above:
+ * they are built for 2,048 Hz and are off by a few per cent.
+ */
 const buzzerHz = 1_955;
 /** Louder than what codecs make of silence, and as quiet as the quieter rooms. */
 const roomDbfs = -62;
-/** Machines' tones keep their level: measured, 95 of 100 within 1.5 dB from their first third to their last. */
+/**
+ * The tones of machines keep their level. In measurements, 95 of 100 stayed within 1.5 dB from
+ * their first third to their last.
+ */
 const fallsDb = 4;
-/** A mailbox is quiet from one frame to the next; a room dies away for as long as we look. */
+/**
+ * A mailbox falls silent from one frame to the next. A room dies away for as long as the detector
+ * listens.
+ */
 const echoDb = 5;
 
-export function doubtOf(tone: EndedTone, run: ToneRun, isNetworks: boolean): ToneDoubt {
-  if (isNetworks) return 'cadence';
+export function doubtOf(tone: EndedTone, run: ToneRun, isNetworkTone: boolean): ToneDoubt {
+  if (isNetworkTone) return 'cadence';
   if (echoOf(run) >= echoDb || hasOctave(tone.shape) || ringsOn(tone) || isMelody(tone))
     return 'echo';
   if (fallOf(run) >= fallsDb) return 'fading';
@@ -37,7 +53,10 @@ export function doubtOf(tone: EndedTone, run: ToneRun, isNetworks: boolean): Ton
   return run.beforeDb >= roomDbfs ? 'room' : 'none';
 }
 
-/** Level of the first third less that of the last, without the frames that are only partly tone. */
+/**
+ * Returns the level of the tone's first third less that of its last third, without the frames that
+ * are only partly tone.
+ */
 function fallOf({ db, keptFrames }: ToneRun): number {
   if (keptFrames * frameMs < 140) return 0;
   const third = Math.max(1, Math.floor((keptFrames - 2) / 3));
@@ -46,28 +65,37 @@ function fallOf({ db, keptFrames }: ToneRun): number {
   );
 }
 
-/** How far the line falls in the 60 ms after the frame that holds the tone's end, unless it is as loud as before the tone. */
+/**
+ * Returns how far the line falls in the 60 ms after the frame that holds the tone's end, or 0 if
+ * the line is then about as loud as before the tone.
+ */
 function echoOf({ afterDb, beforeDb, gap }: ToneRun): number {
   const { 1: first = Number.NaN, [gap - 1]: last = Number.NaN } = afterDb;
-  // A lost frame says nothing.
+  // A lost frame gives no information.
   if (Number.isNaN(first - last) || last < quietestDbfs) return 0;
   return Math.abs(first - beforeDb) <= noiseDb ? 0 : first - last;
 }
-/** One frame of noise from another. */
+/** Difference between two frames of the same noise. */
 const noiseDb = 5;
-/** ... above what the line was before the tone. */
+/** A line that is louder after the tone than before it by this much still rings. */
 const ringsOnDb = 8;
 const ringingDbfs = -66;
 const melodyWholeness = 0.92;
-/** Below it only codecs differ. */
+/** Below this level only codecs differ. */
 const quietestDbfs = -72;
 
-/** What a mailbox leaves is as quiet as what was before it; a room is not at once. */
+/**
+ * Returns true if the line stays louder than it was. A mailbox leaves the line as quiet as before
+ * its beep. A room takes longer to fall silent.
+ */
 function ringsOn({ shape, riseDb, dropDb }: EndedTone): boolean {
   return riseDb - dropDb >= ringsOnDb && shape.db - dropDb >= ringingDbfs;
 }
 
-/** A mailbox's second pitch follows the first without a gap. */
+/**
+ * Returns true for several pitches with gaps. A mailbox's second pitch follows the first without a
+ * gap.
+ */
 function isMelody({ shape, wholeness }: EndedTone): boolean {
   return shape.steps.length > 1 && wholeness < melodyWholeness;
 }

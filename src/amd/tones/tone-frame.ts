@@ -1,24 +1,40 @@
-// Is this frame a tone? A glance at its level and at neighbouring samples first, which most frames of speech and silence do
-// not survive; the spectrum after that. Follows the line's noise, which is not counted against a tone heard over it.
+// Decides whether a frame is a tone. The first check looks at its level and at neighbouring samples
+// only; most frames of speech and silence fail it. The spectrum comes second. The module tracks the
+// line's noise, which does not count against a tone heard over it.
 
 import { fullScalePower, type RecentAudio } from '../recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
 import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 
-/** −45 dBFS is the quietest beep that a caller would notice; a decaying one's tail and a far end's loss lie below. */
+/**
+ * The quietest beep that a caller would notice has −45 dBFS. The tail of a decaying beep and a loss
+ * at the far end lie lower.
+ */
 const quietestToneDbfs = -58;
 const aboveFloorDb = 2;
-/** A tone's level is the same from frame to frame, or it has just begun; speech moves otherwise half of the time. */
+/**
+ * A tone keeps its level from frame to frame, or has just begun. Speech does neither in half of its
+ * frames.
+ */
 const evenDb = 3;
 const onsetDb = 10;
-/** Neighbouring samples' correlation is the cosine of a tone's angle. Outside: hum and vowels' pitch; hiss and fricatives. */
+/**
+ * The correlation of neighbouring samples is the cosine of a tone's phase step. Above the range lie
+ * hum and the pitch of vowels; below it lie hiss and fricatives.
+ */
 const correlation = { min: -0.3, max: 0.972 };
-/** The line's noise: it falls at once, though not with one lost frame, and rises slowly (5 dB a second), past words. */
+/**
+ * The estimate of the line's noise falls at once, though not with a single lost frame. It rises
+ * slowly (5 dB a second), so that words do not raise it.
+ */
 const floorRiseDb = 0.1;
 const firstFloorDbfs = -45;
 const lowestFloorDbfs = -80;
 
-/** Part of the power (less the line's noise) that the strongest sine, or the strongest two, must hold. */
+/**
+ * Share of the power (less the line's noise) that the strongest sine, or the two strongest, must
+ * hold.
+ */
 const purityOfOne = 0.85;
 const purityOfTwo = 0.9;
 const purityOfSquare = 0.82;
@@ -26,20 +42,26 @@ const purityInNoise = 0.6;
 const knownFrames = 4;
 const noisyDb = 16;
 const samePitch = 0.01;
-/** A second sine weaker than this is a harmonic or noise (−13 dB). */
+/** A weaker second sine is a harmonic or noise (−13 dB). */
 const secondShare = 0.05;
-/** Noise explains no more of a frame than this: a tone that matters is stronger. */
+/** Noise may explain at most this share of a frame's power. A tone that matters is stronger. */
 const mostNoise = 0.5;
-/** A frame so much quieter than the one before comes after the tone, whatever rings in it. */
+/**
+ * A frame that is quieter than the previous one by this much comes after the tone, even if
+ * something still rings.
+ */
 const endDropDb = 6;
-/** The line before a tone: the two oldest frames of these. The newest is the tone, the ones between may hold its beginning. */
+/**
+ * The two oldest of these frames are the line before a tone. The newest is the tone; those between
+ * may hold its beginning.
+ */
 const historyFrames = 5;
 const newest = historyFrames - 1;
 
 export type ToneListener = {
-  /** Takes the latest frame in; true: `frame` was filled in. */
+  /** Takes the latest frame. Returns true if it is a tone, which `frame` then describes. */
   hears(run: ToneRun): boolean;
-  /** Level of the line before a tone that the latest frame is the first of. */
+  /** Level of the line before a tone whose first frame is the latest frame. */
   beforeDb(): number;
   readonly frame: Readonly<ToneFrame>;
 };
@@ -58,7 +80,7 @@ export function createToneListener(recent: RecentAudio): ToneListener {
       if (!mayBeTone(line, recent, run)) return false;
       const noise = 10 ** (line.floorDbfs / 10) * fullScalePower;
       const peaks = strongestSines(recent);
-      return describe(frame, peaks, noise, run.lastHz) || goesOn(frame, peaks, line, run);
+      return describe(frame, peaks, noise, run.lastHz) || continuesInNoise(frame, peaks, line, run);
     },
     beforeDb() {
       return Math.max(line.history[0] ?? 0, line.history[1] ?? 0);
@@ -68,7 +90,7 @@ export function createToneListener(recent: RecentAudio): ToneListener {
 
 type Line = {
   floorDbfs: number;
-  /** Levels of the latest frames, lost ones left out. */
+  /** Levels of the latest frames, without lost ones. */
   readonly history: Float64Array;
 };
 
@@ -95,13 +117,16 @@ function mayBeTone(
   return neighbours >= correlation.min && neighbours <= correlation.max;
 }
 
-/** As loud as the frame before, or a beginning; a tone fills its second frame only where it began at once with the first. */
+/**
+ * Returns true if the frame is as loud as the previous one, or much louder: a beginning. The first
+ * two frames of a tone are equally loud only if the tone began at the start of a frame.
+ */
 function isEven(dbfs: number, beforeDbfs: number): boolean {
   const riseDb = dbfs - beforeDbfs;
   return Math.abs(riseDb) <= evenDb || riseDb >= onsetDb;
 }
 
-/** Is the power in one sine, or in two? */
+/** Fills `frame` and returns true if the power is in one sine or in two. */
 function describe(
   frame: ToneFrame,
   peaks: Readonly<Peaks>,
@@ -112,7 +137,7 @@ function describe(
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;
-  // Two alike take turns in being the stronger one.
+  // The two sines may be equally strong, and each is then sometimes the stronger one.
   const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
   const otherHz = swapped ? peaks.firstHz : peaks.secondHz;
   const power = hasSecond ? peaks.first + peaks.second : peaks.first;
@@ -123,8 +148,11 @@ function describe(
   return true;
 }
 
-/** On a noisy line a tone that is known stays one in the frames in which the noise is louder than its mean. */
-function goesOn(
+/**
+ * On a noisy line, a tone that is known remains a tone in frames in which the noise is louder than
+ * usual.
+ */
+function continuesInNoise(
   frame: ToneFrame,
   peaks: Readonly<Peaks>,
   { floorDbfs }: Line,
@@ -140,7 +168,10 @@ function goesOn(
   return true;
 }
 
-/** A square wave's two strongest are 0.9 of it, and its noise and coder take of that. */
+/**
+ * The two strongest sines of a square wave hold 0.9 of its power. Noise and codec reduce that
+ * share.
+ */
 function purityOf({ firstHz, secondHz }: Readonly<Peaks>): number {
   return isThirdHarmonic(firstHz, secondHz) ? purityOfSquare : purityOfTwo;
 }

@@ -1,5 +1,5 @@
-// What an ended tone was: the frequencies, pairs and durations that standards give to the network's tones, to keys and to fax
-// machines. What is none of them may be a beep.
+// Classifies a tone that ended, by the frequencies, pairs and durations that standards give to
+// network tones, keys and fax machines. A tone that matches none of them may be a beep.
 
 import { type Band, isBeep, type ToneAndLine, within } from './tone-beep.ts';
 import type { PitchRest, ToneShape } from './tone-shape.ts';
@@ -7,39 +7,47 @@ import type { PitchRest, ToneShape } from './tone-shape.ts';
 export type ToneKind = 'beep' | 'fax' | 'sit' | 'signalling';
 
 export type EndedTone = ToneAndLine & {
-  /** Two sines closer than a frame can tell apart: ringback and dial tone. */
+  /** Two sines closer than one frame can resolve: ringback and dial tone. */
   readonly closePair: boolean;
   readonly afterSpeech: boolean;
 };
 
-/** T.30: CNG 1100 ± 38 Hz, 0.5 s ± 15 %; CED 2100 ± 15 Hz, 2.6 to 4 s. Frames and codecs blur both. */
+/**
+ * T.30: CNG 1100 ± 38 Hz, 0.5 s ± 15 %; CED 2100 ± 15 Hz, 2.6 to 4 s. Frames and codecs blur both.
+ */
 const cngHz: Band = { min: 1_055, max: 1_145 };
 const cngMs: Band = { min: 400, max: 620 };
 const cedHz: Band = { min: 2_080, max: 2_120 };
 export const cedMs = 1_000;
 
-/** E.180 and its supplements: dial, ringback, busy and waiting tones of one frequency lie here the world over. */
+/**
+ * E.180 and its supplements: single-frequency dial, ringback, busy and waiting tones lie in this
+ * range worldwide.
+ */
 const networkHz: Band = { min: 340, max: 500 };
-/** The commonest of them, and the length of its ringback, E.180: 1 s. */
+/** The most common network pitch, and the length of its ringback: 1 s (E.180). */
 const europeanHz: Band = { min: 417, max: 433 };
 const europeanRingbackMs: Band = { min: 850, max: 1_150 };
 /** Call waiting, ANSI T1.401: 440 Hz for 300 ms, and not again for ten seconds. */
 const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 270, max: 340 } } as const;
-/** Longer ones are dial tone, and ringback in America. */
+/** A longer low tone is dial tone, or American ringback. */
 const longestLowBeepMs = 1_700;
-/** Half of a busy tone's period at most; longer ones are ringback's. */
+/** Half the period of a busy tone at most. A longer tone is ringback. */
 const longestCadenceMs = 560;
 const shortestPairMs = 240;
 const pairedWholeness = 0.75;
 const pairedEdgeDb = 8;
-/** ANSI T1.401 busy and congestion. */
+/** Busy and congestion tone, ANSI T1.401. */
 const busyPairHz = [480, 620] as const;
-/** E.180: SIT's three tones, ± 50 Hz. */
+/** The three tones of SIT, ± 50 Hz (E.180). */
 const sitHz = [950, 1_400, 1_800] as const;
 const sitToleranceHz = 60;
-/** 276 or 380 ms. */
+/** Nominal length: 276 or 380 ms. */
 const sitToneMs: Band = { min: 200, max: 460 };
-/** Q.23: keys. Receivers take ± 1.5 %, and a coded frame's measure is not better than 1 %. */
+/**
+ * DTMF keys (Q.23). Receivers accept ± 1.5 %, and the pitch of a coded frame is measured to within
+ * 1 % at best.
+ */
 const dtmfLowHz = [697, 770, 852, 941] as const;
 const dtmfHighHz = [1_209, 1_336, 1_477, 1_633] as const;
 const dtmfTolerance = 0.025;
@@ -54,15 +62,21 @@ export function classifyTone(tone: EndedTone): ToneKind | undefined {
   return isPairedBeep(tone) || isBeep(tone) ? 'beep' : undefined;
 }
 
-/** A frequency that the network uses, in a length of its cadences: whether it is the network's is heard when it repeats. */
-export function isNetworks(tone: EndedTone): boolean {
+/**
+ * Returns true for a network frequency with a length from the network's cadences. Only a repetition
+ * proves that it is a network tone.
+ */
+export function isNetworkTone(tone: EndedTone): boolean {
   const { shape, ms, closePair } = tone;
   if (closePair) return true;
   if (ms > longestCadenceMs) return false;
   return isBusyPair(shape) || (shape.secondHz === undefined && within(shape.hz, networkHz));
 }
 
-/** Two sines closer than a frame can tell apart: their beating hides all else. */
+/**
+ * Recognises a beep of two sines closer than one frame can resolve: their beating hides everything
+ * else.
+ */
 function isPairedBeep(tone: EndedTone): boolean {
   const { closePair, ms, wholeness, riseDb, dropDb } = tone;
   if (!closePair || ms < shortestPairMs) return false;
@@ -73,7 +87,7 @@ export function isCed(hz: number, ms: number): boolean {
   return within(hz, cedHz) && ms >= cedMs;
 }
 
-/** The last two tones alone say it as well, when the call was answered late. */
+/** The last two tones are enough, because the call may have been answered late. */
 function isSit({ steps }: ToneShape): boolean {
   const last = steps.slice(-sitHz.length);
   const awaited = sitHz.slice(-last.length);
@@ -103,9 +117,9 @@ function isBusyPair(shape: ToneShape): boolean {
 
 function isKey(shape: ToneShape): boolean {
   const [low, high] = pairOf(shape);
-  const isOne = (hz: number, of: readonly number[]): boolean =>
-    of.some((nominal) => Math.abs(hz - nominal) <= nominal * dtmfTolerance);
-  return isOne(low, dtmfLowHz) && isOne(high, dtmfHighHz);
+  const isNear = (hz: number, nominals: readonly number[]): boolean =>
+    nominals.some((nominal) => Math.abs(hz - nominal) <= nominal * dtmfTolerance);
+  return isNear(low, dtmfLowHz) && isNear(high, dtmfHighHz);
 }
 
 function pairOf({ hz, secondHz = 0 }: ToneShape): readonly [low: number, high: number] {

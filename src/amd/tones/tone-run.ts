@@ -1,32 +1,41 @@
-// One tone from its first frame to its last and the silence after it: what each frame held, in arrays that are allocated once.
-// Judges nothing.
+// One tone from its first frame to its last, and the silence after it: what each frame held, in
+// arrays that are allocated once. It makes no decisions.
 
 import { frameMs } from '../frame.ts';
 
-/** 4 s: longer than any beep; more of a longer tone tells nothing new. Bounds what a hostile tone makes us keep. */
+/**
+ * 4 s, longer than any beep. More of a longer tone adds no information. The limit also bounds the
+ * memory that a hostile tone can occupy.
+ */
 const maxKeptFrames = 200;
-/** A machine's tone keeps its pitch from frame to frame; measuring a noisy or coded one costs a few hertz. */
+/**
+ * A machine's tone keeps its pitch from frame to frame. Measuring a noisy or coded tone has an
+ * error of a few hertz.
+ */
 const samePitchHz = 7;
 const samePitchShare = 0.008;
 export const steadyDb = 2;
-/** Silence or noise that ends a tone: half a fast busy tone's pause, and within the 150 ms that a beep may take to be known. */
+/**
+ * Frames of silence or noise that end a tone: half the pause of a fast busy tone. They fit into the
+ * 150 ms in which a beep must be recognised.
+ */
 export const afterFrames = 5;
 
-/** What was measured in one frame of a tone. */
+/** The measurements of one frame of a tone. */
 export type ToneFrame = {
   hz: number;
-  /** 0: there is only one sine. */
+  /** Pitch of the second sine; 0 if there is only one. */
   secondHz: number;
-  /** Level of the sine waves alone. */
+  /** Level of the sines alone. */
   db: number;
-  /** Level of all the rest, noise included. */
+  /** Level of everything else, noise included. */
   beneathDb: number;
 };
 
 export type ToneRun = {
-  /** Frames that were a tone; 0: there is none. */
+  /** Number of tonal frames; 0 if no tone is under way. */
   tonalFrames: number;
-  /** Gaps between them included. */
+  /** Number of frames, with the gaps between tonal frames. */
   frames: number;
   /** Frames since the last tonal one. */
   gap: number;
@@ -36,18 +45,18 @@ export type ToneRun = {
   /** Level of the line before the tone. */
   beforeDb: number;
   closePair: boolean;
-  /** What it is was said while it lasted. */
+  /** The tone was already reported while it lasted. */
   reported: boolean;
-  /** What it seems to be was said, before its end was sure. */
+  /** The probable result was reported before the tone's end was certain. */
   ending: boolean;
   keptFrames: number;
-  /** When each kept frame was, in frames since the first: lost ones lie between. */
+  /** Position of each kept frame, in frames since the first. Lost frames lie between them. */
   readonly at: Uint16Array;
   readonly hz: Float32Array;
   readonly secondHz: Float32Array;
   readonly db: Float32Array;
   readonly beneathDb: Float32Array;
-  /** Levels of the frames since the last tonal one. */
+  /** Levels of the frames since the last tonal one. NaN for a lost frame. */
   readonly afterDb: Float32Array;
 };
 

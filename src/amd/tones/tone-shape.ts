@@ -1,4 +1,5 @@
-// What can be said of a whole tone: its pitch and how that moved, its level, and what lay beneath it. Judges nothing.
+// Describes a whole tone: its pitch and how the pitch moved, its level, and the noise beneath it.
+// It makes no decisions.
 
 import { frameMs } from '../frame.ts';
 import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
@@ -10,26 +11,32 @@ export type ToneShape = {
   readonly secondHz: number | undefined;
   readonly db: number;
   readonly beneathDb: number;
-  /** Part of the steps from frame to frame that keep the level. */
+  /** Share of the frame-to-frame steps that keep the level. */
   readonly levelSteady: number;
-  /** Part of the frames whose pitch is the median one. */
+  /** Share of the frames at the median pitch. */
   readonly onPitch: number;
   readonly secondOnPitch: number;
-  /** The pitches in their order, where it rested for three frames or more; and the part of the frames in such rests. */
+  /**
+   * The pitches at which the tone rested for three frames or more, in their order. `resting` is the
+   * share of frames in such rests.
+   */
   readonly steps: readonly PitchRest[];
   readonly resting: number;
-  /** Root mean square distance of the pitch from a straight line in time. */
+  /** Root mean square distance of the pitch from a straight line over time. */
   readonly sweepErrorHz: number;
-  /** Distance from the median pitch that four frames of five keep: a lost frame or two may spoil the rest. */
+  /**
+   * Distance from the median pitch that four of five frames keep. One or two lost frames may spoil
+   * the others.
+   */
   readonly wanderHz: number;
-  /** Highest less lowest pitch. */
+  /** Highest pitch less the lowest. */
   readonly rangeHz: number;
-  /** How often the pitch turned back. */
+  /** How often the pitch changed its direction. */
   readonly turns: number;
 };
 
 const shortestRestFrames = 3;
-/** Fewer frames with a second sine are noise or a moment of a voice. */
+/** If fewer frames have a second sine, it is noise or a moment of a voice. */
 const pairedShare = 0.6;
 
 export function shapeOf(run: ToneRun): ToneShape {
@@ -87,7 +94,7 @@ function wander(hz: Float32Array, medianHz: number): number {
   return distances[Math.floor(0.8 * (distances.length - 1))] ?? 0;
 }
 
-/** A rest at the pitch of the one before goes on with it. */
+/** Finds the rests. A rest at the pitch of the previous rest extends that one. */
 function rests(hz: Float32Array): Pick<ToneShape, 'steps' | 'resting'> {
   const steps: PitchRest[] = [];
   let resting = 0;
@@ -109,7 +116,7 @@ function addRest(steps: PitchRest[], rest: PitchRest): void {
   else steps[steps.length - 1] = { hz: before.hz, ms: before.ms + rest.ms };
 }
 
-/** Only a turn by more than a measure's error is one. */
+/** Counts the turns of the pitch. A turn must exceed the measuring error. */
 function turnsOf(hz: Float32Array): number {
   let turns = 0;
   let direction = 0;
@@ -126,7 +133,7 @@ function turnsOf(hz: Float32Array): number {
   return turns;
 }
 
-/** Least squares over time. */
+/** Fits a line by least squares over time. */
 function sweepError(hz: Float32Array, at: Uint16Array): number {
   const count = Math.max(1, hz.length);
   const middle = at.reduce((sum, value) => sum + value, 0) / count;

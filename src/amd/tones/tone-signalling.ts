@@ -1,12 +1,16 @@
-// Ringback and dial tone are two sines 40 to 90 Hz apart, which 20 ms of audio cannot tell from one that wavers. 100 ms can:
-// they are measured at the very frequencies of the network once, when a low tone has lasted so long.
+// Recognises ringback and dial tone: two sines 40 to 90 Hz apart. 20 ms of audio cannot distinguish
+// them from one sine that wavers; 100 ms can. Once a low tone has lasted for 100 ms, this module
+// measures once at the network's exact frequencies.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const windowSamples = 800;
 type Pair = readonly [low: number, high: number];
-/** ANSI T1.401 dial and ringback; British ringback; the Japanese one, 400 Hz times 16. */
+/**
+ * ANSI T1.401 dial tone and ringback; British ringback; Japanese ringback (400 Hz multiplied by 16
+ * Hz).
+ */
 const pairsHz: readonly Pair[] = [
   [350, 440],
   [440, 480],
@@ -17,20 +21,28 @@ const pairsHz: readonly Pair[] = [
 const modulatedHz = { below: 375, carrier: 400, above: 425 } as const;
 const carrierShare = 0.4;
 const sidebandShare = 0.05;
-/** Of the stronger one's power: −10 dB. Exchanges send both alike. */
+/**
+ * Minimum power of the weaker sine relative to the stronger one: −10 dB. Exchanges send both at the
+ * same level.
+ */
 const weakestShare = 0.1;
-/** Between the two lies nothing; one sine between them would be strongest there. */
+/**
+ * There is no power between the two sines of a pair. A single sine between them would be strongest
+ * there.
+ */
 const aboveMiddle = 3;
 
-/** Of all power: noise is alike at both. */
-const mostOfIt = 0.6;
+/**
+ * Minimum share of all power that the pair holds. Noise is equally strong at both frequencies too.
+ */
+const leastPairShare = 0.6;
 
 const hann = Float64Array.from(
   { length: windowSamples },
   (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
 );
 
-/** Do the latest 100 ms hold such a pair? */
+/** Returns true if the latest 100 ms hold one of these pairs. */
 export function isClosePair(recent: RecentAudio): boolean {
   const whole = wholePower(recent);
   return isModulated(recent, whole) || pairsHz.some((pair) => isPair(recent, pair, whole));
@@ -42,13 +54,13 @@ function isPair(recent: RecentAudio, [low, high]: Pair, whole: number): boolean 
   const middle = powerAt(recent, (low + high) / 2);
   const weaker = Math.min(a, b);
   return (
-    a + b >= mostOfIt * whole &&
+    a + b >= leastPairShare * whole &&
     weaker >= weakestShare * Math.max(a, b) &&
     weaker >= aboveMiddle * middle
   );
 }
 
-/** A pure sine leaves nothing at the sidebands: −30 dB. */
+/** Returns true for a modulated carrier. A pure sine has less than −30 dB at the sidebands. */
 function isModulated(recent: RecentAudio, whole: number): boolean {
   const carrier = powerAt(recent, modulatedHz.carrier);
   if (carrier < carrierShare * whole) return false;
@@ -56,7 +68,7 @@ function isModulated(recent: RecentAudio, whole: number): boolean {
   return Math.min(powerAt(recent, below), powerAt(recent, above)) >= sidebandShare * carrier;
 }
 
-/** What a Goertzel filter makes of a sine that holds all the energy. */
+/** Returns the output of a Goertzel filter for a sine that holds all the energy. */
 function wholePower({ samples, end }: RecentAudio): number {
   let sum = 0;
   for (let index = end - windowSamples; index < end; index += 1) {
@@ -66,7 +78,7 @@ function wholePower({ samples, end }: RecentAudio): number {
   return (sum * windowSamples) / 8;
 }
 
-/** Goertzel. */
+/** Goertzel filter. */
 function powerAt({ samples, end }: RecentAudio, hz: number): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / sampleRateHz);
   const start = end - windowSamples;

@@ -1,5 +1,6 @@
-// The strongest two sine waves in the latest 32 ms and their share of its energy: a Hann window and a real FFT of 256
-// points (31 Hz a bin; a sine fills five). Knows nothing of time, tones or noise. Its memory serves every call in turn.
+// Finds the two strongest sines in the latest 32 ms and their share of its energy, with a Hann
+// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It knows nothing of
+// time, tones or noise. All calls share its memory, one after another.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -7,24 +8,30 @@ import { type RecentAudio, ringMask } from '../recent-audio.ts';
 const windowSamples = 256;
 const half = windowSamples / 2;
 const binHz = sampleRateHz / windowSamples;
-/** Tones begin between 300 and 2400 Hz: room around the beeps' 350 to 2250 for sweeps and inexact ones. */
+/**
+ * Tones are searched between 300 and 2,400 Hz. Beeps lie between 350 and 2,250 Hz; the rest leaves
+ * room for sweeps and inexact beeps.
+ */
 const lowestBin = 10;
 const highestBin = 77;
-/** Companions of the strongest one (the second sine of a pair, the harmonics of a square wave) may lie up to 3.8 kHz. */
+/**
+ * The companion of the strongest sine may lie up to 3.8 kHz: the second sine of a pair, or a
+ * harmonic of a square wave.
+ */
 const highestCompanionBin = 121;
 const lobeBins = 2;
 
 export type Peaks = {
-  /** Of everything in the window, as the mean square of a sample. */
+  /** Power of everything in the window, as the mean square of a sample. */
   total: number;
   firstHz: number;
-  /** Same unit as the total. */
+  /** Power of the strongest sine, in the unit of `total`. */
   first: number;
   secondHz: number;
   second: number;
 };
 
-/** What is above 4 kHz folds back. */
+/** Returns true if `otherHz` is the third harmonic of `hz`. Frequencies above 4 kHz fold back. */
 export function isThirdHarmonic(hz: number, otherHz: number): boolean {
   const thirdHz = 3 * hz <= sampleRateHz / 2 ? 3 * hz : sampleRateHz - 3 * hz;
   return Math.abs(otherHz - thirdHz) <= 0.04 * hz;
@@ -48,13 +55,13 @@ const reversed = Uint8Array.from({ length: half }, (_, index) => {
   return bits;
 });
 
-// For one look at a time, of whichever call.
+// Scratch memory for one analysis at a time, shared by all calls.
 const re = new Float64Array(half);
 const im = new Float64Array(half);
 const power = new Float64Array(half);
 const peaks: Peaks = { total: 0, firstHz: 0, first: 0, secondHz: 0, second: 0 };
 
-/** Of the latest 256 samples. The same object every time. */
+/** Analyses the latest 256 samples. Returns the same object every time. */
 export function strongestSines(recent: RecentAudio): Readonly<Peaks> {
   loadWindow(recent);
   for (let size = 1; size < half / 2; size *= 4) transformFours(size);
@@ -64,7 +71,7 @@ export function strongestSines(recent: RecentAudio): Readonly<Peaks> {
   return peaks;
 }
 
-/** Two real samples in one complex, in the order that the transform wants. */
+/** Stores two real samples in one complex number, in the order that the transform needs. */
 function loadWindow({ samples, end }: RecentAudio): void {
   const start = end - windowSamples;
   for (let index = 0; index < half; index += 1) {
@@ -75,7 +82,10 @@ function loadWindow({ samples, end }: RecentAudio): void {
   }
 }
 
-/** Two radix-2 steps of a decimation in time in one, over 128 complex points: each point is fetched half as often. */
+/**
+ * Does two radix-2 steps of a decimation in time at once, over 128 complex points. This reads each
+ * point half as often.
+ */
 function transformFours(size: number): void {
   const step = half / size / 2;
   for (let offset = 0; offset < size; offset += 1) {
@@ -101,7 +111,7 @@ function transformFours(size: number): void {
       const di = (im[third] as number) - qi;
       const er = cr * vr - ci * vi;
       const ei = cr * vi + ci * vr;
-      // A quarter turn further than the one before.
+      // Rotated by a quarter turn relative to `e`.
       const fr = dr * vi + di * vr;
       const fi = di * vi - dr * vr;
       re[first] = ar + er;
@@ -116,7 +126,7 @@ function transformFours(size: number): void {
   }
 }
 
-/** The last step alone: seven is no even number. */
+/** Does the last radix-2 step alone, because the number of steps (seven) is odd. */
 function transformPairs(size: number): void {
   for (let first = 0; first < size; first += 1) {
     const second = first + size;
@@ -131,9 +141,13 @@ function transformPairs(size: number): void {
   }
 }
 
-/** Takes the two interleaved real halves apart. Returns the sum; everything as mean squares of unwindowed samples. */
+/**
+ * Separates the two interleaved real halves and fills `power`. Returns the sum. All values are mean
+ * squares of unwindowed samples.
+ */
 function fillPower(): number {
-  // One side of the spectrum holds half the energy; N × N of the transform; the window's own loss.
+  // One side of the spectrum holds half the energy, the transform scales by N × N, and the window
+  // loses some power.
   const scale = 2 / (windowSamples * windowSamples * windowPower);
   let total = 0;
   for (let bin = 1; bin < half; bin += 1) {
@@ -162,7 +176,10 @@ function findPeaks(): void {
   peaks.second = lobe(second, first);
 }
 
-/** Far enough from `otherThan` for its lobe not to be taken for a peak. */
+/**
+ * Returns the strongest bin whose distance from `otherThan` is large enough that it is not part of
+ * that peak's lobe.
+ */
 function strongest(highest: number, otherThan: number): number {
   let best = lowestBin;
   let bestPower = -1;
@@ -176,7 +193,7 @@ function strongest(highest: number, otherThan: number): number {
   return best;
 }
 
-/** A bin between two lobes belongs to the first. */
+/** Sums the power of a lobe. A bin between two lobes belongs to the first one. */
 function lobe(bin: number, otherThan: number): number {
   let sum = 0;
   for (let at = bin - lobeBins; at <= bin + lobeBins; at += 1) {
@@ -185,7 +202,10 @@ function lobe(bin: number, otherThan: number): number {
   return sum;
 }
 
-/** Between bins, from the amplitudes of the peak and its greater neighbour: exact for a sine under a Hann window. */
+/**
+ * Interpolates between bins, from the amplitudes of the peak and its greater neighbour. The result
+ * is exact for a sine under a Hann window.
+ */
 function frequency(bin: number): number {
   const below = power[bin - 1] ?? 0;
   const above = power[bin + 1] ?? 0;

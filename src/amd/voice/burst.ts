@@ -1,4 +1,5 @@
-// One sound without a gap: speech once it is long and voiced enough, and as loud as the one who speaks into the telephone.
+// One sound without a gap. It counts as speech once it is long and voiced enough, and as loud as
+// the person who speaks into the telephone.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { Voice } from './voice-activity.ts';
@@ -6,25 +7,28 @@ import type { Voice } from './voice-activity.ts';
 export type Burst = {
   speechMs: number;
   voicedMs: number;
-  /** Tones, or vowels as steady as a tone. */
+  /** Duration of tones, or of vowels as steady as a tone. */
   tonalMs: number;
-  /** Speech before the first tone in it. */
+  /** Speech before the first tone in the burst. */
   beforeToneMs: number;
-  /** From its first speech to its last. */
+  /** From the first speech of the burst to the last. */
   lengthMs: number;
   gapMs: number;
   loudnessDbfs: number;
   inFront: boolean;
-  /** Counted as speech. */
+  /** The burst counts as speech. */
   accepted: boolean;
 };
 
 /** Shorter sounds are clicks, keys and coughs. */
 const shortestBurstMs = 100;
 const shortestVoicedMs = 60;
-/** Of a word with a steady vowel in it, the vowel and the rest each. A beep or a digit has a frame or two of a rest. */
+/**
+ * Minimum length of a steady vowel in a word, and of the rest of that word. Beside a beep or a DTMF
+ * digit there are only one or two such frames.
+ */
 const shortestVowelMs = 80;
-/** Gaps that belong to the word: plosives, and the detector's flicker. */
+/** Longest gap within a word: plosives, and the flicker of the voice detector. */
 const bridgedGapMs = 120;
 
 export function newBurst(): Burst {
@@ -53,7 +57,7 @@ export function clearBurst(burst: Burst): void {
   burst.accepted = false;
 }
 
-export function burstGoesOn(burst: Burst, voice: Voice): void {
+export function extendBurst(burst: Burst, voice: Voice): void {
   if (voice.speech) burst.speechMs += frameMs;
   else burst.tonalMs += frameMs;
   if (burst.tonalMs === 0) burst.beforeToneMs = burst.speechMs;
@@ -64,7 +68,7 @@ export function burstGoesOn(burst: Burst, voice: Voice): void {
   burst.loudnessDbfs = Math.max(burst.loudnessDbfs, voice.loudnessDbfs);
 }
 
-export function burstPauses(burst: Burst): void {
+export function pauseBurst(burst: Burst): void {
   if (burst.lengthMs === 0) return;
   burst.gapMs += frameMs;
   if (burst.gapMs > bridgedGapMs) clearBurst(burst);
@@ -76,15 +80,18 @@ export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boole
   return speechMs >= shortestVowelMs && speechMs * 2 >= tonalMs && tonalMs >= shortestVowelMs;
 }
 
-/** Of a tone: what is heard of it until it is known as one. */
+/** How long a tone sounds before it is recognised as a tone. */
 const longestToneOnsetMs = 120;
 
-/** It was a tone from its start, and what seemed to be speech were its edges and its echo. */
+/**
+ * Returns true if the burst was a tone from its start. The edges and the echo of the tone then only
+ * seemed to be speech.
+ */
 export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
   return tonalMs >= speechMs && beforeToneMs <= longestToneOnsetMs;
 }
 
-/** It may become speech: known within 100 ms. */
+/** Returns true if the burst may become speech. That is decided within 100 ms. */
 export function isBeginning(burst: Burst): boolean {
   return !burst.accepted && burst.inFront && burst.voicedMs > 0;
 }

@@ -1,44 +1,55 @@
-// How loud the line is, and what that means: its own noise (the floor), the voice in front, and what only sounds behind it.
-// Levels in dBFS.
+// Measures how loud the line is and interprets it: the line's own noise (the floor), the voice in
+// front, and the background. Levels are in dBFS.
 
 import { decibels, silenceDbfs } from '../frame.ts';
 
-/** The floor is the quietest 60 ms of the last two seconds: words and sentences have gaps, engines and crowds have none. */
+/**
+ * The floor is the quietest 60 ms of the last two seconds. Words and sentences have gaps; engines
+ * and crowds have none.
+ */
 const blockFrames = 25;
 const blocks = 4;
-/** Of the running mean over about 60 ms, and of the one over about 100 ms. */
+/** Weights of the new frame in two running means: one over about 60 ms, one over about 100 ms. */
 const shortShare = 0.5;
 const longShare = 0.22;
 /** Quieter than any voice that a caller would understand. */
 const quietestSpeechDbfs = -54;
 const aboveFloorDb = 7;
-/** Speech lies well above the line's floor, the further the louder it is ... */
+/**
+ * Speech lies this far above the line's floor, and further if the peaks are louder (by
+ * `shareOfRange`).
+ */
 const wellAboveFloorDb = 5;
 const shareOfRange = 0.25;
-/** ... but a word may be this much quieter than the peaks, on however quiet a line. */
+/** A word is at most this much quieter than the peaks, however quiet the line is. */
 const quietWordDb = 22;
-/** What has fallen this far below the mean of 60 ms is over. */
+/** A frame that is quieter than the 60 ms mean by this much comes after the sound. */
 const overDb = 9;
-/** And a frame of the line's own noise lies within this of its quietest. */
+/** Frames of the line's own noise lie within this distance of its quietest one. */
 const noiseDb = 3;
-/** However noisy: no speaker's words keep to within this of their peaks. */
+/**
+ * Even on a noisy line, a word that is quieter than the peaks by this much is loud enough: no
+ * speaker stays closer to the peaks.
+ */
 const steadyWordDb = 6;
 /** A voice that stays this far below the peaks for a while speaks in the background. */
 const backgroundDb = 9;
-/** The peaks are forgotten slowly: the next voice may be quieter. */
+/**
+ * Fall of the peaks per frame. They are forgotten slowly, because the next voice may be quieter.
+ */
 const peakFallDb = 0.02;
 
 export type LineLevel = {
-  /** A frame: its power, 1 being full scale, and the same in dBFS. */
+  /** Takes a frame's power (1: full scale) and the same value in dBFS. */
   push(power: number, dbfs: number): void;
-  /** Over 60 ms. */
+  /** Level over about 60 ms. */
   readonly dbfs: number;
   readonly loudnessDbfs: number;
   /** Loud enough to be speech. */
   readonly above: boolean;
-  /** As loud as the one who speaks into the telephone, not merely audible. */
+  /** As loud as the person who speaks into the telephone, not merely audible. */
   readonly inFront: boolean;
-  /** This was the voice in front. */
+  /** Reports that the last frame was the voice in front. */
   heardVoice(): void;
 };
 
@@ -46,7 +57,10 @@ export function createLineLevel(): LineLevel {
   return new Level();
 }
 
-/** A class, as its fields change in place: variables would allocate a number each, fifty times a second for each call. */
+/**
+ * A class, because its fields change in place. Variables in a closure would allocate a number each,
+ * fifty times a second per call.
+ */
 class Level implements LineLevel {
   readonly #floor = createFloor();
   #short = 0;
@@ -85,7 +99,7 @@ class Level implements LineLevel {
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {
   const audible = Math.max(quietestSpeechDbfs, floorDbfs + aboveFloorDb);
-  // No speech yet: nothing to compare with.
+  // No speech yet, so there are no peaks to compare with.
   if (peakDbfs === silenceDbfs) return audible;
   const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);

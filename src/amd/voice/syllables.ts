@@ -1,14 +1,14 @@
-// Counts syllables: peaks of the level with a dip before them, in voiced sound (nuclei, after de Jong & Wempe 2009, whose
-// threshold is 2 dB).
+// Counts syllables: peaks of the level in voiced sound, with a dip before them. These are the
+// nuclei of de Jong & Wempe 2009, whose threshold is 2 dB.
 
 const dipDb = 2.5;
-/** People speak no faster than twelve syllables a second. */
+/** People speak at most twelve syllables a second. */
 const shortestFrames = 4;
 
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
   count(): number;
-  /** Counts on from there: 0, or a count of before. */
+  /** Counts on from this number: 0, or an earlier count. */
   restart(from: number): void;
 };
 

@@ -1,62 +1,81 @@
-// Turns frames of voice into what was said, roughly: bursts, pauses and an estimate of the words.
+// Turns frames of voice into a rough account of what was said: bursts, pauses and an estimate of
+// the words.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import {
   type Burst,
-  burstGoesOn,
-  burstPauses,
   clearBurst,
+  extendBurst,
   isBeginning,
   isSpeech,
   isTone,
   newBurst,
+  pauseBurst,
 } from './burst.ts';
 import { createSyllables, type Syllables } from './syllables.ts';
 import type { Voice } from './voice-activity.ts';
 
 export type Utterance = {
-  /** Frames of speech. */
+  /** Duration of all frames of speech. */
   readonly speechMs: number;
   /** From the answer to the first speech. */
   readonly onsetMs: number;
-  /** From the first speech to the last, pauses included. */
+  /** From the first speech to the last, with pauses. */
   readonly spanMs: number;
-  /** Since the last speech; 0 while it lasts. */
+  /** Time since the last speech; 0 while it lasts. */
   readonly pauseMs: number;
   /** The longest pause within what was said so far. */
   readonly longestGapMs: number;
-  /** Something began that may become speech. */
+  /** A sound began that may become speech. */
   readonly beginning: boolean;
   readonly syllables: number;
-  /** From the syllables, roughly. */
+  /** A rough estimate from the syllables. */
   readonly words: number;
   readonly bursts: number;
-  /** A recogniser understood it to end with an offer to help. */
+  /** A recogniser understood an offer to help at its end. */
   readonly asksForHelp?: boolean;
-  /** A recogniser listened to all of it: the words are its. */
+  /** A recogniser listened to the whole utterance, and `words` is its count. */
   readonly isTranscribed?: boolean;
 };
 
 export type UtteranceTracker = {
-  /** True: this frame is the voice of the one who speaks. */
+  /** Takes the next frame. Returns true if it is the voice of the person who speaks. */
   push(voice: Voice): boolean;
-  /** A frame that never came goes on as the one before it, for a little while. */
+  /**
+   * Takes a frame that never arrived. For a short time it counts as a continuation of the previous
+   * frame.
+   */
   skip(): void;
-  /** What sounded until now was a tone, and with it what its edges and its echo passed for. */
+  /**
+   * Reports that the sound so far was a tone. The edges and the echo of the tone then no longer
+   * count as speech.
+   */
   wasTone(): void;
-  /** Forgets what was said: the next to speak is another voice. */
+  /** Forgets what was said so far, because another voice speaks next. */
   restart(): void;
-  /** Undefined until a voice was heard. One object, changed with every frame. */
+  /**
+   * Returns undefined until a voice was heard. Returns the same object every time; its fields
+   * change with every frame.
+   */
   current(): Utterance | undefined;
 };
 
-/** What trails off counts that long; then it is the background that goes on. */
+/** Speech that trails off counts for this long. After that it is the background. */
 const trailingMs = 300;
-/** And sounds without voice (s, f, t), in a word and after it. Longer ones are keys, paper and wind. */
+/**
+ * Sounds without voice (s, f, t) count for this long, in a word and after it. Longer ones are keys,
+ * paper and wind.
+ */
 const voicelessMs = 160;
-/** A voice that much louder than all before it is the one in front, and what was before it was the room. */
+/**
+ * A voice that is louder than everything before it by this much is the voice in front. Everything
+ * before it was the room.
+ */
 const supersededDb = 12;
-/** English 1.4, German 1.7, Spanish and Italian 2; less those that run into their neighbours and are not counted. */
+/**
+ * English has 1.4, German 1.7, Spanish and Italian 2. The value is lower because syllables that run
+ * into their neighbours are not counted.
+ */
 const syllablesPerWord = 1.3;
 const longestConcealedMs = 60;
 
@@ -66,14 +85,14 @@ type Tracking = {
   readonly syllables: Syllables;
   readonly burst: Burst;
   readonly said: Said;
-  /** What was said before this burst, should it turn out to be none. */
+  /** The values before this burst, restored if the burst turns out not to be speech. */
   readonly before: Pick<Said, 'speechMs' | 'onsetMs' | 'longestGapMs' | 'bursts' | 'syllables'> & {
     lastMs: number;
     loudestDbfs: number;
   };
   nowMs: number;
   lastMs: number;
-  /** Of the last frame that was as loud as the voice in front. */
+  /** Time of the last frame that was as loud as the voice in front. */
   loudMs: number;
   voicedMs: number;
   loudestDbfs: number;
@@ -91,14 +110,14 @@ export function createUtteranceTracker(): UtteranceTracker {
       if (tracking.burst.lengthMs === 0) tracking.before.syllables = tracking.syllables.count();
       tracking.syllables.push(voice.voiced, voice.dbfs);
       if (voice.speech || voice.tonal) return spoke(tracking, voice);
-      burstPauses(tracking.burst);
+      pauseBurst(tracking.burst);
       return false;
     },
     skip() {
       tracking.nowMs += frameMs;
       tracking.lostMs += frameMs;
       const concealed = tracking.lastWasSpeech && tracking.lostMs <= longestConcealedMs;
-      if (!concealed) return burstPauses(tracking.burst);
+      if (!concealed) return pauseBurst(tracking.burst);
       conceal(tracking);
     },
     wasTone() {
@@ -154,7 +173,7 @@ function newTracking(): Tracking {
 
 function spoke(tracking: Tracking, voice: Voice): boolean {
   const { burst, said } = tracking;
-  burstGoesOn(burst, voice);
+  extendBurst(burst, voice);
   if (voice.inFront) tracking.loudMs = tracking.nowMs;
   if (voice.voiced || voice.tonal) tracking.voicedMs = tracking.nowMs;
   if (!burst.accepted) {
@@ -168,7 +187,10 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   return voice.voiced;
 }
 
-/** Speech goes on; what was in it is not known, so it is held against neither the voice nor its level. */
+/**
+ * Counts a lost frame as speech. Its content is unknown, so it changes neither the voiced share nor
+ * the level of the burst.
+ */
 function conceal(tracking: Tracking): void {
   const { burst, said } = tracking;
   burst.speechMs += frameMs;
@@ -184,7 +206,7 @@ function trailedOff({ nowMs, loudMs, voicedMs }: Tracking): boolean {
   return nowMs - loudMs > trailingMs || nowMs - voicedMs > voicelessMs;
 }
 
-/** The burst became long enough to be speech. */
+/** Counts a burst that has become long enough to be speech. */
 function accept(tracking: Tracking, voice: Voice): void {
   const { burst, said, before, nowMs, lastMs, loudestDbfs } = tracking;
   before.speechMs = said.speechMs;
@@ -198,7 +220,7 @@ function accept(tracking: Tracking, voice: Voice): void {
   if (said.bursts === 0) said.onsetMs = startMs;
   else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
   said.bursts += 1;
-  // This frame is counted by itself.
+  // The current frame is counted separately.
   said.speechMs += burst.speechMs - (voice.speech ? frameMs : 0);
   tracking.lastMs = nowMs;
   burst.accepted = true;
@@ -226,7 +248,7 @@ function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance
   said.spanMs = lastMs - said.onsetMs;
   said.pauseMs = nowMs - lastMs;
   said.beginning = isBeginning(burst);
-  // A burst is at least a word; no word without a burst.
+  // Every burst is at least one word, and there is no word without a burst.
   said.syllables = Math.max(1, syllables.count());
   said.words = Math.max(1, Math.round(said.syllables / syllablesPerWord));
   return said;

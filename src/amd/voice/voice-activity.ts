@@ -1,5 +1,6 @@
-// Is this frame a voice that speaks into the telephone? WebRTC's voice activity detector (libfvad, compiled to WebAssembly),
-// which is easily taken in by noise, over the line's levels and the periodicity of voices. Knows nothing of verdicts.
+// Decides whether a frame is a voice that speaks into the telephone. It uses WebRTC's voice
+// activity detector (libfvad, compiled to WebAssembly), which noise misleads easily, and checks it
+// with the line's levels and the periodicity of voices. It gives no verdict.
 
 import loadFvad from '@echogarden/fvad-wasm';
 import { frameSamples, sampleRateHz, silenceDbfs } from '../frame.ts';
@@ -7,42 +8,52 @@ import type { RecentAudio } from '../recent-audio.ts';
 import { createLineLevel } from './line-level.ts';
 import { createVoicing } from './voicing.ts';
 
-// Read once, when this module is: 20 kB from disk. Creating and using detectors is synchronous from then on.
+// Read once, when this module is loaded: 20 kB from disk. Afterwards detectors are created and used
+// synchronously.
 const fvad = await loadFvad();
-/** What it shall look at next, of whichever call. */
+/** WebAssembly memory for the frame to analyse, shared by all calls. */
 const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
-/** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
+/** libfvad's mode, 0 to 3: how much evidence it needs before it calls a sound voice. */
 const aggressiveness = 3;
-/** Vowels have most of their power below 1 kHz, where neighbouring samples are alike; buzzers lie above 1.9 kHz. */
+/**
+ * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers lie
+ * above 1.9 kHz.
+ */
 const leastNeighbours = 0.1;
 
-/** Of the latest frame. One object, changed with every frame. */
+/** What the latest frame is. The same object for every frame; its fields change. */
 export type Voice = {
   /** Sounds like speech and is loud enough for it. */
   readonly speech: boolean;
-  /** Would be, but for a tone detector that takes it for a tone: a steady vowel, or a tone that fools the rest of us. */
+  /**
+   * Would be speech, but the tone detector takes it for a tone: a steady vowel, or a tone that
+   * misleads the voice detector.
+   */
   readonly tonal: boolean;
-  /** And is a vowel or another sound of the vocal cords. */
+  /** Is speech, and a vowel or another sound of the vocal cords. */
   readonly voiced: boolean;
-  /** As loud as the voice before it, and none in the background. */
+  /** As loud as the voice before it, so not in the background. */
   readonly inFront: boolean;
-  /** Over about 60 ms. */
+  /** Level over about 60 ms. */
   readonly dbfs: number;
-  /** Over about 100 ms. */
+  /** Level over about 100 ms. */
   readonly loudnessDbfs: number;
 };
 
 export type VoiceActivity = {
-  /** The latest frame of the recent audio, which is this one. */
+  /** Takes the frame that was added to the recent audio last. */
   push(frame: Int16Array, tonal: boolean): Voice;
-  /** The last frame belonged to the one who speaks: others are compared with it. */
+  /**
+   * Reports that the last frame was the voice of the person who speaks. Later frames are compared
+   * with it.
+   */
   confirm(): void;
-  /** Gives the memory back; afterwards nothing is speech. Idempotent. */
+  /** Frees the memory. Nothing is speech afterwards. Idempotent. */
   release(): void;
 };
 
-/** @throws Error when the detector's memory is exhausted. */
+/** @throws Error if the detector's memory is exhausted. */
 export function createVoiceActivity(recent: RecentAudio): VoiceActivity {
   const instance = samples === 0 ? 0 : fvad._fvad_new();
   if (instance === 0) throw new Error('no memory for a voice activity detector');

@@ -1,5 +1,6 @@
-// How periodic a frame is: voices are, keyboards, cars, rooms and crowds are not, or hardly. The highest normalised
-// autocorrelation over the pitches of voices, on a signal reduced to 4 kHz that reaches back into the frame before.
+// Measures how periodic a frame is. Voices are periodic; keyboards, cars, rooms and crowds are not,
+// or hardly. The measure is the highest normalised autocorrelation over the pitches of voices. Its
+// signal is reduced to 4 kHz and reaches back into the previous frame.
 
 import { frameSamples } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -11,24 +12,33 @@ const shortestLag = 10;
 const longestLag = 55;
 /** 25 ms: two periods of a low voice. */
 const windowLength = 100;
-/** Every second product is enough for an estimate, at half the price. */
+/** Every second product is enough for an estimate, at half the cost. */
 const stride = 2;
 const windowStart = signalLength - windowLength;
 const signalStart = windowStart - longestLag - stride;
-/** Vowels reach 0.9; keyboards, cars and rooms stay under 0.6 nearly always, through a GSM codec too. */
+/**
+ * Vowels reach 0.9. Keyboards, cars and rooms nearly always stay below 0.6, through a GSM codec
+ * too.
+ */
 const voicedFrom = 0.62;
 const neededShare = voicedFrom * voicedFrom;
 
-/** For one look at a time, of whichever call. */
+/** Scratch memory for one frame at a time, shared by all calls. */
 const signal = new Float64Array(signalLength);
 
 export type Voicing = {
-  /** Of the latest frame. Costs something: asked only where the level suggests speech. */
+  /**
+   * Returns true if the latest frame is voiced. It is not cheap, so call it only if the level
+   * suggests speech.
+   */
   isVoiced(): boolean;
 };
 
 export function createVoicing(recent: RecentAudio): Voicing {
-  /** A voice holds its pitch for a few frames: looked at first, and mostly last. */
+  /**
+   * A voice holds its pitch for a few frames. This lag is tried first, and in most cases it is
+   * enough.
+   */
   let pitchLag = shortestLag;
 
   return {
@@ -53,27 +63,30 @@ function reduce({ samples, end }: RecentAudio): void {
   }
 }
 
-/** The shortest at which the signal is similar enough to itself. Two in a step: they share half of the work. */
+/**
+ * Returns the shortest lag at which the signal is similar enough to itself. Two lags per iteration
+ * share half of the work.
+ */
 function repeatingLag(needed: number): number | undefined {
   let energyBefore = energy(windowStart - shortestLag);
-  let energyOfNext = energy(windowStart - shortestLag - 1);
+  let nextEnergy = energy(windowStart - shortestLag - 1);
   for (let lag = shortestLag; lag < longestLag; lag += 2) {
     let product = 0;
-    let productOfNext = 0;
+    let nextProduct = 0;
     for (let index = windowStart; index < signalLength; index += stride) {
       const value = signal[index] ?? 0;
       product += value * (signal[index - lag] ?? 0);
-      productOfNext += value * (signal[index - lag - 1] ?? 0);
+      nextProduct += value * (signal[index - lag - 1] ?? 0);
     }
     if (isEnough(product, needed * energyBefore)) return lag;
-    if (isEnough(productOfNext, needed * energyOfNext)) return lag + 1;
+    if (isEnough(nextProduct, needed * nextEnergy)) return lag + 1;
     energyBefore += energyMoved(windowStart - lag - stride);
-    energyOfNext += energyMoved(windowStart - lag - 1 - stride);
+    nextEnergy += energyMoved(windowStart - lag - 1 - stride);
   }
   return undefined;
 }
 
-/** Cauchy and Schwarz without the square root. */
+/** The Cauchy–Schwarz comparison without the square root. */
 function isEnough(product: number, needed: number): boolean {
   return product > 0 && product * product >= needed;
 }
@@ -95,7 +108,10 @@ function energy(start: number): number {
   return sum;
 }
 
-/** What a window that begins here has more than the one a stride later. Exact: these are whole numbers. */
+/**
+ * Returns how much more energy a window that begins here has than the window one stride later. The
+ * result is exact, because the samples are whole numbers.
+ */
 function energyMoved(start: number): number {
   const gained = signal[start] ?? 0;
   const lost = signal[start + windowLength] ?? 0;

@@ -1,4 +1,5 @@
-// offhook amd: recordings in, events out; with --plot the picture.
+// Runs `offhook amd`: reads recordings and prints events. With --plot it also writes a page that
+// draws them.
 
 import { writeFile } from 'node:fs/promises';
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
@@ -29,7 +30,7 @@ type Heard = {
   audioMs: number;
   listenedMs: number;
   severalChannels: boolean;
-  /** With --plot, what is to be drawn. */
+  /** The recordings to draw. Empty without --plot. */
   readonly plotted: Plotted[];
 };
 
@@ -40,19 +41,21 @@ export async function runAmd(
 ): Promise<void> {
   const settings = settingsFrom(options);
   const channel = channelFrom(options.channel);
-  if (paths.length === 0) throw new CliError('name recordings or folders');
+  if (paths.length === 0) throw new CliError('no recordings or folders given');
   const files = await findRecordings(paths);
-  if (files.length === 0) throw new CliError('no WAV files there');
+  if (files.length === 0) throw new CliError('no WAV files found');
 
   const heard = await hearAll(context, files, { settings, channel, options });
   if (heard.severalChannels)
-    context.note(`Of several channels, number ${channel} was heard (--channel).`);
-  // With --json standard output is for programs.
+    context.note(
+      `Some recordings have several channels: channel ${channel} was analysed (--channel).`,
+    );
+  // With --json, standard output is reserved for programs.
   if (options.quiet === true) context[options.json === true ? 'note' : 'print'](speedLine(heard));
   if (options.plot !== undefined) await writePlot(context, options.plot, heard.plotted);
   const failed = files.length - heard.count;
   if (failed > 0)
-    throw new CliError(`${failed} of ${plural(files.length, 'recording')} could not be heard`);
+    throw new CliError(`${failed} of ${plural(files.length, 'recording')} could not be analysed`);
 }
 
 type Request = {
@@ -96,9 +99,9 @@ function hear(
   heard.count += 1;
   heard.audioMs += durationMs;
   heard.severalChannels ||= channels > 1;
-  const one = { file, durationMs, events, verdict: verdictFrom(events), samples };
-  show(context, one, options);
-  if (options.plot !== undefined) heard.plotted.push(one);
+  const plotted = { file, durationMs, events, verdict: verdictFrom(events), samples };
+  show(context, plotted, options);
+  if (options.plot !== undefined) heard.plotted.push(plotted);
 }
 
 async function load(file: string, channel: number): Promise<Recording | string> {
@@ -123,7 +126,7 @@ function show(
     return;
   }
   if (quiet === true) return;
-  const cut = durationMs >= longestRecordingMs ? ', the rest not heard' : '';
+  const cut = durationMs >= longestRecordingMs ? ', the rest ignored' : '';
   print(`${file}  ${seconds(durationMs)}${cut}  → ${verdict}`);
   for (const event of events) print(eventLine(event));
 }

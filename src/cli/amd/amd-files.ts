@@ -1,10 +1,13 @@
-// Which recordings are meant: files as they are named, and every WAV file in the folders named, however deep.
+// Finds the recordings to analyse: each named file, and every WAV file at any depth in the named
+// folders.
 
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 
-/** 5 minutes of 16-bit stereo at 192 kHz, more than is looked at; the rest of a file is not read. */
+/**
+ * 5 minutes of 16-bit stereo at 192 kHz, more than detection uses. The rest of a file is not read.
+ */
 const mostBytes = 256 * 1_024 * 1_024;
 
 export async function findRecordings(paths: readonly string[]): Promise<string[]> {
@@ -14,9 +17,9 @@ export async function findRecordings(paths: readonly string[]): Promise<string[]
 }
 
 async function recordingsAt(path: string): Promise<string[]> {
-  const what = await stat(path).catch(() => undefined);
-  // A file that is not there is told when it is read, like every other that cannot be.
-  if (what?.isDirectory() !== true) return [path];
+  const stats = await stat(path).catch(() => undefined);
+  // A missing file is reported when it is read, like every other file that cannot be read.
+  if (stats?.isDirectory() !== true) return [path];
   const names = await readdir(path, { recursive: true, encoding: 'utf8' }).catch(
     (error: unknown) => {
       throw new CliError(`${path} cannot be listed`, { cause: error });
@@ -28,14 +31,14 @@ async function recordingsAt(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-/** The file, or in words why not. */
+/** Reads a recording. Returns its bytes, or a message that says why it cannot be read. */
 export async function readRecording(path: string): Promise<Buffer | string> {
   try {
-    // A pipe or a device would be waited for, or read, for ever.
-    const what = await stat(path);
-    if (!what.isFile()) return what.isDirectory() ? 'is a folder' : 'is no file';
+    // Reading a pipe or a device might never end.
+    const stats = await stat(path);
+    if (!stats.isFile()) return stats.isDirectory() ? 'is a folder' : 'is not a file';
     await using file = await open(path, 'r');
-    const wanted = Math.min(what.size, mostBytes);
+    const wanted = Math.min(stats.size, mostBytes);
     const buffer = Buffer.alloc(wanted);
     let length = 0;
     while (length < wanted) {

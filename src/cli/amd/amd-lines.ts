@@ -1,4 +1,5 @@
-// What detection said of a recording as text for a terminal: lines that align, units that people read.
+// Formats the events of a recording as text for a terminal: aligned lines, and units that people
+// read.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 

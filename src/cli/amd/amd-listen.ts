@@ -1,4 +1,5 @@
-// One recording through the detector, faster than real time: what a call with this audio would have been told.
+// Runs a recording through the detector, faster than real time. The result is what a call with this
+// audio would have got.
 
 import { createDetector } from '../../amd/detector.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
@@ -7,7 +8,7 @@ import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts'
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 
-/** A detector has stopped long before: its longest timers are 120 s. */
+/** Every detector has stopped by then: its longest timers are 120 s. */
 const longestSilenceMs = 400_000;
 
 const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
@@ -18,7 +19,7 @@ const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
   amd_error: 'error',
 };
 
-/** The recording's end is followed by silence until detection has stopped. */
+/** Returns the events of a recording. After its end the detector hears silence until it stops. */
 export function listenTo(samples: Int16Array, settings: AmdSettings): readonly AmdEvent[] {
   const detector = createDetector(settings);
   const events: AmdEvent[] = [];
@@ -34,7 +35,7 @@ export function listenTo(samples: Int16Array, settings: AmdSettings): readonly A
   return events;
 }
 
-/** The first verdict, unless a tone has corrected it: only machines beep. */
+/** Returns the first verdict, unless a tone has corrected it: only machines beep. */
 export function verdictFrom(events: readonly AmdEvent[]): Verdict {
   if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
   for (const { event } of events) {

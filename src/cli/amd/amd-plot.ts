@@ -1,5 +1,6 @@
-// The page of `offhook amd --plot`: one HTML file with everything in it, for a browser without a network. The console's page of a call
-// and this one draw with the same code; here a recording becomes what that code draws.
+// Builds the page of `offhook amd --plot`: one self-contained HTML file for a browser without a
+// network. The console's call page and this page share their drawing code. This file converts a
+// recording to the input of that code.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import { FrameAnalyzer } from '../../amd/frame-analyzer.ts';
@@ -10,7 +11,7 @@ import { encode } from '../../media/g711.ts';
 import { plural } from './amd-lines.ts';
 import type { Verdict } from './amd-listen.ts';
 
-/** A row below the picture of the sound; an item with `untilMs` is a bar. */
+/** A row below the picture of the sound. An item with `untilMs` is drawn as a bar. */
 export type PlottedLane = {
   readonly kind: string;
   readonly name: string;
@@ -28,7 +29,10 @@ export type Plotted = {
   readonly events: readonly AmdEvent[];
   readonly verdict: Verdict;
   readonly samples: Int16Array;
-  /** What is known of a labelled recording, and what detection got wrong of it. */
+  /**
+   * For a labelled recording: its label, what detection got wrong, and the row that shows the
+   * truth.
+   */
   readonly truth?: {
     readonly label: string;
     readonly faults: readonly string[];
@@ -63,7 +67,7 @@ function drawable({ file, verdict, durationMs, samples, events, truth }: Plotted
   };
 }
 
-/** How loud it was, as the gateway keeps it of a call. */
+/** Returns the loudness of the recording in the form in which the gateway keeps it for a call. */
 function envelopeOf(samples: Int16Array, lengthMs: number): object {
   const recorder = new EnvelopeRecorder();
   for (let at = 0; at < (lengthMs / frameMs) * frameSamples; at += frameSamples) {
@@ -99,14 +103,17 @@ type Span = { readonly startMs: number; readonly endMs: number };
 type Trace = {
   readonly speech: readonly Span[];
   readonly tones: readonly Span[];
-  /** When each further word was counted. */
+  /** When each additional word was counted. */
   readonly wordsMs: readonly number[];
 };
 
-/** A tone is told this long after its end: it must be seen to stand alone. */
-const toldAfterFrames = 5;
+/** Delay between a tone's end and its report: the tone must be seen to stand alone. */
+const reportDelayFrames = 5;
 
-/** What the detector goes by, frame by frame, until it stopped: what came later was not listened to. */
+/**
+ * Returns what the detector heard in each frame until it stopped. It did not listen to later
+ * frames.
+ */
 function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   const analyzer = new FrameAnalyzer();
   const speech: boolean[] = [];
@@ -116,8 +123,8 @@ function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   for (let at = 0; at + frameSamples <= end; at += frameSamples) {
     const heard = analyzer.analyze(samples.subarray(at, at + frameSamples), false);
     if (heard.found !== undefined) {
-      // Only its end tells what it was: then all of it was the tone.
-      const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - toldAfterFrames);
+      // A tone is classified only at its end. All its frames then count as the tone.
+      const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - reportDelayFrames);
       const start = Math.max(0, end - Math.round(heard.found.ms / frameMs));
       tones.fill(true, start, end);
       speech.fill(false, start, end);

@@ -1,10 +1,10 @@
-// A recording for detection: one channel of a WAV file, at the detector's rate.
+// Reads one channel of a WAV file at the detector's sample rate.
 
 import { resample } from '../../sounds/resample.ts';
 import { openWav, type WavFile } from '../../sounds/wav-file.ts';
 
 export type Recording = Pick<WavFile, 'codec' | 'sampleRateHz' | 'channels'> & {
-  /** 8 kHz, whatever the file has. */
+  /** Samples at 8 kHz, whatever the rate of the file. */
   readonly samples: Int16Array;
 };
 
@@ -13,12 +13,15 @@ type RecordingResult =
   | { readonly kind: 'unreadable'; readonly problem: string };
 
 const detectorRateHz = 8_000;
-/** Beyond it nothing is a telephone's recording. */
+/** No recording of a telephone call has a higher rate. */
 const highestRateHz = 192_000;
-/** Longer than detection ever runs (two timers of 120 s, a greeting of 60 s): the rest of a file is not looked at. */
+/**
+ * Longer than detection ever runs (two timers of 120 s, a greeting of 60 s). The rest of a file is
+ * ignored.
+ */
 export const longestRecordingMs = 300_000;
 
-/** `channel` counts from 1. */
+/** Reads a channel. `channel` counts from 1. */
 export function readWav(file: Buffer, channel: number): RecordingResult {
   const opened = openWav(file, { highestRateHz });
   if (!opened.ok) return { kind: 'unreadable', problem: opened.problem };

@@ -1,4 +1,4 @@
-// Catalan. What the lists are for is said in ../phrase-lists.ts.
+// Catalan. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

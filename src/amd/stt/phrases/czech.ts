@@ -1,4 +1,4 @@
-// Czech. What the lists are for is said in ../phrase-lists.ts.
+// Czech. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

@@ -1,4 +1,4 @@
-// Dutch. What the lists are for is said in ../phrase-lists.ts.
+// Dutch. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

@@ -1,4 +1,4 @@
-// English. What the lists are for is said in ../phrase-lists.ts.
+// English. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

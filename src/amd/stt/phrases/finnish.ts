@@ -1,4 +1,4 @@
-// Finnish. What the lists are for is said in ../phrase-lists.ts.
+// Finnish. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

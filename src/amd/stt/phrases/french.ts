@@ -1,4 +1,4 @@
-// French. What the lists are for is said in ../phrase-lists.ts.
+// French. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

@@ -1,4 +1,4 @@
-// German. What the lists are for is said in ../phrase-lists.ts.
+// German. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

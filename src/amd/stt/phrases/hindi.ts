@@ -1,4 +1,4 @@
-// Hindi. What the lists are for is said in ../phrase-lists.ts.
+// Hindi. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

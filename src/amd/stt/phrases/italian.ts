@@ -1,4 +1,4 @@
-// Italian. What the lists are for is said in ../phrase-lists.ts.
+// Italian. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

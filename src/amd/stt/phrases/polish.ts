@@ -1,4 +1,4 @@
-// Polish. What the lists are for is said in ../phrase-lists.ts.
+// Polish. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

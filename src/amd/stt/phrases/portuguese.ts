@@ -1,4 +1,4 @@
-// Portuguese. What the lists are for is said in ../phrase-lists.ts.
+// Portuguese. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

@@ -1,4 +1,4 @@
-// Russian. What the lists are for is said in ../phrase-lists.ts.
+// Russian. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

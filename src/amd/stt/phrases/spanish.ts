@@ -1,4 +1,4 @@
-// Spanish. What the lists are for is said in ../phrase-lists.ts.
+// Spanish. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

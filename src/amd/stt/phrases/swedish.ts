@@ -1,4 +1,4 @@
-// Swedish. What the lists are for is said in ../phrase-lists.ts.
+// Swedish. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

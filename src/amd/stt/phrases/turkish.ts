@@ -1,4 +1,4 @@
-// Turkish. What the lists are for is said in ../phrase-lists.ts.
+// Turkish. ../phrase-lists.ts describes the lists.
 
 import type { Phrases } from '../phrase-lists.ts';
 

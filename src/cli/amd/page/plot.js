@@ -1,4 +1,5 @@
-// The page of `offhook amd --plot`: each recording as the console shows a call, to be filtered by verdict and file name.
+// The page of `offhook amd --plot`. It shows each recording as the console shows a call, with
+// filters for the verdict and the file name.
 
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
@@ -25,7 +26,7 @@ function Page() {
     .filter(({ file }) => file.toLowerCase().includes(name.trim().toLowerCase()));
   return html`<main>
     <h1>Who picked up?</h1>
-    <p class="faint">${plural(recordings.length, 'recording')}, heard by <code>offhook amd</code>.</p>
+    <p class="faint">${plural(recordings.length, 'recording')}, analysed by <code>offhook amd</code>.</p>
     <div class="bar">
       ${Object.entries(filters).map(
         ([title, fits]) =>
@@ -35,7 +36,7 @@ function Page() {
       <input type="search" placeholder="file name" aria-label="file name" onInput=${({ target }) => setName(target.value)} />
     </div>
     ${shown.map((recording) => html`<${Recording} key=${recording.file} recording=${recording} />`)}
-    ${shown.length === 0 && html`<p class="faint">No recording is like that.</p>`}
+    ${shown.length === 0 && html`<p class="faint">No recording matches.</p>`}
   </main>`;
 }
 
@@ -45,7 +46,7 @@ function Recording({ recording }) {
   return html`<section class="recording">
     <h2>${file}</h2>
     <p><strong>${verdict}</strong> ${faults && html`<span class=${isWrong(recording) ? 'wrong' : 'right'}>${isWrong(recording) ? `✗ ${faults.join('; ')}` : `✓ ${group}`}</span>`} <span class="faint">${duration(durationMs)}, ${peak}</span></p>
-    <${SoundPicture} audio=${audio} marks=${marks} lanes=${lanes} caption="How loud it was; after its end silence until detection was over. Bands are speech or other sound." />
+    <${SoundPicture} audio=${audio} marks=${marks} lanes=${lanes} caption="Loudness. After the end of the recording: silence until detection stopped. Bands are speech or other sound." />
     <${Verdicts} events=${events} />
   </section>`;
 }
