@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { hasSql } from './support/sql-texts.ts';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
@@ -83,7 +84,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   idempotency_keys: ['store'],
   imported_records: ['companion'],
   message_counts: ['companion'],
-  messages: ['companion', 'embedded', 'store'],
+  messages: ['companion', 'store'],
   nodes: ['notifier', 'store'],
   notification_endpoints: ['notifier', 'store'],
   notification_lanes: ['notifier', 'store'],
@@ -173,14 +174,10 @@ describe('the tables', () => {
     ),
   );
 
-  test.each([...new Set(tables)])('%s is named by its rooms alone', (table) => {
+  test.each([...new Set(tables)])('only the listed folders have SQL that names %s', (table) => {
     const statement = new RegExp(`\\b(?:from|join|into|update)\\s+${table}\\b`);
-    const asTable = table.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-    const declared = new RegExp(`\\b(?:from|insert|update|delete)\\(${asTable}\\b`);
     const users = files.filter(
-      (file) =>
-        !schema.includes(file) &&
-        (statement.test(texts.get(file) ?? '') || declared.test(texts.get(file) ?? '')),
+      (file) => !schema.includes(file) && hasSql(texts.get(file) ?? '', statement),
     );
 
     expect([...new Set(users.map(roomOf))].sort()).toEqual(tableUsers[table] ?? []);

@@ -1,17 +1,26 @@
-// Waits for a condition, with a bounded deadline: half a test's time, as a machine may stand still for some seconds, and a wait that
-// ends early costs nothing.
+// Waits until a condition holds, and fails with the name of what was missing.
 
-const pollMs = 10;
-const patienceMs = 30_000;
+/** Ten seconds: a loaded machine may stand still for some seconds, and a failure is seen soon. */
+const defaultWithinMs = 10_000;
+const pollMs = 5;
 
+/**
+ * Polls `condition` until it is true.
+ * @param what names what is awaited. A function is called only after the time is over.
+ * @param withinMs must be given if the awaited thing takes more than some seconds by its design.
+ * @throws Error that names `what` after `withinMs`. An error of `condition` passes through.
+ */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  what: string,
-  withinMs = patienceMs,
+  what: string | (() => string),
+  withinMs = defaultWithinMs,
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`did not happen in time: ${what}`);
+    if (performance.now() > deadline) {
+      const missing = typeof what === 'string' ? what : what();
+      throw new Error(`not within ${withinMs / 1_000} s: ${missing}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }

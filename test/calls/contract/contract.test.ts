@@ -1,4 +1,4 @@
-// An event is written once, in the folder of its feature, and a command is missed where its handler is looked up.
+// Each event is defined once, in the folder of its feature. The compiler names what an addition lacks.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -13,72 +13,87 @@ import { eventTeller } from '../../support/call-events.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The files that do not compile after a change of one of them. */
-async function brokenBy(change: {
-  readonly file: string;
-  readonly after: string;
-  readonly insert: string;
-}): Promise<readonly string[]> {
+type Change = { readonly file: string; readonly after: string; readonly insert: string };
+type CompilerError = { readonly file: string; readonly message: string };
+
+/** Compiles a copy of `src` with these changes. Returns its errors. */
+async function compileWith(changes: readonly Change[]): Promise<readonly CompilerError[]> {
   const copy = await mkdtemp(join(tmpdir(), 'offhook-contract-'));
   onTestFinished(() => rm(copy, { recursive: true, force: true }));
   await cp(join(root, 'src'), join(copy, 'src'), { recursive: true });
   await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'));
   await cp(join(root, 'package.json'), join(copy, 'package.json'));
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
-  const { file, after, insert } = change;
-  const text = await readFile(join(copy, file), 'utf8');
-  expect(text).toContain(after);
-  await writeFile(join(copy, file), text.replace(after, `${after}${insert}`));
+  for (const { file, after, insert } of changes) {
+    const text = await readFile(join(copy, file), 'utf8');
+    expect(text).toContain(after);
+    await writeFile(join(copy, file), text.replace(after, `${after}${insert}`));
+  }
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const output = await promisify(execFile)(tsc, ['--noEmit', '-p', copy], { cwd: copy }).then(
     ({ stdout }) => stdout,
     (error: { readonly stdout: string }) => error.stdout,
   );
-  const files = [...output.matchAll(/^(src\/[^(]+)\(/gm)].map((match) => match[1] ?? '');
-  return [...new Set(files)];
+  return output
+    .split(/^(?=src\/)/m)
+    .filter((error) => error.startsWith('src/'))
+    .map((error) => ({ file: error.slice(0, error.indexOf('(')), message: error }));
 }
 
 describe('the contract', () => {
-  const ofKeys = { file: 'src/calls/keys/key-contract.ts', after: 'export const keyEvents = {\n' };
-  const data = 'data: { by: z.string() }';
-  const rest = "line: ({ by }) => by, watched: () => '', example: { by: 'them' }";
-
-  test('an event without its lines and its example does not compile, there and nowhere else', async () => {
-    const insert = `  paused: callEvent({ when: 'it was paused', ${data} }),\n`;
-
-    expect(await brokenBy({ ...ofKeys, insert })).toEqual([ofKeys.file]);
-  });
-
-  test('an event that has them is missed nowhere', async () => {
-    const insert = `  paused: callEvent({ when: 'it was paused', ${data}, ${rest} }),\n`;
-
-    expect(await brokenBy({ ...ofKeys, insert })).toEqual([]);
-  });
-
-  test('a command more is missed among the handlers, and nowhere else', async () => {
-    const file = 'src/calls/contract/command.ts';
-    const insert = "  stopCommand.extend({ command: z.literal('unheard-of') }),\n";
-
-    expect(await brokenBy({ file, after: '  stopCommand,\n', insert })).toEqual([
-      'src/calls/life/call-commands.ts',
+  test('the compiler names each place that an incomplete addition has to reach', async () => {
+    const ofKeys = {
+      file: 'src/calls/keys/key-contract.ts',
+      after: 'export const keyEvents = {\n',
+    };
+    const data = "when: 'it was paused', data: { by: z.string() }";
+    const lines = "line: ({ by }) => by, watched: () => '', example: { by: 'them' }";
+    const seam = 'src/calls/media.ts';
+    // One compilation for all of them, as it takes seconds. Their errors are in different files.
+    const errors = await compileWith([
+      // An event with its lines and its example compiles. Without them it is an error where it stands.
+      { ...ofKeys, insert: `  whole: callEvent({ ${data}, ${lines} }),\n` },
+      { ...ofKeys, insert: `  incomplete: callEvent({ ${data} }),\n` },
+      {
+        file: 'src/calls/contract/command.ts',
+        after: '  stopCommand,\n',
+        insert: "  stopCommand.extend({ command: z.literal('added-command') }),\n",
+      },
+      {
+        file: seam,
+        after: 'export type MediaEvent =\n',
+        insert: "  | { readonly kind: 'addedMediaEvent' }\n",
+      },
+      {
+        file: seam,
+        after: 'export type MediaCommand =\n',
+        insert: "  | { readonly kind: 'addedMediaCommand' }\n",
+      },
     ]);
-  });
 
-  test('an event of the media more is missed by the machine', async () => {
-    const file = 'src/calls/media.ts';
-    const insert = "  | { readonly kind: 'unheardOf' }\n";
-
-    expect(await brokenBy({ file, after: 'export type MediaEvent =\n', insert })).toEqual([
-      'src/calls/life/call-machine.ts',
+    const messages = (file: string) =>
+      errors.filter((error) => error.file === file).map(({ message }) => message);
+    expect(new Set(errors.map(({ file }) => file))).toEqual(
+      new Set([
+        ofKeys.file,
+        'src/calls/life/call-commands.ts',
+        'src/calls/life/call-machine.ts',
+        'src/media/rtp/rtp-session.ts',
+      ]),
+    );
+    expect(messages(ofKeys.file)).toEqual([
+      expect.stringContaining('is missing the following properties'),
     ]);
-  });
-
-  test('a command to the media more is missed by the session', async () => {
-    const file = 'src/calls/media.ts';
-    const insert = "  | { readonly kind: 'unheardOf' }\n";
-
-    expect(await brokenBy({ file, after: 'export type MediaCommand =\n', insert })).toEqual([
-      'src/media/rtp/rtp-session.ts',
+    expect(messages('src/calls/life/call-commands.ts')).toEqual([
+      expect.stringContaining('added-command'),
+    ]);
+    // Both states that receive media events need a row: `answered` and `closing`.
+    expect(messages('src/calls/life/call-machine.ts')).toEqual([
+      expect.stringContaining('addedMediaEvent'),
+      expect.stringContaining('addedMediaEvent'),
+    ]);
+    expect(messages('src/media/rtp/rtp-session.ts')).toEqual([
+      expect.stringContaining('addedMediaCommand'),
     ]);
   });
 
