@@ -1,4 +1,4 @@
-// Taking queues from the database, and keeping them.
+// Takes queues from the database and renews their leases.
 
 import type { CallQueue } from './call-queue.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
@@ -13,10 +13,11 @@ type Deps = {
 };
 
 export type ClaimRequest = {
-  /** Calls to look for by name. */
+  /** Ids of calls to take even if the look for due calls would not find them yet. */
   readonly wanted: readonly string[];
-  /** Of what is due; 0: nothing else is looked for. */
+  /** Maximum number of due calls to take. 0 if due calls are not looked for. */
   readonly limit: number;
+  /** When the new leases run out. */
   readonly until: Date;
   readonly rooms: Rooms;
 };
@@ -26,7 +27,7 @@ export type Claimed = {
     readonly leased: LeasedCallQueue;
     readonly recipient: Recipient | undefined;
   }[];
-  /** There may be more that is due. */
+  /** Whether the database may hold more calls that are due. */
   readonly more: boolean;
 };
 
@@ -51,7 +52,10 @@ export async function claimCallQueues(
   };
 }
 
-/** A queue whose lease is not ours any more, or that was added to, is to be read again. */
+/**
+ * Renews the leases. A queue is marked stale if this process lost its lease, or if a notification
+ * was added to it: the queue must then be read again.
+ */
 export async function renewCallQueues(
   store: Pick<NotificationStore, 'renew'>,
   queues: readonly CallQueue[],

@@ -1,4 +1,4 @@
-// Reads what is pending of calls whose lease this process holds.
+// Reads the pending notifications of calls for which this process holds the lease.
 
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
 import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-rules.ts';
@@ -8,7 +8,10 @@ import type { SqlClient } from './sql-client.ts';
 export type LeasedCallQueue = CallOfDay & {
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
-  /** The receiver said 410 before this was stored, and nothing of it was replayed: it is not to be sent. */
+  /**
+   * The receiver answered 410 before these notifications were stored, and none of them was
+   * replayed. They must not be sent.
+   */
   readonly isGone?: boolean;
 };
 
@@ -34,7 +37,10 @@ type LoadedCallQueue = LeasedCallQueue & {
   isGone: boolean;
 };
 
-/** What is pending of queues that are leased to this owner. */
+/**
+ * Reads the pending notifications of the queues that are leased to `ownerId`. Queues that are not
+ * are absent from the result.
+ */
 export async function loadCallQueues(
   sql: SqlClient,
   ownerId: string,
@@ -68,7 +74,7 @@ function queuesOf(
     };
     queues.set(row.call_id, queue);
     if (row.event_id === null) continue;
-    // One that was replayed is sent, and so is what follows it.
+    // A replayed notification is sent, and so are the ones that follow it.
     if (row.is_gone !== true) queue.isGone = false;
     queue.pending.push(pendingOf(row, schedule));
   }

@@ -1,4 +1,4 @@
-// One call's queue in memory, while this process holds its lease.
+// The queue of one call in memory, while this process holds its lease.
 
 import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
@@ -15,17 +15,20 @@ export type CallQueue = CallOfDay & {
   readonly receiver: Receiver;
   leasedUntil: number;
   pending: readonly PendingNotification[];
-  /** The receiver as a whole failed: nothing is sent before. */
+  /** The receiver as a whole failed: nothing is sent before this time. */
   heldUntil?: number;
-  /** The receiver said 410: nothing of this call is sent any more. */
+  /** When the receiver answered 410. No further notification of this call is sent. */
   goneAt?: number;
   /** The queue may have changed in the database: read it again before the next step. */
   isStale: boolean;
-  /** Settles when the attempts so far are stored; the queue is let go after that. */
+  /** Settles when all attempts so far are stored. The queue is released only after that. */
   recorded?: Promise<unknown>;
-  /** Set while the queue is empty and about to be let go: something was added, or it is stale. */
+  /**
+   * Called when a notification is added, or when the queue becomes stale. Set only while the queue
+   * is empty and about to be released.
+   */
   onMore?: () => void;
-  /** Made anew in the database while this one was being let go. */
+  /** The call's next queue, which was created in the database while this one was being released. */
   successor?: LeasedCallQueue;
 };
 
@@ -45,24 +48,29 @@ export function endpointOf({ recipient, receiver }: CallQueue): Endpoint | undef
   return recipient === undefined ? undefined : { appId: recipient.appId, ...receiver };
 }
 
-/** What was read again from the database stands; what waited as a successor is in it. */
+/**
+ * Replaces the queue's contents by what was read from the database, which includes any successor.
+ */
 export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): void {
   queue.leasedUntil = leased.leasedUntil;
-  // Held back by a refusal: the exact time, with its jitter, is only known here.
+  // The due time of a refused notification has a random part, which only memory knows.
   const known = new Map(queue.pending.map((pending) => [pending.eventId, pending.dueAt]));
   queue.pending = leased.pending.map((pending) => {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
-  // What came meanwhile is stopped with the rest.
+  // After a 410, notifications that were added in the meantime are not sent either.
   if (queue.goneAt !== undefined) queue.pending = [];
   queue.isStale = false;
   delete queue.successor;
 }
 
 /**
- * Takes what was added in the database into the queue, without a look there. False: it is not known whether there is more.
- * What adds something moves `leased_until` by a millisecond, so the next value says that nothing came between.
+ * Appends notifications that were just stored, without reading the database. Each statement that
+ * adds some moves `leased_until` by a millisecond. If the new value is the known one plus 1 ms, no
+ * other statement came between.
+ *
+ * @returns false if there may be other notifications that this process does not know
  */
 export function extendCallQueue(
   queue: CallQueue,
@@ -79,19 +87,19 @@ export function extendCallQueue(
   return true;
 }
 
-/** What is in memory may not be all: it is read again before the next step. */
+/** Marks the queue as possibly incomplete. It is read again before the next step. */
 export function markStale(queue: CallQueue): void {
   queue.isStale = true;
   queue.onMore?.();
 }
 
-/** The receiver said 410: what is pending is not sent. */
+/** Drops all pending notifications after the receiver answered 410. */
 export function markGone(queue: CallQueue, at: number): void {
   queue.goneAt ??= at;
   queue.pending = [];
 }
 
-/** Takes the outcome of an attempt into the queue. */
+/** Applies the outcome of an attempt to the queue. */
 export function recordInCallQueue(
   queue: CallQueue,
   eventId: string,
@@ -127,7 +135,7 @@ export function settlementOf(next: CallQueueStep): Settlement['queue'] {
   }
 }
 
-/** `change` left out: it is no longer owed. */
+/** Updates a pending notification, or removes it if `change` is undefined. */
 function updatePending(
   queue: CallQueue,
   eventId: string,
@@ -139,7 +147,7 @@ function updatePending(
   });
 }
 
-/** Of notifications that were just stored. */
+/** Returns queue entries for notifications that were just stored. */
 export function pendingOf(
   owed: readonly OwedNotification[],
   storedAt: Date,

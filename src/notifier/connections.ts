@@ -1,30 +1,34 @@
-// Connections to receivers. Each has an undici client of its own, on which one attempt at a time is made: undici's pools let a
-// request wait for a connection without a bound, do not deliver an abort to it there, and connect again after each abort.
+// Connections to receivers. Each connection is an undici client of its own and carries one attempt
+// at a time. undici's pools are not used: they let a request wait for a connection without a bound,
+// do not deliver an abort to a waiting request, and connect again after each abort.
 //
-// in use     One attempt has it, from `take` on. Left with the attempt: for `idle` if the reply was read to its end, else it is
-//            destroyed. Whoever bounds attempts bounds these.
-// idle       Open, for the next attempt at the same receiver. Destroyed when either side closes it, which our side does after
-//            four seconds, or after the time that the receiver asks for, 30 seconds at most.
-// destroyed  Its socket is closed. One that was still being made is closed when its own time is over.
+// in use     One attempt has the connection, from `take` on. Afterwards the connection becomes idle
+//            if the reply was read to its end, and is destroyed otherwise. The number of
+//            connections in use is bounded by the number of attempts.
+// idle       The connection is open, for the next attempt at the same receiver. It is destroyed
+//            when either side closes it. Our side closes it after four seconds, or after the time
+//            that the receiver asks for, at most 30 seconds.
+// destroyed  The socket is closed. A connection that was still being made is closed when its own
+//            time-out ends.
 
 import { buildConnector, Client } from 'undici';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
-/** Open without an attempt; beyond it a connection is closed after its attempt. */
+/** Maximum number of idle connections. Beyond it, a connection is closed after its attempt. */
 const maxIdle = 1_000;
 const maxIdleMs = 30_000;
 
 export class Connections {
   readonly #options: Client.Options;
   readonly #all = new Set<Client>();
-  /** By the receiver's origin. */
+  /** Idle connections by the receiver's origin. */
   readonly #idle = new Map<string, Set<Client>>();
   #idleCount = 0;
 
-  /** `timeoutMs`: for making one. */
+  /** @param timeoutMs time-out for opening one connection */
   constructor(guard: AddressGuard, timeoutMs: number) {
     this.#options = {
-      // One for all: it keeps what TLS needs to resume a session.
+      // All clients share this connector: it keeps the sessions that TLS can resume.
       connect: buildConnector({ timeout: timeoutMs, lookup: guard.lookup }),
       keepAliveMaxTimeout: maxIdleMs,
     };
@@ -37,7 +41,7 @@ export class Connections {
     return idle;
   }
 
-  /** Its reply was read to the end. */
+  /** Makes a connection idle after its reply was read to the end. */
   giveBack(origin: string, client: Client): void {
     if (!client.stats.connected || this.#idleCount >= maxIdle) {
       this.destroy(client);

@@ -1,15 +1,17 @@
-// Notifications that were given up: listed, and owed again on request. A replay keeps the event id and the body;
-// the 24 hours and the schedule begin anew.
+// Lists dead letters and replays them on request. A replay keeps the event id and the body. Its 24
+// hours and its retry schedule begin anew.
 
 import type { Database } from '../store/database.ts';
 import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** Whose dead letters may be seen: an account and one of its bots. */
+/** The dead letters that a request may see: those of one bot of an account. */
 export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
 
-/** The same of an app: these bots, or every one of the account. */
-export type DeadLettersOfApp = {
+/**
+ * The dead letters that an app may see: those of the listed bots, or of all bots of the account.
+ */
+export type AppDeadLetterScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
 };
@@ -17,13 +19,13 @@ export type DeadLettersOfApp = {
 export type DeadLetterSelection = {
   readonly callId?: string;
   readonly failedFrom?: Date;
-  /** Not included. */
+  /** Exclusive. */
   readonly failedTo?: Date;
 };
 
 export type DeadLetterFilter = DeadLetterSelection & {
   readonly failure?: Failure;
-  /** Opaque, of the page before. */
+  /** Opaque cursor from the previous page. */
   readonly cursor?: string;
   readonly limit: number;
 };
@@ -38,7 +40,10 @@ export type DeadLetter = {
   readonly createdAt: string;
   readonly failedAt: string;
   readonly attempts: number;
-  /** Of the last attempt, while the log has it. */
+  /**
+   * HTTP status of the last attempt. Undefined if there was no response, or if the log no longer
+   * has the attempt.
+   */
   readonly lastStatus?: number;
   readonly lastError?: string;
   readonly body: unknown;
@@ -48,25 +53,33 @@ export type ReplayedNotification = {
   readonly eventId: string;
   readonly callId: string;
   readonly state: 'pending' | 'delivered' | 'failed';
-  /** False: it was no dead letter, and nothing was changed. */
+  /** False if the notification was not a dead letter. Nothing was changed then. */
   readonly replayed: boolean;
 };
 
 export type DeadLetters = {
-  /** Newest first. */
+  /** Returns a page of dead letters, newest first. */
   list(
-    scope: DeadLetterScope | DeadLettersOfApp,
+    scope: DeadLetterScope | AppDeadLetterScope,
     filter: DeadLetterFilter,
   ): Promise<
     { readonly deadLetters: readonly DeadLetter[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  /** Undefined: there is no such notification. `by`: an app's id, for the log. */
+  /**
+   * Replays one notification.
+   *
+   * @param by the app's id, for the log
+   * @returns undefined if there is no such notification
+   */
   replayOne(
     scope: DeadLetterScope,
     by: string,
     eventId: string,
   ): Promise<ReplayedNotification | undefined>;
-  /** Oldest first, a bounded number at once; `more`: ask again. */
+  /**
+   * Replays the selected dead letters, oldest first, up to a bounded number per call. `more` is
+   * true if another call may find further ones.
+   */
   replay(
     scope: DeadLetterScope,
     by: string,
@@ -74,11 +87,15 @@ export type DeadLetters = {
   ): Promise<{ readonly count: number; readonly more: boolean }>;
 };
 
-/** In one statement, and one answer: some 100 ms on a slow disk. */
+/**
+ * Maximum number of replays in one statement and one response. They take about 100 ms on a slow
+ * disk.
+ */
 const replayBatch = 500;
 
-// Parameters: account, bot, call, from, to. `failed_at is not null` is what the index is known by. A call
-// is forgotten before its day is (`src/store/retention.ts`).
+// Parameters: account, bot, call, from, to. `failed_at is not null` lets PostgreSQL use the partial
+// index. The condition on `calls` is needed because a call is deleted before the partition of its
+// day (`src/store/retention.ts`).
 const selected = `(select true from calls c where c.call_id = n.call_id) and n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
@@ -91,8 +108,8 @@ select n.* from notifications n where ${selected} and ($6::text is null or n.fai
 order by n.failed_at desc, n.event_id desc limit $9`),
 } as const;
 
-// Each bot gives its own newest ones: that is what the index can. Where no bots are given, those of the account are found
-// in steps from one to the next through the same index. $2: an array, or null.
+// Selects the newest dead letters of each bot, which the index can answer. If no bots are given, a
+// recursive query steps through the bots of the account on the same index. $2 is an array or null.
 const listOfAppStatement = {
   name: 'dead-letters-list-of-app',
   text: listFrom(`
@@ -114,7 +131,7 @@ select newest.* from visible cross join lateral (
 order by newest.failed_at desc, newest.event_id desc limit $9`),
 } as const;
 
-/** `page`: rows of notifications, each of which gets its last attempt. */
+/** Adds the last attempt to each row of `page`, a query for rows of notifications. */
 function listFrom(page: string): string {
   return `
 select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
@@ -127,7 +144,8 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// A queue that a process holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
+// The statement moves the lease of a held queue by a millisecond, so that the holder reads the
+// queue again before it releases it.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,
@@ -167,14 +185,14 @@ select n.event_id, n.call_id, n.state from notifications n join calls c using (c
 where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
-/** `onReplayed`: something is owed again. */
+/** @param onReplayed called when a replay has made notifications owed again */
 export function createDeadLetters(
   { pool: sql, reads }: Pick<Database, 'pool' | 'reads'>,
   clock: { now(): Date },
   onReplayed: () => void,
 ): DeadLetters {
   const values = (
-    { accountId, ...bots }: DeadLetterScope | DeadLettersOfApp,
+    { accountId, ...bots }: DeadLetterScope | AppDeadLetterScope,
     selection: DeadLetterSelection,
   ) => [
     accountId,
@@ -242,7 +260,7 @@ async function list(
 ) {
   const position = cursor === undefined ? undefined : readCursor(cursor);
   if (cursor !== undefined && position === undefined) return 'bad-cursor';
-  // One more than asked for tells whether there is another page.
+  // Reads one row more than requested, to know whether there is another page.
   const { rows } = await sql.query<ListedRow>({
     ...statement,
     values: [

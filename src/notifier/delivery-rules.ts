@@ -1,14 +1,18 @@
-// What follows from an attempt, and which notification of a call goes next. Pure: times in, decisions out.
+// Decides what follows from an attempt, and which notification of a call goes next. The functions
+// are pure: they take times and return decisions.
 
 export type RetrySchedule = {
-  /** Delay after the first, second, … failed attempt. */
+  /** Delays after the first, second, … failed attempt. */
   readonly delaysMs: readonly number[];
   readonly thenEveryMs: number;
-  /** From the notification's birth; the last attempt is made at this age. */
+  /** Age of a notification at which its last attempt is made. */
   readonly giveUpAfterMs: number;
-  /** Share of the delay that is added at random, so that what failed together does not come back together. */
+  /**
+   * Maximum share of the delay that is added at random, so that notifications that failed together
+   * do not come back together.
+   */
   readonly jitter: number;
-  /** An event that the receiver refuses (4xx) lets its successors pass after this. */
+  /** How long an event that the receiver refuses (4xx) delays its successors. */
   readonly passRefusedAfterMs: number;
 };
 
@@ -25,30 +29,37 @@ export const defaultRetrySchedule: RetrySchedule = {
 
 export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfterS?: number }
-  /** No response: connection, TLS, DNS, time-out. */
+  /** No response, because of an error of the connection, TLS or DNS, or a time-out. */
   | { readonly kind: 'unreachable'; readonly error: string }
-  /** We may not, or cannot, send there at all; trying again would be the same. */
+  /**
+   * The gateway may not, or cannot, send to this address. Another attempt would end in the same
+   * way.
+   */
   | { readonly kind: 'forbidden'; readonly error: string };
 
 /**
- * Why a notification became a dead letter. `expired`: its time is over. `gone`: the receiver said 410, to this one or to
- * another of the same call. `forbidden`: it may not be sent there, or cannot be.
+ * Why a notification became a dead letter. `expired`: its time is over. `gone`: the receiver
+ * answered 410 to this notification or to another one of the same call. `forbidden`: the
+ * notification may not, or cannot, be sent to this address.
  */
 export type Failure = 'expired' | 'gone' | 'forbidden';
 
 export type Consequence =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'failed'; readonly failure: Failure }
-  /** `receiver` holds the whole call back until then; `event` holds its successors for a while. */
+  /** `receiver` delays the whole call until `at`. `event` delays its successors for a while. */
   | { readonly kind: 'retry'; readonly at: number; readonly fault: 'receiver' | 'event' };
 
-/** A receiver may ask for more patience than the schedule has, but not for none and not for ever. */
+/**
+ * Bounds of `Retry-After`. A receiver may ask for a longer delay than the schedule has, but not for
+ * no delay and not for an endless one.
+ */
 const minRetryAfterMs = 1_000;
 const maxRetryAfterMs = hourMs;
 
 export function judge(
   result: AttemptResult,
-  /** Since it was created, or replayed. */
+  /** `attempts` and `owedSince` count from the notification's creation or its last replay. */
   notification: { readonly attempts: number; readonly owedSince: number },
   context: { readonly now: number; readonly schedule: RetrySchedule; readonly random: number },
 ): Consequence {
@@ -68,7 +79,7 @@ export function judge(
   };
 }
 
-/** `attempts`: made so far, this one included. */
+/** @param attempts number of attempts so far, including this one */
 function retryDelayMs(result: AttemptResult, attempts: number, schedule: RetrySchedule): number {
   const asked = result.kind === 'response' ? result.retryAfterS : undefined;
   if (asked !== undefined)
@@ -80,13 +91,21 @@ function isSuccess(result: AttemptResult): boolean {
   return result.kind === 'response' && result.status >= 200 && result.status < 300;
 }
 
-/** Whether the receiver as a whole is down, whatever becomes of the notification. Undefined: it was not asked. */
+/**
+ * Whether the attempt shows that the receiver as a whole is down, whatever happens to the
+ * notification.
+ *
+ * @returns undefined if no request was made
+ */
 export function receiverFailed(result: AttemptResult): boolean | undefined {
   if (result.kind === 'forbidden') return undefined;
   return !isSuccess(result) && isReceiverFault(result);
 }
 
-/** As opposed to a refusal of this one event. A redirect is not followed, and moves every event alike. */
+/**
+ * Distinguishes a failing receiver from a refusal of this one event. Redirects count as failures of
+ * the receiver: they are not followed, and they concern every event alike.
+ */
 function isReceiverFault(result: AttemptResult): boolean {
   return (
     result.kind !== 'response' ||
@@ -96,7 +115,11 @@ function isReceiverFault(result: AttemptResult): boolean {
   );
 }
 
-/** Of `Retry-After`: seconds or an HTTP date; undefined where it says nothing usable. Only 429 and 503 are asked. */
+/**
+ * Reads a `Retry-After` header, in seconds or as an HTTP date. Only 429 and 503 responses count.
+ *
+ * @returns undefined if the header says nothing usable
+ */
 export function parseRetryAfterS(
   status: number,
   header: string | undefined,
@@ -105,7 +128,8 @@ export function parseRetryAfterS(
   if ((status !== 429 && status !== 503) || header === undefined) return undefined;
   const text = header.trim();
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  // Only the form that starts with a day's name: Date.parse takes far too much for a date.
+  // Accepts only dates that start with the name of a day, because `Date.parse` accepts far too
+  // much.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1_000);
 }
@@ -116,13 +140,13 @@ export type PendingNotification = {
   readonly sequence: number;
   readonly body: string;
   readonly attempts: number;
-  /** Those before it was replayed: the schedule begins anew. */
+  /** Number of attempts before the last replay. The schedule does not count them. */
   readonly attemptsBefore: number;
-  /** When it was created, or replayed. */
+  /** When the notification was created or last replayed. */
   readonly owedSince: number;
-  /** When a refusal (4xx) first held its successors up. */
+  /** When a refusal (4xx) first held its successors up. Undefined if it was never refused. */
   readonly refusedAt?: number;
-  /** Of a refused one: not before. */
+  /** Earliest time of the next attempt after a refusal. */
   readonly dueAt?: number;
 };
 
@@ -131,7 +155,12 @@ export type CallQueueStep =
   | { readonly kind: 'wait'; readonly until: number }
   | { readonly kind: 'finish' };
 
-/** `pending`: of one call, by sequence. `heldUntil`: the receiver as a whole failed. */
+/**
+ * Returns the next step of a call's queue.
+ *
+ * @param pending the call's pending notifications, by sequence
+ * @param context `heldUntil`: set if the receiver as a whole failed; nothing is sent before it
+ */
 export function nextStep(
   pending: readonly PendingNotification[],
   context: {
@@ -154,12 +183,12 @@ export function nextStep(
   return { kind: 'wait', until };
 }
 
-/** When its successors may go before it: only where the receiver refused it. */
+/** When later notifications may overtake this one. Only a refusal (4xx) allows that. */
 function passableAt({ refusedAt }: PendingNotification, passRefusedAfterMs: number): number {
   return refusedAt === undefined ? Number.POSITIVE_INFINITY : refusedAt + passRefusedAfterMs;
 }
 
-/** When a refused one that was read back from the store is due again. */
+/** When a refused notification that was read from the database is due again. */
 export function refusedDueAt(
   lastAttemptAt: number,
   attempts: number,

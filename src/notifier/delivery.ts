@@ -1,4 +1,5 @@
-// One attempt at one notification: signs, sends, judges, and says what is to be recorded of it.
+// Makes one attempt at one notification: signs it, sends it, judges the result and builds the
+// record of the attempt.
 
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import {
@@ -19,9 +20,9 @@ export type DeliveryDeps = {
   readonly schedule: RetrySchedule;
   readonly now: () => Date;
   readonly random: () => number;
-  /** For the User-Agent. */
+  /** Version for the User-Agent header. */
   readonly version: string;
-  /** Left out: attempts are not traced, and have the trace headers of the call's request. */
+  /** Default: attempts are not traced, and carry the trace headers of the call's request. */
   readonly trace?: TraceAttempt;
 };
 
@@ -31,25 +32,25 @@ export type TraceAttempt = (
     readonly callId: string;
     readonly eventId: string;
     readonly sequence: number;
-    /** 1, 2, … */
+    /** Number of the attempt, from 1. */
     readonly attempt: number;
     readonly host: string;
   },
 ) => {
-  /** Of this attempt, for the receiver. */
+  /** Trace headers of this attempt, for the receiver. */
   readonly trace: TraceHeaders;
   end(result: { readonly status: number } | { readonly error: string }): void;
 };
 
 export type Delivery = {
-  /** As it was before. */
+  /** The notification as it was before the attempt. */
   readonly notification: PendingNotification;
   readonly result: AttemptResult;
   readonly verdict: Consequence;
   readonly record: AttemptRecord;
 };
 
-/** Undefined: it might not be sent any more, and was not. */
+/** @returns undefined if `mayBeSent` forbade it just before sending; nothing was sent then */
 export async function attemptDelivery(
   deps: DeliveryDeps,
   notification: PendingNotification,
@@ -103,7 +104,8 @@ async function send(
   } catch {
     return { kind: 'unreachable', error: 'the webhook secret could not be read' };
   }
-  // Never unsigned: a receiver that got used to that would take any sender's word.
+  // A notification is never sent unsigned: a receiver that accepted unsigned ones would trust any
+  // sender.
   if (secrets.length === 0) {
     return { kind: 'unreachable', error: 'the application has no webhook secret' };
   }
@@ -130,13 +132,18 @@ async function send(
   return result;
 }
 
-/** A caller that set its own `traceparent` means another trace: of ours nothing goes beside it. */
+/**
+ * Adds the trace headers, unless the caller set its own `traceparent`. That one belongs to another
+ * trace, so none of the gateway's trace headers may go with it.
+ */
 function withTrace(
-  callers: Readonly<Record<string, string>>,
+  callerHeaders: Readonly<Record<string, string>>,
   trace: TraceHeaders | undefined,
 ): Readonly<Record<string, string>> {
-  const isCallers = Object.keys(callers).some((name) => name.toLowerCase() === 'traceparent');
-  return isCallers ? callers : { ...trace, ...callers };
+  const hasCallerTrace = Object.keys(callerHeaders).some(
+    (name) => name.toLowerCase() === 'traceparent',
+  );
+  return hasCallerTrace ? callerHeaders : { ...trace, ...callerHeaders };
 }
 
 function hostOf(url: string): string {

@@ -1,9 +1,10 @@
-// Delivers what is owed. Leases whole calls from the database, sends each call's notifications in order and one at a
-// time, many calls at once. Notifications that were just accepted arrive with their lease and go out without a look into
-// the database; everything else (retries, what another process left) is found by the poll.
+// Delivers owed notifications. The dispatcher leases whole calls from the database. It sends the
+// notifications of a call in order and one at a time, and serves many calls at once. Notifications
+// that this process has just stored arrive with their lease and are sent without reading the
+// database. The poll finds all others: retries, and notifications that another process left.
 //
-// A restart loses nothing: a lease that is not renewed runs out, and those of this node's former process are given back
-// at the start.
+// A restart loses nothing. A lease that is not renewed runs out, and at the start this node gives
+// back the leases of its previous process.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -37,63 +38,82 @@ import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from '
 import { type Found, Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
-/** Three renewals fit into it; longer would delay what a process that was killed owes. */
+/**
+ * Long enough for three renewals. A longer lease would delay the notifications of a killed process.
+ */
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
-/** Less than this of the lease left: nothing is sent any more, because it could outlast the lease. */
+/**
+ * No attempt starts if less than this is left of the lease, because the attempt could outlast it.
+ */
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
 const claimLimit = 200;
-/** Some polls' worth; more are found by the poll that looks for what is due. */
+/** Enough for several polls. Further calls are found by the poll for due notifications. */
 const maxWanted = 2_000;
-/** A call that found no place at its receiver, or that this process may not send for just now, looks again after this. */
+/**
+ * Delay before a call is tried again that found no place at its receiver, or that this process may
+ * not send for at the moment.
+ */
 const noRoomDelayMs = 2_000;
 
 export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
   /**
-   * False: others may have taken over what this process holds, whatever the leases of its calls say; a process that was
-   * stopped finds them as long as it left them.
+   * False if other processes may have taken over the queues that this process holds, whatever the
+   * leases of its calls say: a process that stood still finds their remaining times as it left
+   * them.
    */
   readonly mayDeliver: () => boolean;
   readonly logger: Logger;
-  /** Told of each attempt. No endpoint: the call is gone. */
+  /** Called after each attempt. `endpoint` is undefined if the call is gone. */
   readonly onAttempt?: (delivery: Delivery, endpoint: Endpoint | undefined) => void;
 };
 
 export type DispatcherOptions = {
   readonly pollMs?: number;
-  /** While no notification is owed there is no poll for so long. Left out, and where others share the database: there always is. */
+  /**
+   * Pause between polls while no notification is owed. Omit it if other processes share the
+   * database: then the poll never rests. Default: 0 (no rest).
+   */
   readonly longestRestMs?: number;
   readonly gates?: GateLimits;
 };
 
-// The notifications of one call go through:
+// The notifications of one call go through these states:
 //
-// owed      In the database only, without a lease. Left when the poll finds them due, or when they come with their lease.
-// wanted    Owed, and known here: something was added to the call. Left with the next poll, which does not wait for its time.
-// leased    A queue is in memory, the lease is renewed. What comes next is decided; where the database may know more, the queue
-//           is read again first. Left for `sending` when a notification is due, for `let go` when none is.
-// sending   It waits for its place at the receiver, then one attempt is made. Left for `leased` with its result; without a
-//           place, or without the right to send, too, where the queue is held back for two seconds.
-// empty     The last one was delivered. It waits for the pause after which attempts are stored. Left for `leased` when something
-//           is added, else for `let go`.
-// let go    The lease is given back, with the time at which the next one is due: `owed` again, or nothing is. Where something
-//           was added meanwhile the database keeps the lease, and it is `leased` again. A lease that is nearly over is let run out.
+// owed     They are only in the database, without a lease. Next: `leased`, when the poll finds them
+//          due or when they arrive with their lease.
+// wanted   They are owed, and this process knows that something was added to the call. Next:
+//          `leased`, with the next poll, which runs at once.
+// leased   A queue is in memory, and its lease is renewed. The next step is decided. If the
+//          database may know more, the queue is read again first. Next: `sending` if a notification
+//          is due, else `let go`.
+// sending  The notification waits for its place at the receiver, and then one attempt is made.
+//          Next: `leased`, with the result. Without a place or the right to send, the queue also
+//          becomes `leased`, and is held back for two seconds.
+// empty    The last notification was delivered. The queue waits for the pause after which attempts
+//          are stored. Next: `leased` if something is added, else `let go`.
+// let go   The lease is given back, with the time at which the next notification is due. Next:
+//          `owed`, or the end if nothing is pending. If something was added meanwhile, the database
+//          keeps the lease and the queue is `leased` again. A lease that is nearly over is not
+//          given back; it runs out.
 //
-// `stop` sends nothing more: each queue ends its attempt and is let go.
+// After `stop` no attempt starts: each queue ends its current attempt and is let go.
 
 /** Notifications of one call that were just stored. */
 export type StoredNotifications = CallOfDay & {
-  /** Pending, in order. */
+  /** Pending notifications, in order. */
   readonly owed: readonly OwedNotification[];
   readonly storedAt: Date;
-  /** The call's queue is leased to this process. */
+  /** Set if the call's queue is leased to this process: when the lease runs out. */
   readonly leasedUntil?: Date;
-  /** It was made for them. */
+  /** True if the statement that stored the notifications created the queue. */
   readonly isNewQueue: boolean;
-  /** The answer of the statement before was lost: what it stored is not in `owed`. */
+  /**
+   * True if the response to an earlier statement was lost. `owed` lacks what that statement stored.
+   */
   readonly isRepeated: boolean;
 };
 
@@ -104,7 +124,7 @@ export class NotificationDispatcher {
   readonly #records: AttemptRecords;
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Calls to look for at once: accepted, but into a queue that was not made for it. */
+  /** Calls to look for at once: a notification was added to a queue that already existed. */
   readonly #wanted = new Map<string, Receiver>();
   #renewTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -129,7 +149,7 @@ export class NotificationDispatcher {
     this.#poller.soon(true);
   }
 
-  /** What lost processes were about to send may be taken by any process again. */
+  /** Releases the queues of lost processes, so that any process may take them. */
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
     if (released === 0) return;
@@ -137,23 +157,29 @@ export class NotificationDispatcher {
     this.wake();
   }
 
-  /** Something is owed that was not stored by this process's calls. */
+  /**
+   * Ends a rest of the poll. Call it when something is owed that this process's calls did not
+   * store.
+   */
   wake(): void {
     this.#poller.wake();
   }
 
-  /** Ends what is being sent, at most this long; what is owed stays owed, for the next process. */
+  /**
+   * Waits for attempts that are under way, at most `timeoutMs`. What is still owed stays in the
+   * database for the next process.
+   */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#gates.close();
     clearInterval(this.#renewTimer);
-    // The poll first: it may still take queues.
+    // Stops the poll first, because it may still take queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await within(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
   }
 
-  /** Calls in memory. */
+  /** Returns the number of calls in memory. */
   queues(): number {
     return this.#queues.size;
   }
@@ -163,7 +189,7 @@ export class NotificationDispatcher {
     return this.#gates.hasRoom(receiver);
   }
 
-  /** Of a queue that is made at this moment. */
+  /** Returns when the lease of a queue that is created now runs out. */
   leaseUntil(now = this.#deps.now()): Date {
     return new Date(now.getTime() + leaseMs);
   }
@@ -178,12 +204,15 @@ export class NotificationDispatcher {
         ? this.#takeOwn({ callId, day })
         : this.#takeNew(stored, first);
     started.catch((error: unknown) =>
-      // The lease of its queue runs out, or was never there: it is found by the poll.
-      this.#deps.logger.warn({ err: error, callId }, 'notifications are sent later'),
+      // The poll finds the call later: its queue has no lease, or its lease runs out.
+      this.#deps.logger.warn(
+        { err: error, callId },
+        'cannot take stored notifications, they are sent later',
+      ),
     );
   }
 
-  /** Something is owed that came without a lease: looked for now. */
+  /** Polls now for notifications that became owed without a lease. */
   lookForDue(): void {
     this.wake();
     this.#poller.soon(true);
@@ -193,7 +222,7 @@ export class NotificationDispatcher {
     { callId, day, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     receiver: OwedNotification,
   ): Promise<void> {
-    // Without a lease there was no room: the poll takes it when there is.
+    // Without a lease there was no room for the call. The poll takes it when there is.
     if (leasedUntil === undefined) return this.#want(callId, receiver);
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
@@ -207,7 +236,9 @@ export class NotificationDispatcher {
     }
   }
 
-  /** A queue that SQL says is leased to this process, which may not know of it. */
+  /**
+   * Takes a queue that SQL says is leased to this process although this process may not know of it.
+   */
   async #takeOwn(call: CallOfDay): Promise<void> {
     const { callId } = call;
     const queue = this.#queues.get(callId);
@@ -221,13 +252,13 @@ export class NotificationDispatcher {
     return this.#deps.now().getTime();
   }
 
-  /** Looks for a call at once: something was added to a queue that was not made for it. */
+  /** Looks for a call at once: a notification was added to a queue that already existed. */
   #want(callId: string, { accountId, origin }: Receiver): void {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) {
       markStale(queue);
     } else if (this.#wanted.size < maxWanted && this.canTake({ accountId, origin })) {
-      // Where there is no room, it is found by the poll when there is.
+      // If there is no room now, the poll finds the call when there is.
       this.#wanted.set(callId, { accountId, origin });
       this.#poller.soon(false);
     }
@@ -246,14 +277,18 @@ export class NotificationDispatcher {
     this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
       .catch((error: unknown) => {
-        // The queue goes with its lease, and comes back when that has run out.
-        this.#deps.logger.error({ err: error, callId: queue.callId }, 'notifications interrupted');
+        // The queue is dropped. The poll finds the call again when its lease has run out.
+        this.#deps.logger.error(
+          { err: error, callId: queue.callId },
+          'sending the notifications of a call failed',
+        );
       })
       .finally(() => {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
         this.#gates.release(queue.receiver.accountId);
-        // What is in a successor may have been sent by the queue before it: it is read again.
+        // This queue may already have sent what its successor holds, so the successor is read
+        // again.
         if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
         else if (queue.isStale) this.#want(queue.callId, queue.receiver);
       });
@@ -262,11 +297,15 @@ export class NotificationDispatcher {
 
   async #run(queue: CallQueue): Promise<void> {
     while (await this.#advance(queue)) {
-      // One step after the other, until nothing is due or the queue is no longer ours.
+      // Repeats until nothing is due or this process no longer holds the queue.
     }
   }
 
-  /** Sends what is next, or lets the queue go. False: it is out of our hands. */
+  /**
+   * Sends the next notification, or releases the queue.
+   *
+   * @returns false if this process no longer holds the queue
+   */
   async #advance(queue: CallQueue): Promise<boolean> {
     if (queue.isStale && !(await this.#refresh(queue))) return false;
     const step = this.#step(queue);
@@ -275,7 +314,7 @@ export class NotificationDispatcher {
     if (sent === 'no-room') return true;
     if (sent === 'lease-short') {
       await queue.recorded;
-      // It may have been renewed while that was waited for: then it is ours to send.
+      // The lease may have been renewed during the wait. Then this process may still send.
       return queue.leasedUntil - this.#now() >= minLeaseLeftMs;
     }
     if (sent.state === 'delivered' && !queue.isStale && this.#step(queue).kind === 'finish') {
@@ -283,7 +322,7 @@ export class NotificationDispatcher {
     }
     const next = this.#step(queue);
     if (next.kind !== 'send') return await this.#records.settle(queue, sent, next);
-    this.#records.soon(queue, sent);
+    this.#records.storeSoon(queue, sent);
     return true;
   }
 
@@ -300,7 +339,7 @@ export class NotificationDispatcher {
     });
   }
 
-  /** `no-room`: nothing was sent; look again at what is to be done. */
+  /** @returns `no-room` if nothing was sent; the next step must then be decided again */
   async #send(
     queue: CallQueue,
     notification: PendingNotification,
@@ -311,7 +350,7 @@ export class NotificationDispatcher {
     }
     let failed: boolean | undefined;
     try {
-      // Both may have come about while it waited for its place.
+      // Either may have happened while the queue waited for its place.
       if (this.#isStopping || queue.isStale) return 'no-room';
       if (queue.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(
@@ -337,9 +376,9 @@ export class NotificationDispatcher {
     }
   }
 
-  /** False: the queue is no longer ours. */
+  /** @returns false if this process no longer holds the queue */
   async #refresh(queue: CallQueue): Promise<boolean> {
-    // What was delivered is still pending there until then.
+    // Until the attempts are stored, the database still has delivered notifications as pending.
     await queue.recorded;
     const leased = await this.#deps.store.loadOne(queue);
     if (leased === undefined) {
@@ -356,7 +395,7 @@ export class NotificationDispatcher {
     try {
       await renewCallQueues(this.#deps.store, queues, this.leaseUntil());
     } catch (error) {
-      this.#deps.logger.warn({ err: error }, 'leases of notifications not renewed');
+      this.#deps.logger.warn({ err: error }, 'cannot renew the leases of notifications');
     }
   }
 
@@ -368,11 +407,11 @@ export class NotificationDispatcher {
 
   async #claim(due: boolean): Promise<Found> {
     this.#gates.forgetIdle(this.#now());
-    // What is claimed now could not be sent.
+    // A call that is claimed now could not be sent.
     if (!this.#deps.mayDeliver()) return 'nothing';
     const wanted = this.#nextWanted();
     const rooms = this.#gates.rooms();
-    const limit = due ? Math.min(claimLimit, rooms.ofOthers.room - wanted.length) : 0;
+    const limit = due ? Math.min(claimLimit, rooms.unlistedAccounts.room - wanted.length) : 0;
     const claimed = await claimCallQueues(this.#deps, {
       ...{ wanted, limit, rooms },
       until: this.leaseUntil(),
@@ -382,7 +421,7 @@ export class NotificationDispatcher {
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }
 
-  /** Those that find no place are due all the same. */
+  /** Calls that find no place are dropped here: they are due, so the poll finds them. */
   #nextWanted(): readonly string[] {
     const wanted: string[] = [];
     for (const [callId, receiver] of this.#wanted) {

@@ -1,19 +1,23 @@
-// Which receivers fail, for each app that sends to them: one row while they do, shared by all nodes.
+// Stores which receivers fail, for each app that sends to them. Each failing receiver has one row,
+// which all nodes share.
 
 import type { SqlClient } from './sql-client.ts';
 
-/** A receiver as an app uses it. The origin is all that is kept of its URL: paths and queries may hold secrets. */
+/**
+ * A receiver as one app uses it. Only the origin of its URL is kept, because paths and queries may
+ * hold secrets.
+ */
 export type Endpoint = {
   readonly accountId: string;
   readonly appId: string;
   readonly origin: string;
 };
 
-/** Since the last report. */
+/** What happened at an endpoint since the last report. */
 export type EndpointReport = Endpoint & {
-  /** When it answered last, if it did. */
+  /** When the endpoint last succeeded. Undefined if it did not. */
   readonly lastSuccessAt?: Date;
-  /** In a row, after that. */
+  /** Failures in a row, after the last success. */
   readonly failures: number;
   readonly failingSince?: Date;
   readonly lastFailedAt?: Date;
@@ -24,16 +28,19 @@ export type EndpointStreak = Endpoint & {
   readonly failingSince: Date;
   readonly failures: number;
   readonly lastError?: string;
-  /** It has ended then. */
+  /** When the streak ended. Undefined while it goes on. */
   readonly recoveredAt?: Date;
 };
 
-/** Endpoints in memory and in one answer: with more than that failing, the network is ours. */
+/**
+ * Maximum number of endpoints in memory and in one response. If more than this fail, the fault is
+ * in our network.
+ */
 export const maxEndpoints = 10_000;
-/** An alert that is not confirmed within this is sent by the node that looks next. */
+/** If an alert is not confirmed within this time, the node that looks next sends it. */
 const claimMs = 60_000;
 
-// A streak that began after the answer is another one.
+// Ends only streaks that began before the success. A later streak is a new one.
 const recoverStatement = {
   name: 'endpoints-recover',
   text: `
@@ -42,7 +49,7 @@ from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, last_succe
 where e.app_id = given.app_id and e.origin = given.origin and e.failing_since <= given.last_success_at`,
 } as const;
 
-// In an order, so that two nodes that report the same do not lock each other up.
+// The order prevents a deadlock between two nodes that report the same endpoints.
 const failStatement = {
   name: 'endpoints-fail',
   text: `
@@ -63,7 +70,7 @@ const forgetStatement = {
   text: 'delete from notification_endpoints where failing_since is null and told_since is null',
 } as const;
 
-// Alerts name one streak after the other: the end of an alerted streak comes before the next streak.
+// The end of an alerted streak is claimed before the next streak, so that alerts come in order.
 const claimStatement = {
   name: 'endpoints-claim',
   text: `
@@ -109,7 +116,10 @@ export function createEndpointStore(sql: SqlClient) {
       const failing = reports.filter(({ failures }) => failures > 0);
       if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
     },
-    /** Streaks to alert about, or whose end is to be; no other node gets them for a while. */
+    /**
+     * Claims the streaks that need an alert, for their beginning or their end. No other node gets
+     * them until the claim runs out.
+     */
     async claim(
       now: Date,
       { failingSince, failures }: { readonly failingSince: Date; readonly failures: number },
@@ -122,12 +132,12 @@ export function createEndpointStore(sql: SqlClient) {
       });
       return rows.map(streakOf);
     },
-    /** The alert is sent. */
+    /** Records that the alert was sent. */
     async alerted({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
       const alertedSince = recoveredAt === undefined ? failingSince : null;
       await sql.query({ ...alertedStatement, values: [appId, origin, alertedSince] });
     },
-    /** There is a streak, or the end of one, without an alert. */
+    /** Whether a streak, or the end of one, is still without an alert. */
     async watchesAny(): Promise<boolean> {
       const { rows } = await sql.query<{ watches: boolean }>({ ...watchesStatement, values: [] });
       return rows[0]?.watches === true;
@@ -163,7 +173,7 @@ function endpointOf(row: EndpointRow): Endpoint {
 function streakOf(row: ClaimedRow): EndpointStreak {
   const { failing_since, told_since, recovered_at, last_error, failures } = row;
   const since = told_since ?? failing_since;
-  if (since === null) throw new Error('a streak without a beginning');
+  if (since === null) throw new Error('the streak of an endpoint has no start time');
   return {
     ...endpointOf(row),
     failingSince: since,

@@ -1,5 +1,6 @@
-// Watches receivers: one alert when an endpoint keeps failing, one when it is back. Attempts are counted in memory and reported
-// now and then, so that deliveries pay nothing for it; the streaks are rows that all nodes share, and one node tells each.
+// Watches receivers: publishes one alert when an endpoint keeps failing, and one when it has
+// recovered. Attempts are counted in memory and reported now and then, so that deliveries cost no
+// extra statement. Streaks are rows that all nodes share, and each alert is published by one node.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from '../lib/logger.ts';
@@ -11,9 +12,9 @@ import {
   maxEndpoints,
 } from './endpoint-store.ts';
 
-/** What is published. Of the URL nothing but scheme, host and port. */
+/** The published alert. It has only the scheme, host and port of the URL. */
 export type EndpointAlert = {
-  /** The same however often, and by whichever node, it is published. */
+  /** Does not depend on the node that publishes the alert, nor on how often. */
   readonly id: string;
   readonly type: 'alert';
   readonly time: string;
@@ -23,7 +24,7 @@ export type EndpointAlert = {
     readonly alert: 'endpoint-failing' | 'endpoint-recovered';
     readonly endpoint: string;
     readonly failingSince: string;
-    /** In a row, of all its calls. */
+    /** Failures in a row, over all calls of the endpoint. */
     readonly failures: number;
     readonly lastError?: string;
     readonly recoveredAt?: string;
@@ -35,12 +36,15 @@ export type EndpointWatchDeps = {
   readonly publish: (alert: EndpointAlert) => Promise<void>;
   readonly now: () => Date;
   readonly logger: Logger;
-  /** Endpoints that an alert is out for, by app; after each look. */
+  /** Called after each look, with the number of alerted endpoints by app. */
   readonly onFailing?: (byApp: ReadonlyMap<string, number>) => void;
 };
 
 export type AlertThreshold = {
-  /** In a row, over at least this time: a restart of the receiver is no reason for an alert. */
+  /**
+   * Failures in a row, over at least `failingForMs`. A restart of the receiver must not raise an
+   * alert.
+   */
   readonly failures: number;
   readonly failingForMs: number;
 };
@@ -50,9 +54,12 @@ export const defaultAlertThreshold: AlertThreshold = { failures: 5, failingForMs
 export class EndpointWatch {
   readonly #deps: EndpointWatchDeps;
   readonly #threshold: AlertThreshold;
-  /** What is not reported yet. */
+  /** Reports that are not stored yet. */
   #unreported = new Map<string, EndpointReport>();
-  /** Keys of those that fail as far as the database knows: only of these a success is news. */
+  /**
+   * Keys of the endpoints that fail according to the database. A success is reported only for
+   * these.
+   */
   #known: ReadonlySet<string> = new Set();
 
   constructor(deps: EndpointWatchDeps, threshold: AlertThreshold = defaultAlertThreshold) {
@@ -60,7 +67,7 @@ export class EndpointWatch {
     this.#threshold = threshold;
   }
 
-  /** `error`: left out where it was delivered. */
+  /** Counts an attempt. `error` is undefined if the notification was delivered. */
   onAttempt(endpoint: Endpoint, at: Date, error?: string): void {
     const key = keyOf(endpoint);
     const before = this.#unreported.get(key);
@@ -82,12 +89,16 @@ export class EndpointWatch {
     });
   }
 
-  /** Something was seen that a look would report. */
+  /** Whether there is anything to report. */
   hasNews(): boolean {
     return this.#unreported.size > 0;
   }
 
-  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next look. */
+  /**
+   * Stores the reports, publishes due alerts and reads which endpoints fail.
+   *
+   * @returns false if there is nothing left for the next look
+   */
   async look(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
@@ -111,7 +122,8 @@ export class EndpointWatch {
     if (this.#unreported.size === 0) return;
     const reports = this.#unreported;
     this.#unreported = new Map();
-    // Lost if the database is unreachable: so is the log of these attempts.
+    // The reports are lost if the database is unreachable. The log of these attempts is lost then
+    // too.
     await this.#deps.store.report([...reports.values()]);
   }
 
@@ -121,8 +133,8 @@ export class EndpointWatch {
       await this.#deps.publish(alert);
       await this.#deps.store.alerted(streak);
     } catch (error) {
-      // The claim runs out, and the node that looks next alerts.
-      this.#deps.logger.warn({ err: error, alertId: alert.id }, 'alert not published');
+      // The claim runs out, and the node that looks next publishes the alert.
+      this.#deps.logger.warn({ err: error, alertId: alert.id }, 'cannot publish an alert');
     }
   }
 }

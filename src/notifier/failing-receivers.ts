@@ -1,12 +1,13 @@
-// Receivers of an account's notifications that fail at the moment, as all nodes together saw it.
+// Reads which receivers of an account fail at the moment, as observed by all nodes together.
 
 import type { SqlClient } from './sql-client.ts';
 
 export type FailingReceiver = {
   readonly appId: string;
-  /** Scheme, host and port; paths may hold secrets. */
+  /** Scheme, host and port. The path is omitted because it may hold secrets. */
   readonly origin: string;
   readonly failingSince: string;
+  /** Failures in a row. */
   readonly failures: number;
   readonly lastFailedAt?: string;
   readonly lastError?: string;

@@ -1,36 +1,46 @@
-// Sends one notification over HTTP and returns what became of it as a value. Connections are only made to addresses that the
-// guard let pass. An attempt goes through:
+// Sends one notification over HTTP and returns the result as a value. The sender connects only to
+// addresses that the guard allows. An attempt goes through these states:
 //
-// connecting  A connection is made, unless one is idle. Left when the request is written.
-// asked       Left with the status line.
-// answered    The status decides, whatever follows. The body is read so that the connection can be used again: at most 64 KiB
-//             of it, for at most two seconds.
+// connecting  A connection is made, unless an idle one exists. Ends when the request is written.
+// asked       The request is sent. Ends when the status line arrives.
+// answered    The status decides the result, whatever follows. The sender reads the body so that it
+//             can use the connection again: at most 64 KiB, for at most two seconds.
 //
-// The attempt's own timer ends each of them, whatever undici does. Then the connection is destroyed, so that nothing is written
-// later and no receiver holds a connection for longer than one attempt may take.
+// The attempt's own timer bounds all three states, whatever undici does. When it fires, the
+// connection is destroyed. So nothing is written later, and no receiver holds a connection for
+// longer than one attempt may take.
 
 import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { Connections } from './connections.ts';
 import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
-/** A whole attempt: connection, request, status line and body. */
+/** Time-out of a whole attempt: connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
-/** What a receiver answers is not looked at: more of it is not worth keeping the connection. */
+/**
+ * Maximum size of a reply's body. The body is ignored, so keeping the connection is not worth more.
+ */
 const maxReplyBytes = 64 * 1024;
-/** The same in time. Short, because the call's next notification waits for it. */
+/** Time-out for a reply's body. It is short because the call's next notification waits for it. */
 const defaultReplyTimeoutMs = 2_000;
 
 export type OutgoingNotification = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Asked in the moment in which it is written: the connection may have taken long, and this process may have been stopped. */
+  /**
+   * Asked right before the request is written: the connection may have taken long, and meanwhile
+   * this process may have stood still.
+   */
   readonly mayBeSent: () => boolean;
 };
 
 export type NotificationSender = {
-  /** Never rejects. Undefined: it was not allowed any more, and not a byte of it was written. */
+  /**
+   * Never rejects.
+   *
+   * @returns undefined if `mayBeSent` forbade the request; no byte of it was written then
+   */
   send(notification: OutgoingNotification): Promise<AttemptResult | undefined>;
   close(): Promise<void>;
 };
@@ -38,7 +48,7 @@ export type NotificationSender = {
 export type SenderOptions = {
   readonly guard: AddressGuard;
   readonly timeoutMs?: number;
-  /** For the body of the reply. */
+  /** Time-out for the body of the reply. */
   readonly replyTimeoutMs?: number;
   readonly now: () => number;
 };
@@ -68,13 +78,13 @@ class WithheldError extends Error {}
 type Exchange = {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
-  /** The reply was read to its end: the connection is free. */
+  /** True if the reply was read to its end, so that the connection is free. */
   readonly isOver: boolean;
 };
 
 type Times = { readonly timeoutMs: number; readonly replyTimeoutMs: number };
 
-/** Rejects where there was no status line. */
+/** @throws if no status line arrived */
 async function exchangeWith(
   connections: Connections,
   url: URL,
@@ -93,7 +103,10 @@ async function exchangeWith(
   }
 }
 
-/** Settles within the time, whatever the client does; unless the exchange is over the client is to be destroyed then. */
+/**
+ * Settles within the time-out, whatever the client does. The caller must then destroy the client,
+ * unless `isOver` is true.
+ */
 function post(
   client: Client,
   url: URL,
@@ -114,12 +127,12 @@ function post(
     client.dispatch(
       { method: 'POST', path: `${url.pathname}${url.search}`, headers, body },
       {
-        // Right before the first byte is written.
+        // Called right before the first byte is written.
         onRequestStart: () => {
           if (!mayBeSent()) throw new WithheldError('not allowed to send any more');
         },
         onResponseStart: (_, status, replyHeaders) => {
-          // One that only says that a reply will come.
+          // Provisional responses (1xx) only announce a reply.
           if (status < 200) return;
           reply = { status, retryAfter: replyHeaders['retry-after'] };
           replyTimer = setTimeout(end, replyTimeoutMs, false);
@@ -154,14 +167,14 @@ function failure(error: unknown): AttemptResult | undefined {
     if (cause instanceof AddressNotAllowedError) return notAllowed;
   }
   const code = errorCode(error);
-  // The request itself cannot be written: the same next time.
+  // The request itself cannot be written. Another attempt would fail in the same way.
   if (code === 'UND_ERR_INVALID_ARG') {
     return {
       kind: 'forbidden',
       error: 'the request cannot be sent: invalid URL or notifyHeaders',
     };
   }
-  // A code and not a message: messages carry addresses of our network.
+  // Reports the code, because messages carry addresses of our network.
   return { kind: 'unreachable', error: code };
 }
 
@@ -171,7 +184,7 @@ const notAllowed: AttemptResult = {
     'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
 };
 
-/** The error, what caused it, and, of attempts on several addresses, each. */
+/** Returns the error, its cause and, if several addresses were tried, the error of each. */
 function causes(error: unknown): readonly unknown[] {
   const members: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
   const cause = error instanceof Error ? error.cause : undefined;

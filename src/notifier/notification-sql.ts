@@ -1,24 +1,27 @@
-// The notifier's statements. Each is one statement and so one transaction: nothing to roll back, one round trip. They are
-// prepared by name, which halves their cost.
+// The notifier's statements. Each one is a transaction of its own: there is nothing to roll back,
+// and it takes one round trip. The statements are prepared by name, which halves their cost.
 //
-// What they ask for is written so that only an index can answer it (`fewRows`, `= any(array(…))`, a subquery with a limit), because
-// their query plans are made while the tables are small: a join that reads a whole table would let all receivers pay for what one
-// dead receiver is owed.
+// They are written so that only an index can answer them (`fewRows`, `= any(array(…))`, a subquery
+// with a limit). PostgreSQL plans them while the tables are small. A join that reads a whole table
+// would make all receivers pay for the notifications that one dead receiver is owed.
 //
-// Those that look for notifications take the day of their calls, and have one partition (`src/store/days.ts`).
+// Statements that look for notifications take the day of their calls and so read one partition
+// (`src/store/days.ts`).
 //
-// The value of `leased_until` doubles as the queue's version: who adds a notification to a leased queue moves it by a
-// millisecond, so that the holder, who lets a queue go only with the value that it knows, cannot let one go unseen.
+// The value of `leased_until` is also the queue's version. A statement that adds a notification to
+// a leased queue moves it by a millisecond. The holder can release a queue only with the value that
+// it knows, so it cannot release a queue that has changed.
 
 import type { Day } from '../store/days.ts';
 import { fewRows } from '../store/few-rows.ts';
 
-// Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,
-// however much it is. Found by leaping through the index, one probe for each receiver. Then the accounts take turns, so that
-// what one of them is owed, at whatever number of receivers, does not fill the batch before the others.
+// Takes calls receiver by receiver, from the front of each receiver's queue. However much one
+// receiver is owed, the statement does not read it for another one. It finds the receivers by
+// leaping through the index, with one probe for each. Then the accounts take turns, so that one
+// account cannot fill the batch before the others, whatever its number of receivers.
 //
-// Rows are locked after they are chosen. Those that another process takes meanwhile are passed over,
-// and count in `chosen` all the same: there may be more that is due.
+// Rows are locked after they are chosen. A row that another process takes meanwhile is skipped, but
+// still counts in `chosen`: there may be more calls that are due.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
@@ -75,8 +78,8 @@ where lane.call_id = due.call_id
 returning lane.call_id as "callId", lane.day::text as day`,
 } as const;
 
-// A call that was answered 410 owes nothing, except what was replayed since: a notification that is
-// pending all the same was stored by a statement that had begun before the 410 was stored.
+// After a 410 a call owes only what was replayed since. If another notification is still pending,
+// the statement that stored it had begun before the 410 was stored.
 export const loadStatement = (day: Day) => ({
   name: `notifier-load of ${day}`,
   text: `

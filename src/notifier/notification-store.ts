@@ -1,5 +1,6 @@
-// The notifier's SQL: what is owed, who works on it, what became of it. A queue is that of one call; the process that holds its
-// lease sends its notifications, one after the other.
+// The notifier's SQL: which notifications are owed, which process sends them and how attempts
+// ended. Each call has one queue. The process that holds its lease sends its notifications one
+// after the other.
 
 import { Batcher } from '../lib/batcher.ts';
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
@@ -36,31 +37,37 @@ export type AttemptRecord = {
 export type Settlement = CallOfDay & {
   readonly leasedUntil: number;
   readonly attempt?: AttemptRecord;
-  /** The receiver said 410 then: everything that is pending becomes a dead letter. */
+  /** When the receiver answered 410: everything that is pending becomes a dead letter. */
   readonly goneAt?: number;
-  /** Keep the queue, let it go until a time, or remove it because nothing is pending. */
+  /** Keep the queue, release it until a time, or remove it because nothing is pending. */
   readonly queue: 'keep' | 'finish' | { readonly until: number };
 };
 
 export type Claimed = {
-  /** Those whose lease is ours now. */
+  /** Calls that are now leased to this process. */
   readonly calls: readonly CallOfDay[];
-  /** Those that were due and had room; another process may have been faster. */
+  /**
+   * Number of calls that were due and had room, including those that another process took first.
+   */
   readonly chosen: number;
 };
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
- * One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. Of what comes after
- * a pause, attempts come a few promises before the ends of queues, and share the statement with them.
+ * One statement carries up to `maxBatch` attempts. Further ones wait for the next statement, and
+ * are rejected beyond `maxWaiting`. After a pause, attempts arrive a few promises before the ends
+ * of queues. `wholeTurns` lets them share one statement.
  */
 const settleBatch = {
   ...{ maxBatch: 500, maxWaiting: 50_000, concurrency: 1 },
   wholeTurns: true,
 } as const;
 
-/** The same for queues that are read again: a thousand at once where a thousand leases were renewed while they were let go. */
+/**
+ * Batches of queues that are read again: a thousand at once if a thousand leases were renewed while
+ * their queues were being released.
+ */
 const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
 
 export function createNotificationStore(sql: SqlClient, ownerId: string, schedule: RetrySchedule) {
@@ -74,18 +81,25 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     return calls.map(({ callId }) => queues.get(callId));
   }, loadBatch);
   return {
-    /** Takes as many of each receiver, and of each account, as it has room for. */
+    /** Takes due calls, as many for each receiver and each account as there is room for. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claimThese(sql, [ownerId, leasedUntil, now, callIds]),
-    /** What is pending of queues that are leased to us; a queue that is not is absent. */
+    /**
+     * Reads the pending notifications of queues. A queue that is not leased to this process is
+     * absent.
+     */
     load,
-    /** The same of one call; undefined: its queue is not ours. */
+    /**
+     * Reads the pending notifications of one call.
+     *
+     * @returns undefined if the queue is not leased to this process
+     */
     loadOne: (call: CallOfDay) => loading.add(call),
-    /** False: the queue was not let go, because it has changed or is no longer ours. */
+    /** @returns false if the queue was not released, because it changed or the lease was lost */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
-    /** Calls whose lease was prolonged. */
+    /** @returns the ids of the calls whose lease was renewed */
     renew: async (
       queues: readonly { readonly callId: string; readonly leasedUntil: number }[],
       leasedUntil: Date,
@@ -99,17 +113,20 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       });
       return new Set(result.rows.map((row) => row.call_id));
     },
-    /** Gives back what processes held that are lost: they will not send it. */
+    /** Releases the queues of lost processes, which will not send them. Returns their number. */
     releaseLost: async (): Promise<number> => {
       const result = await sql.query({ ...releaseLostStatement, values: [] });
       return result.rowCount ?? 0;
     },
-    /** Something is being sent, or about to be: a call that waits for a retry has no lease. */
+    /**
+     * Whether a notification is being sent or about to be. A call that waits for a retry has no
+     * lease.
+     */
     holdsLeases: async (): Promise<boolean> => {
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
       return result.rows[0]?.holds === true;
     },
-    /** Anything to any receiver, due or not. */
+    /** Whether any notification is owed to any receiver, due or not. */
     owesAnything: async (): Promise<boolean> => {
       const result = await sql.query<{ owes: boolean }>({ ...owesStatement, values: [] });
       return result.rows[0]?.owes === true;
@@ -129,7 +146,7 @@ async function claimThese(sql: SqlClient, values: unknown[]): Promise<readonly C
   return (await sql.query<CallOfDay>({ ...claimTheseStatement, values })).rows;
 }
 
-function roomParameters({ byReceiver, byAccount, ofOthers }: Rooms): readonly unknown[] {
+function roomParameters({ byReceiver, byAccount, unlistedAccounts }: Rooms): readonly unknown[] {
   return [
     byReceiver.map(({ accountId }) => accountId),
     byReceiver.map(({ origin }) => origin),
@@ -137,8 +154,8 @@ function roomParameters({ byReceiver, byAccount, ofOthers }: Rooms): readonly un
     byAccount.map(({ accountId }) => accountId),
     byAccount.map(({ room }) => room),
     byAccount.map(({ byNewReceiver }) => byNewReceiver),
-    ofOthers.room,
-    ofOthers.byNewReceiver,
+    unlistedAccounts.room,
+    unlistedAccounts.byNewReceiver,
   ];
 }
 
@@ -147,14 +164,14 @@ async function settleAll(
   ownerId: string,
   items: readonly Settlement[],
 ): Promise<readonly boolean[]> {
-  const letGo = new Set<string>();
+  const released = new Set<string>();
   for (const [day, ofDay] of byDay(items)) {
-    for (const callId of await settleDay(sql, ownerId, day, ofDay)) letGo.add(callId);
+    for (const callId of await settleDay(sql, ownerId, day, ofDay)) released.add(callId);
   }
-  return items.map((item) => letGo.has(item.callId));
+  return items.map((item) => released.has(item.callId));
 }
 
-/** @returns the calls whose queues were let go */
+/** @returns the ids of the calls whose queues were released */
 async function settleDay(
   sql: SqlClient,
   ownerId: string,

@@ -1,11 +1,12 @@
-// What can be said of a notification URL without asking the network. The API and `offhook doctor` judge by it.
+// Checks a notification URL without using the network. The API and `offhook doctor` share these
+// checks.
 
 import { hostMissing, namesHost } from '../lib/url-text.ts';
 
-/** Longer ones break receivers' own servers and proxies. */
+/** Longer URLs break receivers' own servers and proxies. */
 export const maxNotifyUrlLength = 2_048;
 
-/** Undefined: there is none. */
+/** @returns undefined if the URL is valid */
 export function notifyUrlProblem(text: string): string | undefined {
   if (text.length > maxNotifyUrlLength) {
     return `must have at most ${maxNotifyUrlLength} characters`;

@@ -1,36 +1,53 @@
-// How many notifications may be under way to one receiver, and how many calls may be in memory for it and for its account: so
-// that one that is slow or dead fills neither our sockets nor our memory, and delays no other receiver. A receiver is an account's
-// origin: what two accounts send to the same host are two receivers, neither of which the other one can fill.
+// Bounds how many notifications may be under way to one receiver, and how many calls may be in
+// memory for it and for its account. So a slow or dead receiver fills neither our sockets nor our
+// memory, and delays no other receiver. A receiver is an account's origin: two accounts that send
+// to the same host have two receivers, and neither account can fill the receiver of the other.
 //
-// new         Nothing has been sent to it yet, or none has succeeded. It may have as much under way as a trusted one, but all
-//             that are not trusted share one part of the calls in memory, so that any number of dead ones leaves the rest to
-//             those that answer. Left with its first success, or when it fails several times in a row.
-// trusted     It has succeeded. Its calls do not count into that part. Left when it fails several times in a row.
-// failing     It failed several times in a row. Few are sent at once, few wait, and what waited beyond that goes back to the
-//             database. It counts into the shared part. Left for `trusted` with one success.
-// forgotten   Nothing under way or waiting for a minute: what is sent next finds it `new`.
+// new        Nothing has been sent to the receiver yet, or no attempt has succeeded. It may have as
+//            many attempts under way as a trusted one. All receivers that are not trusted share one
+//            part of the calls in memory, so that any number of dead ones leaves the rest to those
+//            that answer. Ends with the first success, or with several failures in a row.
+// trusted    An attempt has succeeded. Its calls do not count in the shared part. Ends with several
+//            failures in a row.
+// failing    Several attempts in a row have failed. Few notifications are sent at once and few
+//            wait. Calls that waited beyond that go back to the database. The receiver counts in
+//            the shared part. Becomes `trusted` with one success.
+// forgotten  Nothing was under way or waiting for a minute. For the next notification the receiver
+//            is `new`.
 //
-// An account has a share of the calls in memory, and the same share of the part for receivers that are not trusted
-// (`AccountShares`): no account keeps another one out, whatever the state of its receivers. What it has beyond its share goes
-// back to the database when it would be sent. An account that holds more places than it may still get is crowded: each of its
-// receivers then gets no more than a failing one, so that a few of them cannot take the account's share from the others.
+// An account has a share of the calls in memory, and the same share of the part for receivers that
+// are not trusted (`AccountShares`). No account keeps another one out, whatever the state of its
+// receivers. A call beyond its account's share goes back to the database when it would be sent. An
+// account that holds more places than it may still get is crowded. Each of its receivers then gets
+// no more than a failing one, so that a few receivers cannot use up the account's share.
 //
-// In each state, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
+// In each state, a call that finds no place stays in the database. A trusted receiver reports when
+// it has room again.
 
 export type GateLimits = {
-  /** Sends at once to one receiver; each has a connection of its own. */
+  /** Maximum number of attempts at once to one receiver. Each has a connection of its own. */
   readonly maxActive: number;
-  /** The same while it fails: enough to see that it is back. */
+  /**
+   * Maximum number of attempts at once to a failing receiver: enough to see that it has recovered.
+   */
   readonly maxActiveFailing: number;
-  /** Failures in a row that make it a failing one. */
+  /** Number of failures in a row after which a receiver counts as failing. */
   readonly failuresToFailing: number;
-  /** Calls that wait in memory for one receiver; more stay in the database. */
+  /**
+   * Maximum number of calls that wait in memory for one receiver. Further calls stay in the
+   * database.
+   */
   readonly maxWaiting: number;
-  /** The same while it fails: what those under way are followed by. */
+  /** Maximum number of calls that wait for a failing receiver, behind those under way. */
   readonly maxWaitingFailing: number;
-  /** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. Accounts share them. */
+  /**
+   * Maximum number of calls in memory. Accounts share them. The limit also bounds the number of
+   * sockets, however many receivers hang.
+   */
   readonly maxCalls: number;
-  /** Those of receivers that are not trusted. Accounts share them, too. */
+  /**
+   * Maximum number of calls in memory for receivers that are not trusted. Accounts share them, too.
+   */
   readonly maxUntrusted: number;
 };
 
@@ -41,11 +58,11 @@ export const defaultGateLimits: GateLimits = {
   maxWaiting: 200,
   maxWaitingFailing: 8,
   maxCalls: 2_000,
-  // Half of them.
+  // Half of `maxCalls`.
   maxUntrusted: 1_000,
 };
 
-/** To whom notifications go: an origin (scheme, host and port), for one account. */
+/** A receiver of notifications: an origin (scheme, host and port), for one account. */
 export type Receiver = { readonly accountId: string; readonly origin: string };
 
 type Gate = Receiver & {
@@ -53,34 +70,34 @@ type Gate = Receiver & {
   failuresInRow: number;
   hasSucceeded: boolean;
   readonly waiting: ((entered: boolean) => void)[];
-  /** Calls were turned away for want of room: there are more in the database. */
+  /** Calls were rejected because there was no room, so the database has more of them. */
   leftBehind: boolean;
   lastUsedAt: number;
 };
 
-/** An idle receiver is forgotten after this, and how it failed with it. */
+/** An idle receiver is forgotten after this time, with its count of failures. */
 const forgetAfterMs = 60_000;
 
-/** Free places in memory, for calls that are looked for in the database. */
+/** Free places in memory, for calls that are still in the database. */
 export type Rooms = {
   readonly byReceiver: readonly (Receiver & { readonly room: number })[];
   readonly byAccount: readonly (AccountRoom & { readonly accountId: string })[];
-  /** For every account that is not named. */
-  readonly ofOthers: AccountRoom;
+  /** For each account that `byAccount` does not list. */
+  readonly unlistedAccounts: AccountRoom;
 };
 
 export type AccountRoom = {
   readonly room: number;
-  /** For each receiver of the account that is not named. */
+  /** For each receiver of the account that `byReceiver` does not list. */
   readonly byNewReceiver: number;
 };
 
 export class OriginGates {
   readonly #gates = new Map<string, Gate>();
   readonly #limits: GateLimits;
-  /** Calls in memory. */
+  /** Calls in memory, by account. */
   readonly #calls: AccountShares;
-  /** Calls under way to, and waiting for, receivers that are not trusted. */
+  /** Calls under way to, or waiting for, receivers that are not trusted. */
   readonly #untrusted: AccountShares;
   #isClosed = false;
 
@@ -90,7 +107,7 @@ export class OriginGates {
     this.#untrusted = new AccountShares(limits.maxUntrusted);
   }
 
-  /** May a call for this receiver be taken into memory? */
+  /** Whether a call for this receiver may be taken into memory. */
   hasRoom(receiver: Receiver): boolean {
     const gate = this.#gates.get(keyOf(receiver));
     if (gate === undefined) return this.#accountRoom(receiver.accountId).byNewReceiver > 0;
@@ -99,7 +116,7 @@ export class OriginGates {
     return room > 0;
   }
 
-  /** A call of the account is in memory from now on, until it is `released`. */
+  /** Counts a call of the account as in memory, until `release`. */
   hold(accountId: string): void {
     this.#calls.add(accountId, 1);
   }
@@ -109,8 +126,11 @@ export class OriginGates {
   }
 
   /**
-   * Waits for a place. False: too many wait already, its account holds more than its share, or it is closed. Each true is
-   * followed by one `leave`.
+   * Waits for a place. After true, the caller must call `leave` once.
+   *
+   * @returns false if too many calls wait already, if the account holds more than its share, or if
+   *   the
+   * gates are closed
    */
   async enter(receiver: Receiver, now: number): Promise<boolean> {
     const gate = this.#gateOf(receiver);
@@ -124,13 +144,13 @@ export class OriginGates {
       gate.leftBehind = true;
       return false;
     }
-    // Where it comes true, `leave` has counted it in.
+    // If it resolves to true, `leave` has already counted this attempt.
     return await new Promise<boolean>((resolve) => {
       this.#change(gate, () => gate.waiting.push(resolve));
     });
   }
 
-  /** Sends away all that wait. */
+  /** Rejects all waiting calls, and those that come later. */
   close(): void {
     this.#isClosed = true;
     for (const gate of this.#gates.values()) {
@@ -139,8 +159,10 @@ export class OriginGates {
   }
 
   /**
-   * `failed`: the receiver as a whole; undefined where nothing was sent. True: a trusted receiver has room again for calls
-   * that were left in the database.
+   * Gives a place back.
+   *
+   * @param failed whether the receiver as a whole failed; undefined if nothing was sent
+   * @returns true if a trusted receiver has room again for calls that were left in the database
    */
   leave(receiver: Receiver, now: number, failed: boolean | undefined): boolean {
     const gate = this.#gateOf(receiver);
@@ -154,8 +176,8 @@ export class OriginGates {
       }
     });
     if (!gate.leftBehind || !this.#isTrusted(gate)) return false;
-    // A look into the database is worth it for half of what it may have.
-    const most = this.#isCrowded(gate.accountId) ? this.#mostOfCrowded() : this.#maxWaiting(gate);
+    // A look into the database pays off once half of the receiver's places are free.
+    const most = this.#isCrowded(gate.accountId) ? this.#maxForCrowded() : this.#maxWaiting(gate);
     if (this.#roomOf(gate) < most / 2) return false;
     gate.leftBehind = false;
     return true;
@@ -173,7 +195,7 @@ export class OriginGates {
     }));
     const { free } = this.#calls;
     const byNewReceiver = Math.min(this.#limits.maxWaiting, free, this.#untrusted.free);
-    return { byReceiver, byAccount, ofOthers: { room: free, byNewReceiver } };
+    return { byReceiver, byAccount, unlistedAccounts: { room: free, byNewReceiver } };
   }
 
   forgetIdle(now: number): void {
@@ -183,7 +205,7 @@ export class OriginGates {
     }
   }
 
-  /** Receivers in memory. */
+  /** The number of receivers in memory. */
   get size(): number {
     return this.#gates.size;
   }
@@ -215,7 +237,7 @@ export class OriginGates {
     gate.failuresInRow += 1;
     if (!this.#isFailing(gate)) return;
     gate.hasSucceeded = false;
-    // What waited for a receiver that was well goes back to the database.
+    // The calls beyond a failing receiver's limit go back to the database.
     sendAway(gate.waiting.splice(this.#limits.maxWaitingFailing));
   }
 
@@ -241,15 +263,15 @@ export class OriginGates {
     return this.#calls.held(accountId) >= this.#calls.room(accountId);
   }
 
-  /** For a receiver of a crowded account: what is under way to it, and what waits. */
-  #mostOfCrowded(): number {
+  /** Maximum number of calls, under way and waiting, for a receiver of a crowded account. */
+  #maxForCrowded(): number {
     return this.#limits.maxActiveFailing + this.#limits.maxWaitingFailing;
   }
 
   #roomOf(gate: Gate): number {
     const { accountId, active, waiting } = gate;
     const room = this.#isCrowded(accountId)
-      ? this.#mostOfCrowded() - active - waiting.length
+      ? this.#maxForCrowded() - active - waiting.length
       : this.#maxWaiting(gate) - waiting.length;
     const bounds = [room, this.#calls.room(accountId)];
     if (!this.#isTrusted(gate)) bounds.push(this.#untrusted.room(accountId));
@@ -258,11 +280,11 @@ export class OriginGates {
 
   #accountRoom(accountId: string): AccountRoom {
     const room = this.#calls.room(accountId);
-    const most = this.#isCrowded(accountId) ? this.#mostOfCrowded() : this.#limits.maxWaiting;
+    const most = this.#isCrowded(accountId) ? this.#maxForCrowded() : this.#limits.maxWaiting;
     return { room, byNewReceiver: Math.min(most, room, this.#untrusted.room(accountId)) };
   }
 
-  /** Keeps the sum right: it is asked for with every call that is accepted. */
+  /** Keeps the number of untrusted calls up to date. It is read for every accepted call. */
   #change(gate: Gate, change: () => void): void {
     const untrusted = () => (this.#isTrusted(gate) ? 0 : gate.active + gate.waiting.length);
     const before = untrusted();
@@ -279,19 +301,20 @@ function sendAway(waiting: readonly ((entered: boolean) => void)[]): void {
   for (const resolve of waiting) resolve(false);
 }
 
-/** Scheme, host and port. */
+/** Returns the scheme, host and port, or an empty string if the URL is invalid or undefined. */
 export function originOf(url: string | undefined): string {
   return url !== undefined && URL.canParse(url) ? new URL(url).origin : '';
 }
 
 /**
- * Places that accounts share. An account may have as many as all accounts together leave free: half of them when it is alone,
- * a third when another one wants as many, a tenth beside nine. So an account that comes always finds a place, whatever the
- * others hold, and nothing has to be known about how many there are. Packet switches share their memory in the same way
- * ("dynamic thresholds").
+ * Places that accounts share. An account may have as many places as all accounts together leave
+ * free: half of them if it is alone, a third if another account wants as many, a tenth beside nine
+ * others. So a new account always finds a place, whatever the others hold, and the number of
+ * accounts need not be known. Packet switches share their memory in the same way ("dynamic
+ * thresholds").
  *
- * An account may come to hold more than its share: others came, or several calls were let in at the same moment. It gets no more
- * then, and gives back what it can (`isOver`).
+ * An account may come to hold more than its share: other accounts arrived, or several calls were
+ * let in at the same moment. It then gets no more places, and gives back what it can (`isOver`).
  */
 class AccountShares {
   readonly #places: number;
@@ -302,7 +325,7 @@ class AccountShares {
     this.#places = places;
   }
 
-  /** `count`: negative where places are given back. */
+  /** Takes `count` places. A negative `count` gives places back. */
   add(accountId: string, count: number): void {
     const held = this.held(accountId) + count;
     if (held === 0) this.#held.delete(accountId);
@@ -314,22 +337,22 @@ class AccountShares {
     return this.#held.get(accountId) ?? 0;
   }
 
-  /** How many more the account may have. */
+  /** Returns how many more places the account may take. */
   room(accountId: string): number {
     return Math.max(0, this.free - this.held(accountId));
   }
 
-  /** It holds more than its share. */
+  /** Whether the account holds more than its share. */
   isOver(accountId: string): boolean {
     return this.held(accountId) > this.free;
   }
 
-  /** What an account may have that holds none. */
+  /** How many places an account may take that holds no place yet. */
   get free(): number {
     return Math.max(0, this.#places - this.#total);
   }
 
-  /** Accounts that hold places. */
+  /** Returns the accounts that hold places. */
   accounts(): Iterable<string> {
     return this.#held.keys();
   }

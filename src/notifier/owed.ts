@@ -1,4 +1,4 @@
-// The notification that an event owes, as its row: with the body as it will be signed and sent.
+// Builds the row of the notification that an event owes, with the body as it is signed and sent.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -7,9 +7,8 @@ import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { originOf, type Receiver } from './origin-gates.ts';
 
 /**
- * `canTake`: whether the notifier of this process would send to this receiver at once.
- *
- * @returns undefined if the event is not notified
+ * @param canTake whether the notifier of this process can send to a receiver at once
+ * @returns undefined if the event has no notification
  */
 export function owedFor(
   { request: { notifyUrl } }: AcceptedCall,

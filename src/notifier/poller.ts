@@ -1,16 +1,20 @@
-// Looks for work again and again, one look at a time: soon where it is asked for, else after a while.
+// Looks for work again and again, one look at a time: at once on request, and otherwise after a
+// pause.
 
 import type { Logger } from '../lib/logger.ts';
 
-/** What is left after a look. */
+/** What is left after a look: more due calls, calls that were asked for by id, or nothing. */
 export type Found = 'more' | 'wanted' | 'nothing';
 
 export type PollerOptions = {
   readonly everyMs: number;
-  /** The pause while nothing is owed; 0: others write here too. */
+  /** Pause while no notification is owed. 0 if other processes write to the same database. */
   readonly longestRestMs: number;
   readonly logger: Logger;
-  /** `due`: look for everything that is due, else only for what was asked for by name. */
+  /**
+   * Looks for all due calls if `due` is true, and otherwise only for calls that were asked for by
+   * id.
+   */
   readonly look: (due: boolean) => Promise<Found | 'nothing owed'>;
 };
 
@@ -19,7 +23,7 @@ export class Poller {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #lookedForDueAt = Number.NEGATIVE_INFINITY;
-  /** Asked for during a look. */
+  /** What `soon` asked for during the current look. */
   #asked: 'nothing' | 'wanted' | 'due' = 'nothing';
   #wasWoken = false;
   #isResting = false;
@@ -29,13 +33,13 @@ export class Poller {
     this.#options = options;
   }
 
-  /** Looks at once, or when the look that is under way has ended. */
+  /** Looks at once, or as soon as the current look has ended. */
   soon(due: boolean): void {
     if (this.#looking === undefined) this.#look(due);
     else if (this.#asked !== 'due') this.#asked = due ? 'due' : 'wanted';
   }
 
-  /** Ends a rest. Call it when what is owed is stored: before that, a look could miss it. */
+  /** Ends a rest. Call it after the notification is stored: an earlier look could miss it. */
   wake(): void {
     this.#wasWoken = true;
     if (!this.#isResting) return;
@@ -43,7 +47,7 @@ export class Poller {
     this.#pause(this.#options.everyMs);
   }
 
-  /** The look that is under way is waited for. */
+  /** Waits for the current look to end. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -54,7 +58,7 @@ export class Poller {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
     const { everyMs, longestRestMs, logger, look } = this.#options;
-    // What is asked for by name, one after the other, must not keep the rest waiting.
+    // Repeated looks for single calls must not delay the look for due calls.
     const isDue = due || performance.now() - this.#lookedForDueAt >= everyMs;
     this.#wasWoken = false;
     this.#isResting = false;

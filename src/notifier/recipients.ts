@@ -1,28 +1,36 @@
-// Where a call's notifications go. Implemented over the calls table; no part of any event, because the headers are secrets.
+// Looks up where a call's notifications go, in the calls table. Events do not carry this, because
+// the headers are secrets.
 
 import { LRUCache } from 'lru-cache';
 import type { CallNotifying } from '../store/calls/call-reads.ts';
 
 export type Recipient = CallNotifying;
 
-/** Calls that are unknown are absent. */
+/** Unknown calls are absent from the result. */
 export type RecipientLookup = (
   callIds: readonly string[],
 ) => Promise<ReadonlyMap<string, Recipient>>;
 
-/** Live webhook secrets of an app, `whsec_…`. Every attempt asks: cached by the answering side. */
+/**
+ * Returns the live webhook secrets of an app, `whsec_…`. Every attempt asks for them, so the
+ * implementation caches them.
+ */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 
-/** Calls remembered: those of some minutes at full load, at about 1 kB each. */
+/**
+ * Number of recipients in the cache: the calls of some minutes at full load, at about 1 kB each.
+ */
 const maxRemembered = 5_000;
 
 export type Recipients = {
   readonly lookup: RecipientLookup;
-  /** Of a call that this process accepted: SQL need not be asked. */
+  /** Stores the recipient of a call that this process accepted, so that SQL need not be asked. */
   readonly remember: (callId: string, recipient: Recipient) => void;
 };
 
-/** A call's recipient never changes, and it is asked for with each of its notifications. */
+/**
+ * Caches recipients: a call's recipient never changes, and each of its notifications asks for it.
+ */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
   const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
   const lookupOnce: RecipientLookup = async (callIds) => {

@@ -1,5 +1,5 @@
-// Signs a notification, afresh for each attempt: our own `Gateway-Signature`, and the Standard Webhooks headers for
-// receivers that have a library for those.
+// Signs a notification, anew for each attempt: with our own `Gateway-Signature`, and with the
+// headers of Standard Webhooks, for receivers that have a library for those.
 
 import { createHmac } from 'node:crypto';
 
@@ -8,9 +8,9 @@ const secretPrefix = 'whsec_';
 export type SignatureInput = {
   readonly eventId: string;
   readonly timestampS: number;
-  /** To the byte what is sent. */
+  /** Exactly the bytes that are sent. */
   readonly body: string;
-  /** Every live secret of the app, `whsec_…`: several during a rotation. */
+  /** Every live secret of the app, `whsec_…`. There are several during a rotation. */
   readonly secrets: readonly string[];
 };
 
@@ -30,7 +30,7 @@ export function signatureHeaders(input: SignatureInput): Readonly<Record<string,
   };
 }
 
-/** Standard Webhooks: the key is what the base64 after the prefix stands for. */
+/** Returns the key of Standard Webhooks: the bytes that the base64 after the prefix encodes. */
 function standardKey(secret: string): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
   return Buffer.from(text, 'base64');
@@ -41,16 +41,15 @@ function hmac(key: Buffer, content: string, encoding: 'hex' | 'base64'): string 
 }
 
 /**
- * Merges the headers of a notification: the caller's as they were given, and ours, which win.
- *
- * Later ones beat earlier ones whatever the case of the name.
+ * Merges the headers of a notification: the caller's, and the gateway's own. Names are compared
+ * without regard to case. The gateway's headers replace the caller's.
  */
 export function mergeHeaders(
-  callers: Readonly<Record<string, string>>,
-  ours: Readonly<Record<string, string>>,
+  callerHeaders: Readonly<Record<string, string>>,
+  gatewayHeaders: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const merged = new Map<string, readonly [string, string]>();
-  for (const headers of [{ accept: '*/*' }, callers, ours]) {
+  for (const headers of [{ accept: '*/*' }, callerHeaders, gatewayHeaders]) {
     for (const [name, value] of Object.entries(headers)) {
       merged.set(name.toLowerCase(), [name, value]);
     }

@@ -1,4 +1,4 @@
-// What the notifier asks of a database connection: statements that are prepared by name.
+// The part of a database connection that the notifier uses: statements that are prepared by name.
 
 export type SqlClient = {
   query<Row extends object>(statement: {

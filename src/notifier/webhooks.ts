@@ -1,5 +1,5 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. It loads nothing of the
-// gateway; it only uses types of it.
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. At run time it loads
+// nothing of the gateway; it imports only types.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -7,9 +7,12 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
-  /** How far the signature's time may be from ours, either way. 300 s when left out. */
+  /**
+   * Maximum difference between the signature's time and `nowS`, in either direction. Default: 300
+   * s.
+   */
   readonly toleranceS?: number;
-  /** Unix seconds; the clock of the machine when left out. */
+  /** The current time in Unix seconds. Default: the machine's clock. */
   readonly nowS?: number;
 };
 
@@ -27,16 +30,17 @@ export type Verification =
     };
 
 const defaultToleranceS = 300;
-/** Ours is below 200 characters for each live secret. */
+/** The gateway's header has fewer than 200 characters for each live secret. */
 const maxHeaderLength = 4_096;
 const maxSignatures = 20;
 
 /**
- * Checks the `Gateway-Signature` header of a notification: `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, HMAC-SHA256 over
- * `<t>.<raw body>`, keyed with the webhook secret as it is written, `whsec_` included. Never throws for what it is given.
+ * Checks the `Gateway-Signature` header of a notification: `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`.
+ * The hex is HMAC-SHA256 over `<t>.<raw body>`, keyed with the webhook secret as it is written,
+ * including `whsec_`. It never throws, whatever the arguments are.
  *
  * @param rawBody the bytes of the body as they arrived, before any parsing
- * @param secrets one, or several during a rotation
+ * @param secrets one secret, or several during a rotation
  */
 export function verify(
   rawBody: string | Uint8Array,
@@ -56,7 +60,7 @@ export function verify(
   if (!matchesAny(rawBody, parsed, keys)) return { ok: false, reason: 'no-match' };
   const timestampS = Number(parsed.t);
   const nowS = options.nowS ?? Date.now() / 1_000;
-  // Written so that a tolerance that is not a number lets nothing pass.
+  // Written so that no signature passes if the tolerance is not a number.
   const isRecent = Math.abs(nowS - timestampS) <= (options.toleranceS ?? defaultToleranceS);
   return isRecent ? { ok: true, timestampS } : { ok: false, reason: 'outside-tolerance' };
 }
@@ -79,7 +83,7 @@ function matchesAny(
   { t, signatures }: Parsed,
   keys: readonly string[],
 ): boolean {
-  // All are computed and compared, whatever matches, so that the time taken says nothing.
+  // Computes and compares all signatures, so that the time taken does not reveal which one matches.
   let matches = false;
   for (const key of keys) {
     const expected = createHmac('sha256', key).update(`${t}.`).update(rawBody).digest();
@@ -97,7 +101,7 @@ function parseHeader(text: string): Parsed | undefined {
     members.filter(([known]) => known === name).map(([, value]) => value);
   const [t, ...more] = valuesOf('t');
   if (t === undefined || more.length > 0 || !/^\d{1,12}$/.test(t)) return undefined;
-  // A signature that is not one, or of a version to come, is passed over: another may match.
+  // Skips signatures that are malformed or of a later version, because another one may match.
   const signatures = valuesOf('v1')
     .filter((value) => /^[0-9a-f]{64}$/i.test(value))
     .map((value) => Buffer.from(value, 'hex'));

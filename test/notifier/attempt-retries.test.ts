@@ -74,7 +74,7 @@ describe('an attempt that the database does not take', () => {
 
   test('does not take the one after it along', async () => {
     failures = [Object.assign(new Error('invalid'), { code: '22P02' })];
-    records.soon(queue, attemptOf('one'));
+    records.storeSoon(queue, attemptOf('one'));
 
     await expect(records.settle(queue, attemptOf('two'), { kind: 'finish' })).rejects.toThrow();
     expect(stored).toMatchObject([{ attempt: { eventId: 'two' }, queue: 'keep' }]);

@@ -194,10 +194,10 @@ describe('accounts', () => {
 
     expect(gates.hasRoom(receiver)).toBe(false);
     expect(gates.hasRoom(other)).toBe(true);
-    const { byReceiver, byAccount, ofOthers } = gates.rooms();
+    const { byReceiver, byAccount, unlistedAccounts } = gates.rooms();
     expect(byReceiver).toEqual([{ ...receiver, room: 0 }]);
     expect(byAccount).toEqual([{ accountId: receiver.accountId, room: 10, byNewReceiver: 2 }]);
-    expect(ofOthers).toEqual({ room: 20, byNewReceiver: 2 });
+    expect(unlistedAccounts).toEqual({ room: 20, byNewReceiver: 2 });
   });
 });
 

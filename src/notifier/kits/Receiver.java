@@ -1,4 +1,5 @@
-// A receiver of notifications on the JDK, with Gson to read JSON.  WEBHOOK_SECRET=whsec_… java -cp gson.jar Receiver.java
+// A receiver of notifications on the JDK, with Gson to read JSON.
+// WEBHOOK_SECRET=whsec_… java -cp gson.jar Receiver.java
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
@@ -31,7 +32,8 @@ public class Receiver {
         final Set<String> seen = new HashSet<>();
     }
 
-    // A table in production: kept as long as a replay may come, and shared by all processes that receive.
+    // In production, use a table that all receiving processes share. Keep its rows as long as a
+    // replay may come.
     static final Map<String, Call> calls = new LinkedHashMap<>() {
         @Override
         protected boolean removeEldestEntry(Map.Entry<String, Call> eldest) {
@@ -39,7 +41,10 @@ public class Receiver {
         }
     };
 
-    /** Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated. */
+    /**
+     * Whether one of the signatures covers the bytes as they arrived and is recent. There are two
+     * signatures while a secret is rotated.
+     */
     static boolean isSigned(byte[] rawBody, String header) throws GeneralSecurityException {
         String t = "";
         List<String> signatures = new ArrayList<>();
@@ -60,14 +65,14 @@ public class Receiver {
             .anyMatch(given -> MessageDigest.isEqual(expected, given.getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** Drops what came before, and keeps what came late from overwriting what is newer. */
+    /** Ignores repetitions, and keeps late notifications from overwriting newer ones. */
     static synchronized String take(JsonObject notification) {
         Call call = calls.computeIfAbsent(notification.get("callId").getAsString(), id -> new Call());
         if (!call.seen.add(notification.get("eventId").getAsString())) return "duplicate";
         int sequence = notification.get("sequence").getAsInt();
         if (sequence < call.sequence) return "late";
         call.sequence = sequence;
-        // An event that `notifyEvents` of the request selects is no state of the call.
+        // An event that `notifyEvents` selected is not a status of the call.
         String status = notification.get("status").getAsString();
         if (!status.equals("Event")) call.status = status;
         return "applied";
@@ -82,7 +87,7 @@ public class Receiver {
                 return;
             }
             String text = new String(rawBody, StandardCharsets.UTF_8);
-            // Answer at once, and do the work afterwards: the gateway waits for 10 s.
+            // Answer at once and work afterwards: the gateway waits for at most 10 s.
             byte[] answer = take(JsonParser.parseString(text).getAsJsonObject()).getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(200, answer.length);
             exchange.getResponseBody().write(answer);

@@ -1,19 +1,23 @@
-// A bot flow that reads the context of its call over HTTP, and acts on who picked up: it says so for a person, and hangs up on a
-// machine.  OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) node bot.mjs <botId> <callId>
+// A bot flow that reads the context of its call over HTTP and acts on who picked up. For a person
+// it prints a line; on a machine it hangs up.
+// OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \
+//   node bot.mjs <botId> <callId>
 
 const [botId, callId] = process.argv.slice(2).map(encodeURIComponent);
 const call = `${process.env.OFFHOOK_URL}/api/public/bot/${botId}/calls/${callId}`;
 const headers = { auth: process.env.OFFHOOK_TOKEN };
 
 async function ask(url, { method = 'GET', known } = {}) {
-  // The `ETag` of the answer before: the next one is held back until there is something else to say.
+  // Sends the `ETag` of the previous response: the next one waits until the context has changed.
   const more = known === undefined ? {} : { 'if-none-match': known };
   const response = await fetch(url, { method, headers: { ...headers, ...more } });
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
   return { body: await response.json(), etag: response.headers.get('etag') ?? undefined };
 }
 
-/** Detection is over when `amd_stopped` is there, which every call gets that was answered with detection on. */
+/**
+ * Whether detection has ended. Every call that is answered with detection on gets `amd_stopped`.
+ */
 async function isOver(amd) {
   return amd.includes('amd_stopped') || (await ask(call)).body.state === 'ended';
 }

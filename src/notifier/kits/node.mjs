@@ -1,4 +1,5 @@
-// A receiver of notifications on Node alone.  WEBHOOK_SECRET=whsec_… node node.mjs
+// A receiver of notifications on Node alone.
+// WEBHOOK_SECRET=whsec_… node node.mjs
 
 import { createServer } from 'node:http';
 import { verify } from 'offhook/webhooks';
@@ -6,10 +7,11 @@ import { verify } from 'offhook/webhooks';
 const secret = process.env.WEBHOOK_SECRET;
 const longestBodyBytes = 1024 * 1024;
 
-// A table in production: kept as long as a replay may come, and shared by all processes that receive.
+// In production, use a table that all receiving processes share. Keep its rows as long as a replay
+// may come.
 const calls = new Map();
 
-/** Drops what came before, and keeps what came late from overwriting what is newer. */
+/** Ignores repetitions, and keeps late notifications from overwriting newer ones. */
 function take({ callId, eventId, sequence, status }) {
   const call = calls.get(callId) ?? { sequence: 0, seen: new Set() };
   if (call.seen.has(eventId)) return 'duplicate';
@@ -18,12 +20,16 @@ function take({ callId, eventId, sequence, status }) {
   if (calls.size > 10_000) calls.delete(calls.keys().next().value);
   if (sequence < call.sequence) return 'late';
   call.sequence = sequence;
-  // An event that `notifyEvents` of the request selects is no state of the call.
+  // An event that `notifyEvents` selected is not a status of the call.
   if (status !== 'Event') call.status = status;
   return 'applied';
 }
 
-/** The bytes as they came: the signature is over them, before any parsing. Undefined: too many. */
+/**
+ * Reads the body as it arrived, before any parsing: the signature covers these bytes.
+ *
+ * @returns undefined if the body is too long
+ */
 async function rawBodyOf(request) {
   const chunks = [];
   let bytes = 0;
@@ -40,7 +46,7 @@ async function receive(request, response) {
   if (rawBody === undefined) return response.writeHead(413, { connection: 'close' }).end();
   const { ok } = verify(rawBody, request.headers['gateway-signature'], secret);
   if (!ok) return response.writeHead(401).end();
-  // Answer at once, and do the work afterwards: the gateway waits for 10 s.
+  // Answer at once and work afterwards: the gateway waits for at most 10 s.
   response.end(take(JSON.parse(rawBody.toString())));
 }
 

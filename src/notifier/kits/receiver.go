@@ -1,4 +1,5 @@
-// A receiver of notifications on Go's standard library.  WEBHOOK_SECRET=whsec_… go run receiver.go
+// A receiver of notifications on Go's standard library.
+// WEBHOOK_SECRET=whsec_… go run receiver.go
 
 package main
 
@@ -38,14 +39,16 @@ type call struct {
 	seen     map[string]bool
 }
 
-// A table in production: kept as long as a replay may come, and shared by all processes that receive.
+// In production, use a table that all receiving processes share. Keep its rows as long as a replay
+// may come.
 var (
 	lock  sync.Mutex
 	calls = map[string]*call{}
 	order []string
 )
 
-// isSigned: over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated.
+// isSigned reports whether one of the signatures covers the bytes as they arrived and is recent.
+// There are two signatures while a secret is rotated.
 func isSigned(rawBody []byte, header string) bool {
 	t := ""
 	var signatures []string
@@ -74,7 +77,7 @@ func isSigned(rawBody []byte, header string) bool {
 	return false
 }
 
-// take drops what came before, and keeps what came late from overwriting what is newer.
+// take ignores repetitions, and keeps late notifications from overwriting newer ones.
 func take(n notification) string {
 	lock.Lock()
 	defer lock.Unlock()
@@ -95,7 +98,7 @@ func take(n notification) string {
 		return "late"
 	}
 	known.sequence = n.Sequence
-	// An event that `notifyEvents` of the request selects is no state of the call.
+	// An event that `notifyEvents` selected is not a status of the call.
 	if n.Status != "Event" {
 		known.status = n.Status
 	}
@@ -117,7 +120,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	// Answer at once, and do the work afterwards: the gateway waits for 10 s.
+	// Answer at once and work afterwards: the gateway waits for at most 10 s.
 	io.WriteString(response, take(n))
 }
 

@@ -1,11 +1,15 @@
 <?php
-// A receiver of notifications in PHP alone.  WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:4000 receiver.php
+// A receiver of notifications in PHP alone.
+// WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:4000 receiver.php
 
 declare(strict_types=1);
 
 const TOLERANCE_S = 300;
 
-/** Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated. */
+/**
+ * Whether one of the signatures covers the bytes as they arrived and is recent. There are two
+ * signatures while a secret is rotated.
+ */
 function isSigned(string $rawBody, string $header, string $secret): bool
 {
     $t = '';
@@ -31,12 +35,13 @@ function isSigned(string $rawBody, string $header, string $secret): bool
 }
 
 /**
- * Drops what came before, and keeps what came late from overwriting what is newer. A file for each call, since no request knows
- * of another; in production a table, kept as long as a replay may come.
+ * Ignores repetitions, and keeps late notifications from overwriting newer ones. Each call has a
+ * file, because PHP requests share no memory. In production, use a table, and keep its rows as long
+ * as a replay may come.
  */
 function take(array $notification, string $folder): string
 {
-    // By its hash: a name from outside is no name of a file.
+    // Hashes the call id: text from outside must not become the name of a file.
     $file = fopen($folder . '/' . hash('sha256', $notification['callId']), 'c+');
     flock($file, LOCK_EX);
     $call = json_decode(stream_get_contents($file), true) ?? ['sequence' => 0, 'seen' => []];
@@ -47,7 +52,7 @@ function take(array $notification, string $folder): string
     $isLate = $notification['sequence'] < $call['sequence'];
     if (!$isLate) {
         $call['sequence'] = $notification['sequence'];
-        // An event that `notifyEvents` of the request selects is no state of the call.
+        // An event that `notifyEvents` selected is not a status of the call.
         if ($notification['status'] !== 'Event') {
             $call['status'] = $notification['status'];
         }
@@ -55,7 +60,7 @@ function take(array $notification, string $folder): string
     rewind($file);
     ftruncate($file, 0);
     fwrite($file, json_encode($call));
-    // Closing the file lets go of the lock.
+    // Closing the file releases the lock.
     fclose($file);
     return $isLate ? 'late' : 'applied';
 }
@@ -63,12 +68,12 @@ function take(array $notification, string $folder): string
 $folder = getenv('CALLS_FOLDER') ?: sys_get_temp_dir() . '/offhook-calls';
 is_dir($folder) || mkdir($folder, 0700, true);
 
-// The bytes as they came, before any parsing.
+// The body as it arrived, before any parsing.
 $rawBody = file_get_contents('php://input');
 if (!isSigned($rawBody, $_SERVER['HTTP_GATEWAY_SIGNATURE'] ?? '', (string) getenv('WEBHOOK_SECRET'))) {
     http_response_code(401);
     exit;
 }
-// Answer at once, and do the work afterwards: the gateway waits for 10 s.
+// Answer at once and work afterwards: the gateway waits for at most 10 s.
 header('Content-Type: text/plain');
 echo take(json_decode($rawBody, true, flags: JSON_THROW_ON_ERROR), $folder);

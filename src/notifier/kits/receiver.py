@@ -1,4 +1,5 @@
-# A receiver of notifications on Flask.  WEBHOOK_SECRET=whsec_… python3 receiver.py
+# A receiver of notifications on Flask.
+# WEBHOOK_SECRET=whsec_… python3 receiver.py
 
 import hashlib
 import hmac
@@ -16,13 +17,17 @@ tolerance_s = 300
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 1024 * 1024
 
-# A table in production: kept as long as a replay may come, and shared by all processes that receive.
+# In production, use a table that all receiving processes share. Keep its rows as long as a replay
+# may come.
 calls = {}
 lock = threading.Lock()
 
 
 def is_signed(raw_body, header):
-    """Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated."""
+    """Whether one of the signatures covers the bytes as they arrived and is recent.
+
+    There are two signatures while a secret is rotated.
+    """
     parts = [part.strip().split("=", 1) for part in header.split(",") if "=" in part]
     t = next((value for name, value in parts if name == "t"), "")
     if not re.fullmatch("[0-9]{1,12}", t) or abs(time.time() - int(t)) > tolerance_s:
@@ -32,7 +37,7 @@ def is_signed(raw_body, header):
 
 
 def take(notification):
-    """Drops what came before, and keeps what came late from overwriting what is newer."""
+    """Ignores repetitions, and keeps late notifications from overwriting newer ones."""
     with lock:
         call = calls.setdefault(notification["callId"], {"sequence": 0, "seen": set()})
         if notification["eventId"] in call["seen"]:
@@ -43,7 +48,7 @@ def take(notification):
         if notification["sequence"] < call["sequence"]:
             return "late"
         call["sequence"] = notification["sequence"]
-        # An event that `notifyEvents` of the request selects is no state of the call.
+        # An event that `notifyEvents` selected is not a status of the call.
         if notification["status"] != "Event":
             call["status"] = notification["status"]
         return "applied"
@@ -51,11 +56,11 @@ def take(notification):
 
 @app.post("/")
 def receive():
-    # Before anything else reads the body: `request.json` would give other bytes.
+    # Reads the body before anything parses it: `request.json` would not give the original bytes.
     raw_body = request.get_data()
     if not is_signed(raw_body, request.headers.get("Gateway-Signature", "")):
         return "", 401
-    # Answer at once, and do the work afterwards: the gateway waits for 10 s.
+    # Answer at once and work afterwards: the gateway waits for at most 10 s.
     return take(json.loads(raw_body))
 
 

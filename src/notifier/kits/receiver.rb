@@ -1,5 +1,6 @@
-# A receiver of notifications in Ruby, on WEBrick (gem install webrick).  WEBHOOK_SECRET=whsec_… ruby receiver.rb
-# In Rails and Rack the raw body is `request.raw_post` and `request.body.read`.
+# A receiver of notifications in Ruby, on WEBrick (gem install webrick).
+# WEBHOOK_SECRET=whsec_… ruby receiver.rb
+# In Rails the raw body is `request.raw_post`; in Rack it is `request.body.read`.
 
 require 'json'
 require 'openssl'
@@ -9,11 +10,13 @@ SECRET = ENV.fetch('WEBHOOK_SECRET')
 TOLERANCE_S = 300
 MOST_CALLS = 10_000
 
-# A table in production: kept as long as a replay may come, and shared by all processes that receive.
+# In production, use a table that all receiving processes share. Keep its rows as long as a replay
+# may come.
 CALLS = {}
 LOCK = Mutex.new
 
-# Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated.
+# Whether one of the signatures covers the bytes as they arrived and is recent. There are two
+# signatures while a secret is rotated.
 def signed?(raw_body, header)
   parts = header.split(',').map { |part| part.strip.split('=', 2) }
   t = parts.assoc('t')&.last.to_s
@@ -23,7 +26,7 @@ def signed?(raw_body, header)
   parts.any? { |name, value| name == 'v1' && OpenSSL.secure_compare(expected, value.to_s) }
 end
 
-# Drops what came before, and keeps what came late from overwriting what is newer.
+# Ignores repetitions, and keeps late notifications from overwriting newer ones.
 def take(notification)
   call_id, event_id, sequence, status = notification.values_at('callId', 'eventId', 'sequence', 'status')
   LOCK.synchronize do
@@ -35,7 +38,7 @@ def take(notification)
     next 'late' if sequence < call[:sequence]
 
     call[:sequence] = sequence
-    # An event that `notifyEvents` of the request selects is no state of the call.
+    # An event that `notifyEvents` selected is not a status of the call.
     call[:status] = status unless status == 'Event'
     'applied'
   end
@@ -47,7 +50,7 @@ server = WEBrick::HTTPServer.new(
 server.mount_proc('/') do |request, response|
   raw_body = request.body.to_s
   if signed?(raw_body, request['Gateway-Signature'].to_s)
-    # Answer at once, and do the work afterwards: the gateway waits for 10 s.
+    # Answer at once and work afterwards: the gateway waits for at most 10 s.
     response.body = take(JSON.parse(raw_body))
   else
     response.status = 401
