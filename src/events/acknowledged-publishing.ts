@@ -1,5 +1,6 @@
-// Puts messages on streams, and waits until the server says that it has them. All share one subscription and one timer: a request
-// of the NATS client costs a timer, an Error with its stack and a handful of promises each, and a call makes eight.
+// Puts messages on streams and waits until the server acknowledges them. All messages share one
+// subscription and one timer. A request of the NATS client would cost a timer, an Error with its
+// stack and a handful of promises, and a call makes eight of them.
 
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream';
 import {
@@ -12,13 +13,16 @@ import {
 } from '@nats-io/transport-node';
 
 const acknowledgeTimeoutMs = 5_000;
-/** What the server says in place of an acknowledgement where no stream has the subject. */
+/** Status that the server replies with if no stream has the subject. */
 const noResponders = 503;
 
 export type PutOptions = {
-  /** Stored once under it, for as long as the stream remembers ids. */
+  /** Message id. The stream drops further messages with this id while it remembers the id. */
   readonly id?: string;
-  /** Stored only while this is the sequence of the subject's last message; 0: while there is none. */
+  /**
+   * Stores the message only if the subject's last message has this sequence. 0 if there must be
+   * none.
+   */
   readonly expectedLastSequence?: number;
   readonly headers?: Readonly<Record<string, string | undefined>>;
 };
@@ -39,7 +43,10 @@ export class AcknowledgedPublishing {
   readonly #nats: NatsConnection;
   readonly #timeoutMs: number;
   readonly #inbox = createInbox();
-  /** By their number, the oldest first: all are given the same time. */
+  /**
+   * Messages that wait for their acknowledgement, by number. The oldest is the first to expire,
+   * because all have the same time-out.
+   */
   readonly #pending = new Map<number, Pending>();
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -53,8 +60,11 @@ export class AcknowledgedPublishing {
   }
 
   /**
-   * Its sequence in the stream, which has it by then.
-   * @throws JetStreamApiError where the stream refuses it; Error where it is not known to be stored.
+   * Puts a message on the stream of its subject, and waits for the acknowledgement.
+   *
+   * @returns the sequence of the message in the stream
+   * @throws JetStreamApiError if the stream refuses the message; Error if it is not known to be
+   *   stored
    */
   put(subject: string, payload: string, options: PutOptions = {}): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -71,7 +81,7 @@ export class AcknowledgedPublishing {
     });
   }
 
-  /** No acknowledgement will come: the connection that it was to come on is gone. */
+  /** Rejects all pending messages: their connection is gone, so no acknowledgement will arrive. */
   abandon(reason: Error): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -87,7 +97,8 @@ export class AcknowledgedPublishing {
           this.#onAcknowledged(message);
           return;
         }
-        // The server has ended it (its permissions were changed): the next message asks for it anew.
+        // The server has ended the subscription, for example after a change of permissions. The
+        // next message subscribes again.
         this.#acknowledgements = undefined;
         this.abandon(error);
       },
@@ -97,7 +108,7 @@ export class AcknowledgedPublishing {
   #onAcknowledged(message: Msg): void {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     const pending = this.#pending.get(number);
-    // It is late, and was given up.
+    // The acknowledgement is late: the message has already been rejected.
     if (pending === undefined) return;
     this.#pending.delete(number);
     try {
@@ -116,12 +127,12 @@ export class AcknowledgedPublishing {
         return;
       }
       this.#pending.delete(number);
-      reject(new Error(`not acknowledged by NATS in ${this.#timeoutMs} ms`));
+      reject(new Error(`NATS did not acknowledge the message within ${this.#timeoutMs} ms`));
     }
   }
 }
 
-/** @throws where it says that nothing was stored. */
+/** @throws if the reply says that nothing was stored */
 function sequenceOf(message: Msg): number {
   if (message.data.length === 0 && message.headers?.code === noResponders) {
     throw new Error('no stream has this subject');

@@ -1,5 +1,5 @@
-// Publishes what people should look at. Stored once for each id within the duplicate window; later repetitions are dropped by
-// id by those who listen.
+// Publishes alerts for people. Within the duplicate window, the stream stores one alert for each
+// id. Consumers drop later repetitions by id.
 
 import type { EventConnection } from './connection.ts';
 import { alertSubject } from './subjects.ts';
@@ -10,7 +10,7 @@ export type Alert = {
   readonly appId: string;
 };
 
-/** Rejects when it is not stored in time. */
+/** The returned function rejects if the alert is not stored in time. */
 export function createAlertPublisher(connection: EventConnection) {
   return async (alert: Alert): Promise<void> => {
     const subject = alertSubject(connection.prefix, alert.accountId, alert.appId);

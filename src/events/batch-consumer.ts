@@ -1,7 +1,9 @@
-// Feeds what is on a stream to a handler in batches: one at a time with no delay when idle, many at once under load.
+// Passes the messages of a stream to a handler in batches. An idle consumer handles a message
+// without delay; under load, a batch holds many.
 //
-// At least once, and nearly in order: a redelivery (a handler that failed, a process that died, two nodes on one
-// consumer) may bring an item again or after a later one. Handlers must be idempotent and must not rely on the order.
+// Delivery is at least once and nearly in order. A redelivery may bring an item again, or after a
+// later one. It happens if a handler fails, if a process dies, or if two nodes share a consumer.
+// Handlers must therefore be idempotent and must not rely on the order.
 
 import {
   AckPolicy,
@@ -16,13 +18,22 @@ import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
 import { deadLetterSubject } from './subjects.ts';
 
-/** A handler that takes longer gets its items a second time; and what a killed process had taken comes after this. */
+/**
+ * A handler that takes longer gets its items a second time. Messages of a killed process are
+ * delivered again after this time.
+ */
 const acknowledgeWaitMs = 10_000;
-/** Batches that may be out unacknowledged: one being handled, the next ones already here. Bounds memory too. */
+/**
+ * Maximum number of unacknowledged batches: the one in the handler and those that wait behind it.
+ * It also bounds memory.
+ */
 const batchesAhead = 4;
-/** A failed item comes again after these, the last one for ever: the store being away must lose nothing. */
+/**
+ * Delays before a failed item is delivered again. The last delay repeats for ever, so that an
+ * outage of the store loses nothing.
+ */
 const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
-/** So many failures in a row mean that the store is unreachable, and not that one item is bad. */
+/** This many failures in a row mean that the store is unreachable, not that one item is bad. */
 const maxFailuresInRow = 3;
 
 export type Read<Item> =
@@ -31,15 +42,20 @@ export type Read<Item> =
 
 export type BatchConsumerOptions<Item> = {
   readonly stream: string;
-  /** Durable name, without the prefix; last token of the dead letters' subject. */
+  /**
+   * The consumer's durable name, without the prefix. It is also the last token of the dead letters'
+   * subject.
+   */
   readonly name: string;
-  /** One, because nats-server 2.9 knows no several filters. */
+  /** A single filter, because nats-server 2.9 does not support several. */
   readonly filterSubject?: string;
-  /** What is no item becomes a dead letter with the reason. */
+  /** Reads a message. A message that is not an item becomes a dead letter with the reason. */
   readonly read: (message: JsMsg) => Read<Item>;
   /**
-   * All or nothing: a throw brings every item of the batch again. Those that no repetition would mend are returned, with the
-   * reason for their dead letter.
+   * Handles a batch completely or not at all. If it throws, all items of the batch are delivered
+   * again.
+   *
+   * @returns the items that no repetition would fix, with the reason for their dead letter
    */
   readonly handle: (items: readonly Item[]) => Promise<ReadonlyMap<Item, string>>;
   readonly maxBatch: number;
@@ -47,7 +63,10 @@ export type BatchConsumerOptions<Item> = {
 };
 
 export type BatchConsumer = {
-  /** Finishes the batch under way; the rest is given back, for the next one to take at once. */
+  /**
+   * Finishes the current batch. The other messages are given back, so that another consumer can
+   * take them at once.
+   */
   stop(): Promise<void>;
 };
 
@@ -88,10 +107,15 @@ export async function startBatchConsumer<Item>(
 class Pump<Item> {
   readonly #connection: EventConnection;
   readonly #options: BatchConsumerOptions<Item>;
-  /** By stream sequence: a redelivery replaces the copy that waited too long. */
+  /**
+   * Messages that wait, by stream sequence. A redelivery replaces the copy that waited too long.
+   */
   readonly #held = new Map<number, Held<Item>>();
   #running: Promise<void> | undefined;
-  /** Of what could not be read, beside the batches: on a closed connection one would end the process. */
+  /**
+   * Publications of dead letters for unreadable messages. `giveBack` awaits them, because one that
+   * ran on a closed connection would end the process.
+   */
   readonly #deadLetters = new Set<Promise<void>>();
   #isHalted = false;
 
@@ -110,11 +134,11 @@ class Pump<Item> {
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
-    // A microtask later all messages of the same network read are here.
+    // One microtask later, all messages of the same network read have arrived.
     if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
-  /** No batch after the one under way. */
+  /** Lets no batch start after the current one. */
   halt(): void {
     this.#isHalted = true;
   }
@@ -166,7 +190,10 @@ class Pump<Item> {
     try {
       refused = await handle(batch.map((held) => held.item));
     } catch (error) {
-      logger.error({ err: error, consumer: name, items: batch.length }, 'batch not handled');
+      logger.error(
+        { err: error, consumer: name, items: batch.length },
+        'cannot handle a batch of messages',
+      );
       return false;
     }
     for (const { message, item } of batch) {
@@ -186,14 +213,17 @@ class Pump<Item> {
 
   async #deadLetter(message: JsMsg, reason: string): Promise<void> {
     const { logger, name } = this.#options;
-    logger.error({ consumer: name, streamSequence: message.seq, reason }, 'message is dead');
+    logger.error(
+      { consumer: name, streamSequence: message.seq, reason },
+      'a message becomes a dead letter',
+    );
     try {
       const subject = deadLetterSubject(this.#connection.prefix, name);
       const letter = { reason, subject: message.subject, streamSequence: message.seq };
       await this.#connection.put(subject, JSON.stringify(letter), { id: `${name}-${message.seq}` });
       message.term();
     } catch (error) {
-      logger.error({ err: error, consumer: name }, 'dead letter not stored');
+      logger.error({ err: error, consumer: name }, 'cannot store a dead letter');
       message.nak(redeliveryDelaysMs[1]);
     }
   }
@@ -202,17 +232,17 @@ class Pump<Item> {
 type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
 
 /**
- * Creates a durable consumer if it is missing, and brings it up to date if it is present.
+ * Creates a durable consumer if it is missing, and updates it otherwise.
  *
- * @throws Error of the server where the present one cannot be changed into it.
+ * @throws the server's error if the existing consumer cannot be changed in this way
  */
 async function ensureConsumer(
   connection: EventConnection,
   stream: string,
   wanted: WantedConsumer,
 ): Promise<void> {
-  // Create with the same configuration is a no-op; with another one, an update of what may change (the acknowledge wait
-  // and limits, the filter). What may not change is the server's error, told as it is.
+  // The server can update the acknowledge wait, the limits and the filter. For anything else it
+  // returns an error, which is passed on unchanged.
   const { consumers } = connection.manager;
   for await (const present of consumers.list(stream)) {
     if (present.name !== wanted.durable_name) continue;
@@ -223,12 +253,13 @@ async function ensureConsumer(
   await consumers.add(stream, wanted);
 }
 
-/** NATS being away must not hold a stop up. */
+/** Time-out for the flush at a stop, so that an unreachable server does not block it. */
 const flushTimeoutMs = 500;
 
 /**
- * Takes no more messages. What is given back before the server knows of it would be delivered to the same, dead inbox, and
- * come again only after the acknowledge wait; hence the flush. (nats-server 2.9 may still do that with one message.)
+ * Stops the consumption and flushes. Without the flush, messages could be given back before the
+ * server knows of the stop. The server would then deliver them to the same, dead inbox, and again
+ * only after the acknowledge wait. (nats-server 2.9 may still do that with one message.)
  */
 async function endConsumption(
   connection: EventConnection,
@@ -238,7 +269,7 @@ async function endConsumption(
   await flushed(connection);
 }
 
-/** The server has read what was sent, or is unreachable. */
+/** Waits until the server has read what was sent, or until the time-out. */
 async function flushed(connection: EventConnection): Promise<void> {
   await within(
     connection.nats.flush().catch(() => undefined),

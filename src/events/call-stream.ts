@@ -1,22 +1,29 @@
-// Reads back what the stream holds of one call: for the recovery after a crash, which must go on with the sequences
-// where the call left off.
+// Reads the stream's events of one call. The recovery after a crash needs them to continue the
+// call's sequences.
 
 import type { StoredMsg } from '@nats-io/jetstream';
 import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
 import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 
-/** A call of 2 h with a digit each second stays below; bounds what a broken stream could make of this. */
+/**
+ * Maximum number of events that are read. A call of 2 h with a digit each second has fewer. It
+ * bounds the work on a broken stream.
+ */
 const maxEventsOfCall = 10_000;
 
-/** In the order they were stored. Events older than the stream's retention are gone. */
+/**
+ * Returns the events in the order in which they were stored. Events older than the stream's
+ * retention are gone.
+ */
 export async function eventsOfCall(
   connection: EventConnection,
   address: CallAddress,
 ): Promise<readonly CallEvent[]> {
   const { prefix, manager } = connection;
   const stream = streamNames(prefix).calls;
-  // Exact subjects are found by the server's index; a wildcard from the start of the stream would read it whole.
+  // The server finds exact subjects with its index. For a wildcard it would read the whole stream
+  // from its start.
   const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
   const last = await Promise.all(
     subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),
@@ -24,7 +31,7 @@ export async function eventsOfCall(
   const known = last.filter((message) => message !== null);
   if (known.length === 0) return [];
   const stored = new Map(known.map((message) => [message.seq, message]));
-  // Events that repeat (amd, dtmf) lie between the first and the last of the others.
+  // Events that repeat (amd, dtmf) lie between the first and the last of the other events.
   const first = Math.min(...stored.keys());
   for (const message of known) {
     if (!/\.(amd|dtmf)$/.test(message.subject)) continue;

@@ -1,4 +1,5 @@
-// Commands of bots on `<prefix>.command.<callId>`, request and reply: `{"command":"hangup"}` → `{"ok":true}`.
+// Receives and sends commands for calls on `<prefix>.command.<callId>`, by request and reply:
+// `{"command":"hangup"}` → `{"ok":true}`.
 
 import { headers, type Msg } from '@nats-io/transport-node';
 import {
@@ -14,18 +15,30 @@ import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { commandSubject } from './subjects.ts';
 
-/** Undefined: this process does not know the call; another node may, so nothing is replied. */
+/**
+ * Executes a command.
+ *
+ * @returns undefined if this process does not know the call; then it does not reply, because
+ *   another
+ * node may
+ */
 export type AnswerCommand = (
   callId: string,
   command: Command,
   askedBy: string,
 ) => Promise<CommandReply | undefined>;
 
-/** Who asked, where a node passes a command on. A program that has the password of NATS may say anything here. */
+/**
+ * The header that names who sent the command, when a node passes it on. The name is not verified:
+ * any program that has the NATS password may write anything here.
+ */
 const askedByHeader = 'Offhook-Asked-By';
 const longestAskedBy = 100;
 
-/** The longest has fifty parameters for a bot, of 1,024 characters each. What is longer is none. */
+/**
+ * Maximum size of a command. The largest one has fifty parameters for a bot, of 1,024 characters
+ * each. Longer messages are refused.
+ */
 const maxBodyBytes = 256 * 1_024;
 
 export function serveCommands(
@@ -36,7 +49,7 @@ export function serveCommands(
   const subscription = connection.nats.subscribe(`${connection.prefix}.command.*`, {
     callback: (error, message) => {
       if (error !== null) {
-        logger.warn({ err: error }, 'command subscription failed');
+        logger.warn({ err: error }, 'the subscription for commands failed');
         return;
       }
       inBackground(answer(message, handler, logger), logger, 'answering a command');
@@ -47,16 +60,23 @@ export function serveCommands(
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Of all members together. */
+/** Maximum length of the text that joins the errors of all members. */
 const maxErrorLength = 1_000;
-/** As many as the longest command has members; names in it may be as long as the body. */
+/**
+ * Maximum number of errors: the largest command has as many members. Names are cut, because one may
+ * be as long as the body.
+ */
 const maxErrors = 50;
 const maxMemberLength = 200;
 
 /** Longer than the owner needs to find a call that it is just starting. */
 const commandTimeoutMs = 2_000;
 
-/** Sends a command to whichever node has the call. Undefined: no answer came in time, or NATS is unreachable. */
+/**
+ * Sends a command to the node that has the call.
+ *
+ * @returns undefined if no answer came in time, or if NATS is unreachable
+ */
 export async function sendCommand(
   connection: EventConnection,
   callId: string,
@@ -86,7 +106,7 @@ async function answer(message: Msg, handler: AnswerCommand, logger: Logger): Pro
       : parsed;
     if (reply !== undefined) message.respond(JSON.stringify(reply));
   } catch (error) {
-    logger.error({ err: error, callId }, 'command failed');
+    logger.error({ err: error, callId }, 'a command failed');
     respondFailure(message);
   }
 }
@@ -108,7 +128,7 @@ function respondFailure(message: Msg): void {
   try {
     message.respond(JSON.stringify(refusal));
   } catch {
-    // The connection is closed: the requester sees its own time-out.
+    // The connection is closed: the requester's own time-out ends its wait.
   }
 }
 

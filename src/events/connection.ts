@@ -1,5 +1,5 @@
-// The one NATS connection of the process. It reconnects for ever: NATS being away is a state that the rest waits out,
-// never a reason to end.
+// The NATS connection of the process. It reconnects for ever: the rest of the process waits while
+// NATS is unreachable, and never ends because of it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -14,35 +14,41 @@ import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
-/** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
+/**
+ * Short, because calls are under way. The jitter keeps many nodes from reconnecting at the same
+ * time.
+ */
 const reconnectWaitMs = 200;
 const reconnectJitterMs = 200;
-/** A link that died silently is noticed after two missed pings. */
+/** A connection that died silently is noticed after two missed pings. */
 const pingIntervalMs = 5_000;
 const maxPingsOut = 2;
 const connectTimeoutMs = 5_000;
 const firstConnectTimeoutMs = 15_000;
 const firstConnectRetryMs = 250;
-/** Of JetStream API requests. */
+/** Time-out of JetStream API requests. */
 const requestTimeoutMs = 5_000;
 
 /**
- * How long the server may hand messages to a process that says nothing: one that is stopped would otherwise be given them
- * again and again, for as long as its last request runs.
+ * How long one request lets the server deliver messages to this process. If the process stands
+ * still, the server would otherwise deliver them to it again and again, until the request ends.
  */
 const pullExpiresMs = 5_000;
-/** Where no other process is there to be given them: fewer requests, of which an idle gateway makes nothing else. */
+/**
+ * The same, if no other process could take the messages. It is longer to save requests, which are
+ * the only ones that an idle gateway makes.
+ */
 const pullAloneExpiresMs = 15_000;
 
 export type ConnectOptions = {
-  /** `nats://user:password@host:4222`, several separated by commas. */
+  /** `nats://user:password@host:4222`. Several servers are separated by commas. */
   readonly url: string;
-  /** First token of subjects, prefix of streams. */
+  /** First token of the subjects and prefix of the stream names. */
   readonly prefix: string;
-  /** Seen in the server's connection list. */
+  /** Name of the connection in the server's list. */
   readonly name: string;
   readonly logger: Logger;
-  /** No other gateway is on this server. */
+  /** True if no other gateway uses this server. Default: false. */
   readonly isAlone?: boolean;
   readonly firstConnectTimeoutMs?: number;
 };
@@ -52,26 +58,31 @@ export type EventConnection = {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** Of requests for messages. */
+  /** How long one request for messages lasts. */
   readonly pullExpiresMs: number;
   connected(): boolean;
   /**
-   * Puts a message on the stream that has its subject; its sequence there. Rejects where the stream refuses it, and where it is not
-   * known to be stored: in time, or before the connection was replaced.
+   * Puts a message on the stream that has its subject, and returns its sequence there. Rejects if
+   * the stream refuses the message, or if it is not known to be stored in time or before a
+   * reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
-  /** Sends what is buffered, then closes; bounded. */
+  /** Sends the buffered messages, then closes. The time for both is bounded. */
   close(): Promise<void>;
 };
 
-/** Waits a while for the server to come up. @throws Error where it does not, or has no JetStream. */
+/**
+ * Connects to NATS. Waits a while for the server to start.
+ *
+ * @throws Error if the server does not start in time, or has no JetStream
+ */
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
   let connected = true;
   const messages = new AcknowledgedPublishing(nats);
   const watching = watchStatus(nats, options.logger, (now) => {
     connected = now;
-    // What was put on the old connection has no acknowledgement to come.
+    // No acknowledgement will arrive for messages of the old connection.
     if (now) messages.abandon(new Error('reconnected'));
   });
   inBackground(watching, options.logger, 'watching the NATS connection');
@@ -80,7 +91,7 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
     manager = await jetstreamManager(nats, { timeout: requestTimeoutMs });
   } catch (error) {
     await nats.close();
-    throw new Error('NATS answers, but JetStream is not enabled on it (nats-server -js)', {
+    throw new Error('NATS is reachable, but JetStream is not enabled on it (nats-server -js)', {
       cause: error,
     });
   }
@@ -117,9 +128,11 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
         reconnectJitterTLS: reconnectJitterMs,
         pingInterval: pingIntervalMs,
         maxPingOut: maxPingsOut,
-        // Wrong credentials may be a server that is being set up anew; keep trying as with any other absence.
+        // A server that rejects the credentials may just be set up anew, so the client keeps
+        // trying.
         ignoreAuthErrorAbort: true,
-        // Else each publish makes an Error, with a stack that is only read when it fails: 3 % of the main thread.
+        // Otherwise each publish creates an Error whose stack is only read on a failure: 3 % of the
+        // main thread.
         noAsyncTraces: true,
       });
     } catch (error) {
@@ -131,7 +144,7 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
   }
 }
 
-/** The client does not read credentials from its URLs. */
+/** Separates the credentials from the URLs, because the client does not read them there. */
 function parseUrls(text: string): { servers: string[]; credentials: Credentials } {
   const urls = text
     .split(',')
@@ -145,7 +158,7 @@ function parseUrls(text: string): { servers: string[]; credentials: Credentials 
   };
 }
 
-/** `nats://token@host` is how NATS writes a token. */
+/** Returns a user and password, or a token, which NATS writes as `nats://token@host`. */
 function credentialsOf(url: URL): Credentials {
   const name = decodeURIComponent(url.username);
   if (url.password === '') return { token: name };
@@ -171,7 +184,10 @@ async function watchStatus(
   setConnected(false);
 }
 
-/** Draining waits for the server; one that is unreachable must not hold the process up. */
+/**
+ * Draining waits for the server. This time-out keeps an unreachable server from blocking the
+ * process.
+ */
 const closeTimeoutMs = 800;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {

@@ -1,5 +1,5 @@
-// Wakes a process that has room for calls: one of the queue group gets a hint, and does nothing where it has none. A hint that is
-// lost costs the second until the next sweep.
+// Wakes a process that has room for calls. One process of the queue group receives the hint, and
+// ignores it if it has no room. A lost hint costs at most the second until the next sweep.
 
 import { z } from 'zod';
 import type { CallSource } from '../calls/dialout-ports.ts';
@@ -9,7 +9,7 @@ import { hintSubject } from './subjects.ts';
 
 const hint = z.object({ trunk: z.string().exactOptional() });
 
-/** Never throws: while NATS is unreachable there is the sweep. */
+/** Never throws. While NATS is unreachable, the sweep finds the calls. */
 export function sendDialHint(connection: EventConnection, source: CallSource): void {
   if (!connection.connected()) return;
   const body = source === undefined ? {} : { trunk: source };
@@ -43,10 +43,10 @@ function parsed(text: string): unknown {
   }
 }
 
-// Tells that events of calls were published, by whichever process: their readers look into SQL at once. What is lost here
-// costs the time until they look by themselves.
+// Notifies readers that some process has published events of calls, so that they read SQL at once.
+// After a lost message, a reader waits until it next reads by itself.
 
-/** What is published is not read here: it says only that there is something. */
+/** Calls `onPublished` for each published event. The event itself is not read. */
 export function watchEvents(
   { nats, prefix }: EventConnection,
   onPublished: () => void,

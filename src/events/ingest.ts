@@ -1,5 +1,6 @@
-// What producers outside publish for the companion: a resource as JSON on `<prefix>.ingest.<kind>.<bot id or alias>`. They
-// need no code of ours, so nothing is believed: what is too large, not valid, or about an unknown bot becomes a dead letter.
+// Receives what external producers publish for the companion: a resource as JSON on
+// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers run none of our code, so everything is
+// checked. A resource that is too large, not valid, or about an unknown bot becomes a dead letter.
 
 import type { JsMsg } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -9,21 +10,25 @@ import { type BatchConsumer, type Read, startBatchConsumer } from './batch-consu
 import type { EventConnection } from './connection.ts';
 import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
 
-/** As much as a request of the API may carry; a batch of the largest must fit into memory. */
+/**
+ * The limit for API requests applies here too. A batch of the largest messages must fit into
+ * memory.
+ */
 const maxBodyBytes = 256 * 1_024;
-/** Deeper nesting is an attack on code that walks it recursively, PostgreSQL's parser included. */
+/** Deeper nesting is an attack on code that walks it recursively, including PostgreSQL's parser. */
 const maxNesting = 32;
 const maxReasonLength = 1_000;
 
 export type BotOwner = { readonly botId: string; readonly accountId: string };
 
 export type Ingested<Body> = {
-  /** By its own id, whichever name was published. */
+  /** The bot under its own id, even if the message used an alias. */
   readonly bot: BotOwner;
   readonly body: Body;
   /**
-   * Of two versions of a resource the one with the higher number is the later one, and the same again has the same: the
-   * instant of storing in microseconds, which unlike a sequence goes on where the stream was made anew.
+   * Orders the versions of a resource: the later one has the higher number, and a redelivery has
+   * the same one. It is the time of storing in microseconds. Unlike a sequence it stays in order if
+   * the stream is created anew.
    */
   readonly version: number;
 };
@@ -31,13 +36,23 @@ export type Ingested<Body> = {
 export type IngestConsumerOptions<Body> = {
   readonly kind: IngestKind;
   readonly schema: z.ZodType<Body>;
-  /** By id or alias; undefined: unknown. */
+  /** Looks a bot up by id or alias. Undefined if it is not registered. */
   readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
-  /** What the schema cannot know is wrong with it, now that it is known whose bot it is about. */
+  /**
+   * Checks what the schema cannot check without knowing the bot.
+   *
+   * @returns undefined if the resource is valid, else the reason for its dead letter
+   */
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
-  /** Idempotent, all or nothing: a throw brings the batch again. May see a later version first. */
+  /**
+   * Stores a batch completely or not at all; must be idempotent. If it throws, the batch is
+   * delivered again. A later version of a resource may arrive first.
+   */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
-  /** Of what `apply` threw: why a resource will never be taken. Undefined: it may be taken later. */
+  /**
+   * Why an error that `apply` threw means that the resource can never be stored. Undefined if it
+   * may be stored later.
+   */
   readonly refusalOf: (error: unknown) => string | undefined;
   readonly maxBatch: number;
   readonly logger: Logger;
@@ -88,7 +103,13 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
 }
 
-/** Those of unknown bots or that are refused, and the one that the store will never take, with the reason. */
+/**
+ * Stores the valid items.
+ *
+ * @returns the items of unknown bots, those that were refused, and one that the store can never
+ *   take,
+ * each with the reason
+ */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],
   options: IngestConsumerOptions<Body>,
@@ -96,7 +117,7 @@ async function applyOwned<Body>(
   const refused = new Map<Unowned<Body>, string>();
   const owned: Ingested<Body>[] = [];
   for (const item of items) {
-    const known = await ownedOf(item, options);
+    const known = await withOwner(item, options);
     if (typeof known === 'string') refused.set(item, known);
     else owned.push(known);
   }
@@ -106,15 +127,15 @@ async function applyOwned<Body>(
   } catch (error) {
     const refusal = options.refusalOf(error);
     const [only] = items;
-    // In a batch it may be any of them; the pump comes again with each alone.
+    // In a larger batch any item may have caused the error. The pump then retries each item alone.
     if (refusal === undefined || only === undefined || items.length > 1) throw error;
     refused.set(only, refusal);
   }
   return refused;
 }
 
-/** Or why it is not taken. */
-async function ownedOf<Body>(
+/** @returns the item with its bot, or the reason why it is refused */
+async function withOwner<Body>(
   { name, body, version }: Unowned<Body>,
   { ownerOf, refuse }: IngestConsumerOptions<Body>,
 ): Promise<Ingested<Body> | string> {

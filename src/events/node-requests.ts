@@ -1,6 +1,11 @@
-// Request and reply between nodes. One asks the others to hang up or cancel a leg whose SIP engine it cannot reach: one node
-// answers, and if that cannot reach the leg either, the next request may find another. Or it asks the node that has a call what
-// that has kept of it so far, for those who look into the call here: `<prefix>.capture.<owner>`.
+// Requests and replies between nodes.
+//
+// - A node asks the others to hang up or cancel a leg if it cannot reach the leg's SIP engine. One
+//   node
+// answers. If that one cannot reach the engine either, the next request may reach another node.
+// - A node asks the owner of a call what it has captured of the call so far, for a person who looks
+//   into
+// the call here: `<prefix>.capture.<owner>`.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import {
@@ -14,13 +19,17 @@ import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { captureSubject, legSubject } from './subjects.ts';
 
-/** Longer than a node needs for a BYE that is not answered at first. */
+/** Longer than a node needs for a BYE that must be sent again. */
 const legTimeoutMs = 6_000;
-/** A page waits for it, and asks again soon. */
+/** Short, because a page waits for it and soon asks again. */
 const captureTimeoutMs = 2_000;
 const longestCallId = 128;
 
-/** `end` bounds its own time: the requester waits some seconds. */
+/**
+ * Serves requests to end legs.
+ *
+ * @param end must bound its own time: the requester waits only some seconds
+ */
 export function serveLegRequests(
   connection: EventConnection,
   end: (leg: StoredLeg) => Promise<LegEndResult>,
@@ -32,7 +41,7 @@ export function serveLegRequests(
   }));
 }
 
-/** `unreachable` too where no answer came in time, or NATS is unreachable. */
+/** @returns also `unreachable` if no answer came in time, or if NATS is unreachable */
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
@@ -42,7 +51,11 @@ export async function askForLegEnd(
   return legEndReply.safeParse(reply).data?.result ?? 'unreachable';
 }
 
-/** `viewOf`: undefined where the call is not up here. */
+/**
+ * Serves requests for what was captured of this node's calls.
+ *
+ * @param viewOf returns undefined if the call is not up here
+ */
 export function serveCaptureRequests(
   connection: EventConnection,
   ownerId: string,
@@ -58,7 +71,11 @@ export function serveCaptureRequests(
   );
 }
 
-/** Null: it has nothing of the call. Undefined: no answer came in time, or NATS is unreachable. */
+/**
+ * @returns null if the owner has nothing of the call; undefined if no answer came in time, or if
+ *   NATS is
+ * unreachable
+ */
 export async function askForCapture(
   connection: EventConnection,
   ownerId: string,
@@ -82,14 +99,14 @@ function serve(
     ...options,
     callback: (error, message) => {
       if (error !== null) {
-        logger.warn({ err: error, subject }, 'subscription for requests of other nodes failed');
+        logger.warn({ err: error, subject }, 'the subscription for requests of other nodes failed');
         return;
       }
       const answering = answerTo(message.string())
         .then((answer) => message.respond(JSON.stringify(answer)))
-        // No reply: the requester sees its own time-out.
+        // Sends no reply: the requester's own time-out ends its wait.
         .catch((error: unknown) =>
-          logger.warn({ err: error, subject }, 'a request of another node was not answered'),
+          logger.warn({ err: error, subject }, 'cannot answer a request of another node'),
         );
       inBackground(answering, logger, 'answering another node');
     },
@@ -104,7 +121,7 @@ async function ask(
   body: string,
   timeout: number,
 ): Promise<unknown> {
-  // A request would wait for NATS until its time is over.
+  // Otherwise the request would wait for NATS until its time-out.
   if (!connection.connected()) return undefined;
   try {
     return (await connection.nats.request(subject, body, { timeout })).json<unknown>();

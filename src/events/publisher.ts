@@ -1,5 +1,6 @@
-// Puts events on the calls stream: in order per call, many calls in parallel, again and again while NATS is unreachable. The message id
-// is the event id, so that a publish whose acknowledgement was lost is stored once, for as long as the stream remembers ids.
+// Puts events on the calls stream: in order for each call, many calls in parallel, with retries
+// while NATS is unreachable. The message id is the event id. If an acknowledgement is lost, the
+// event is still stored only once while the stream remembers ids.
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,36 +14,52 @@ import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
-/** Events that wait, all calls together: some minutes without NATS at full load, about 200 MB. More stay in SQL. */
+/**
+ * Maximum number of waiting events of all calls: some minutes without NATS at full load, about 200
+ * MB. Further events stay in SQL.
+ */
 const defaultMaxWaiting = 100_000;
-/** After an outage thousands wait: calls that are up then come before those that are over. */
+/**
+ * Maximum number of publications at once. After an outage thousands wait; then calls that are up
+ * come before calls that have ended.
+ */
 const mostAtOnce = 256;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
-/** `message size exceeds maximum allowed`: the same again would be refused again. */
+/** `message size exceeds maximum allowed`. The stream would refuse the message each time. */
 const tooLargeForStream = 10_054;
 
 export type PublisherOptions = {
   readonly maxWaiting?: number;
-  /** Whether events may leave now: undefined, or when. Rejects when they never may again, which fails them. */
+  /**
+   * Undefined if events may be published now, else a promise that resolves when they may. It
+   * rejects if they never may again; the events then fail.
+   */
   readonly untilAllowed?: () => Promise<void> | undefined;
-  /** Done before the event is published: its consumers find the call's context. */
+  /**
+   * Writes the call's context. It runs before the event is published, so that the event's consumers
+   * find the context.
+   */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
-  /** W3C Trace Context: headers of the call's messages. */
+  /** Returns the W3C Trace Context headers for the call's messages. */
   readonly traceOf?: (callId: string) => TraceHeaders | undefined;
 };
 
 export type RunningPublisher = {
   /**
-   * Of one call, in order, after those that were given before. Resolves when the stream has them; keeps trying while NATS is
-   * away. Rejects when stopped, and when too many wait.
+   * Publishes events of one call, in order, after those of earlier calls of this function. Resolves
+   * when the stream has them, and retries while NATS is unreachable. Rejects after a stop, and if
+   * too many events wait.
    */
   publish(events: readonly CallEvent[]): Promise<void>;
-  /** Events that are not on the stream yet. */
+  /** Returns the number of events that are not on the stream yet. */
   waiting(): number;
-  /** Some of them are of this call. */
+  /** Whether some of these events belong to the call. */
   holds(callId: CallId): boolean;
-  /** Waits for what was given to `publish`, at most this long; then rejects what is left, and all that comes after. */
+  /**
+   * Waits at most `timeoutMs` for events that were passed to `publish`. Then rejects the remaining
+   * ones, and all later ones.
+   */
   stop(timeoutMs: number): Promise<void>;
 };
 
@@ -58,13 +75,13 @@ class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
   readonly #options: PublisherOptions;
-  /** The last publish of each call that has one under way: what the next one waits for. */
+  /** The last pending publication of each call. The next one of the call waits for it. */
   readonly #tails = new Map<string, Promise<void>>();
-  /** Calls whose end waits here. */
+  /** Calls with an end that is not published yet. */
   readonly #over = new Set<string>();
   readonly #stopped = new AbortController();
   readonly #turns = takeTurns({ running: mostAtOnce, waiting: Number.POSITIVE_INFINITY }, () => {
-    throw new Error('bounded by what waits');
+    throw new Error('the number of waiting turns is not limited here');
   });
   #waiting = 0;
   #stopping = false;
@@ -73,7 +90,7 @@ class Publisher implements RunningPublisher {
     this.#connection = connection;
     this.#logger = logger;
     this.#options = options;
-    // Every event that waits for its next try listens.
+    // Each event that waits for a retry adds a listener.
     setMaxListeners(0, this.#stopped.signal);
   }
 
@@ -106,7 +123,7 @@ class Publisher implements RunningPublisher {
       }
     };
     const before = this.#tails.get(first.callId);
-    // One that failed (only at a stop) fails those behind it too, by the same signal.
+    // A publication fails only at a stop. The same signal then fails those behind it.
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
@@ -131,7 +148,8 @@ class Publisher implements RunningPublisher {
     const { signal } = this.#stopped;
     for (;;) {
       const allowed = this.#options.untilAllowed?.();
-      // A stop does not wait for it: the lease, for one, outlives the publisher, and the database may be gone for good.
+      // A stop does not wait for the permission: the lease outlives the publisher, and the database
+      // may never come back.
       if (allowed !== undefined) await within(allowed, signal);
       if (signal.aborted) throw new Error('stopped before the event was published');
       try {
@@ -142,7 +160,7 @@ class Publisher implements RunningPublisher {
         if (isRefused(error)) return await this.#deadLetter(event, error);
         this.#logger.warn(
           { err: error, eventId: event.id, retryMs },
-          'event not published, trying again',
+          'cannot publish an event, trying again',
         );
       }
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
@@ -160,21 +178,27 @@ class Publisher implements RunningPublisher {
     });
   }
 
-  /** It stays on the call's timeline; the events behind it do not wait. */
+  /**
+   * Publishes a dead letter for the event. The event stays on the call's timeline, and later events
+   * do not wait for it.
+   */
   async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
     const { id, type, callId } = event;
-    this.#logger.error({ err: cause, eventId: id }, 'NATS refuses an event: it is not published');
+    this.#logger.error({ err: cause, eventId: id }, 'NATS refuses an event, it is not published');
     const letter = { reason: 'refused by NATS', eventId: id, type, callId };
     const subject = deadLetterSubject(this.#connection.prefix, 'events');
     await this.#connection
       .put(subject, JSON.stringify(letter), { id: `refused-${id}` })
       .catch((error: unknown) =>
-        this.#logger.error({ err: error, eventId: id }, 'dead letter not stored'),
+        this.#logger.error({ err: error, eventId: id }, 'cannot store a dead letter'),
       );
   }
 }
 
-/** By its content: larger than the stream, or the server, takes. A subject that cannot be one is refused before, by the API. */
+/**
+ * Whether NATS refuses the event because of its content: it is larger than the stream or the server
+ * accepts, or its subject is not valid. The API normally refuses such a subject earlier.
+ */
 function isRefused(error: unknown): boolean {
   if (error instanceof RangeError) return true;
   if (error instanceof JetStreamApiError) return error.code === tooLargeForStream;

@@ -1,5 +1,6 @@
-// What is stored of a call goes out: published in order, and when it has ended and no far end is left in it, it is done with. What
-// is left at a stop, or finds too much waiting, stays in SQL, where `published_event_sequence` says from where to go on.
+// Publishes the stored events of calls, in order. A call is settled when it has ended and no far
+// end is left in it. Events that are left at a stop, or that find too many waiting, stay in SQL,
+// where `published_event_sequence` says where to continue.
 
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -9,25 +10,34 @@ import type { RunningPublisher } from './publisher.ts';
 
 export type RelayPorts = {
   readonly publisher: Pick<RunningPublisher, 'publish' | 'holds'>;
-  /** Nothing of the call is on the wire any more. */
+  /** Resolves when nothing of the call is on the wire any more. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Marks it as done with, in a while. */
+  /** Marks the call as settled, with some delay. */
   readonly settle: (callId: CallId) => void;
-  /** Marks that the process that takes it need not publish its first event. */
+  /** Records that the process that takes the call need not publish its first event. */
   readonly markQueuedPublished: (callId: CallId) => void;
   readonly logger: Logger;
 };
 
-/** What is forgotten is published again, and dropped by its id. */
+/**
+ * Maximum number of calls in `#through`. Events of a forgotten call are published again and dropped
+ * by id.
+ */
 const mostRemembered = 50_000;
 
 export class EventRelay {
   readonly #ports: RelayPorts;
-  /** Of calls that have not ended, and of those that wait to be taken by any process: the last event that is on the stream. */
+  /**
+   * The sequence of the last event on the stream, for calls that have not ended, including those
+   * that wait for a process to take them.
+   */
   readonly #through = new Map<CallId, number>();
-  /** Some of their events did not find room: the rest goes out with their end, in order. */
+  /**
+   * Calls with events that found no room. Recovery publishes the rest with the call's end, in
+   * order.
+   */
   readonly #behind = new Set<CallId>();
-  /** Ended, published, and a far end is still in them. */
+  /** Calls that have ended and are published, but still have a far end. */
   readonly #releasing = new Set<CallId>();
 
   constructor(ports: RelayPorts) {
@@ -35,8 +45,9 @@ export class EventRelay {
   }
 
   /**
-   * Stored events of one call, in order. `isRecovered`: they are left to recovery, which hangs up, because events that a lost process
-   * stored may have to be published before them.
+   * Publishes stored events of one call, in order. If `isRecovered`, it leaves them to the
+   * recovery, which hangs up: events that a lost process stored may have to be published before
+   * them.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {
     const last = events.at(-1);
@@ -58,22 +69,30 @@ export class EventRelay {
       (error: unknown) => {
         this.#through.delete(callId);
         if (!isOver) this.#behind.add(callId);
-        this.#ports.logger.warn({ err: error, callId }, 'events of a call stay in the database');
+        this.#ports.logger.warn(
+          { err: error, callId },
+          'cannot publish events of a call, they stay in the database',
+        );
       },
     );
   }
 
-  /** Up to where the call's events are on the stream; undefined: nothing is known here. */
+  /**
+   * The sequence of the call's last event on the stream. Undefined if this process does not know.
+   */
   publishedThrough(callId: CallId): number | undefined {
     return this.#through.get(callId);
   }
 
-  /** Some of its events are on the stream, or on their way. */
+  /** Whether some events of the call are on the stream or on their way. */
   knows(callId: CallId): boolean {
     return this.#through.has(callId) || this.#ports.publisher.holds(callId);
   }
 
-  /** Its events are on their way, or it is not done with for another reason that is known here. */
+  /**
+   * Whether events of the call are on their way, or this process knows another reason why the call
+   * is not settled.
+   */
   holds(callId: CallId): boolean {
     return this.#ports.publisher.holds(callId) || this.#releasing.has(callId);
   }

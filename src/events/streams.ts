@@ -1,5 +1,5 @@
-// Streams and buckets: created at start if missing, checked and brought up to the configuration if present. Only what
-// nats-server 2.9.10 (Debian's) can do.
+// Creates streams and buckets at the start if they are missing. Existing ones are checked and
+// updated to the configuration. It uses only what nats-server 2.9.10 (Debian's version) supports.
 
 import {
   DiscardPolicy,
@@ -15,9 +15,14 @@ import { ingestKinds, ingestSubject, streamNames } from './subjects.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** Longer than any retry of a publisher that is alive; a process that was away longer drops by id at the consumer. */
+/**
+ * Longer than any retry of a running publisher. If a process was away for longer, the consumers
+ * drop repetitions by id.
+ */
 const duplicateWindowMs = 2 * 60_000;
-/** Dead letters and alerts are for people to look at; they must not fill the disk. */
+/**
+ * Size limit for streams that people read, dead letters and alerts: they must not fill the disk.
+ */
 const forPeopleMaxBytes = 64 * 1024 * 1024;
 
 export type Retention = { readonly eventDays: number; readonly contextHours: number };
@@ -27,7 +32,7 @@ type WantedStream = Pick<
   'name' | 'subjects' | 'retention' | 'max_age' | 'duplicate_window' | 'max_bytes' | 'allow_direct'
 >;
 
-/** @throws Error where a stream of that name exists with another purpose. */
+/** @throws Error if a stream of that name exists with another purpose */
 export async function ensureStreams(
   connection: EventConnection,
   retention: Retention,
@@ -47,15 +52,15 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       subjects: [`${prefix}.call.>`],
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
-      // The server refuses a window that is longer than the age.
+      // The server refuses a window that is longer than the maximum age.
       duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
       max_bytes: -1,
-      // Reading one call back asks for the next message of a subject, which the older API cannot.
+      // Reading one call needs the next message of a subject, which only the direct API can return.
       allow_direct: true,
     },
     {
       name: names.ingest,
-      // Each kind by name: what is published about another kind is refused, and not stored in vain.
+      // Lists each kind by name, so that the server refuses other kinds instead of storing them.
       subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
@@ -127,7 +132,7 @@ async function ensureContextBucket(connection: EventConnection, ttlMs: number): 
   });
 }
 
-/** Of an API request: undefined where the thing does not exist. */
+/** @returns undefined if the requested stream or bucket does not exist */
 async function orUndefined<Info>(request: Promise<Info>): Promise<Info | undefined> {
   try {
     return await request;

@@ -1,8 +1,11 @@
-// Every subject, stream, consumer and bucket name, in one place.
+// Defines every subject, stream, consumer and bucket name.
 
 import type { CallEventType } from '../calls/contract/call-event.ts';
 
-/** Dots and wildcards would widen a subject, white space and control characters would break the protocol line. */
+/**
+ * Dots and wildcards would widen a subject. White space and control characters would break the
+ * protocol line.
+ */
 const token = /^[^\s.*>\p{Cc}]{1,200}$/u;
 
 export function isSubjectToken(text: string): boolean {
@@ -15,7 +18,7 @@ export type CallAddress = {
   readonly callId: string;
 };
 
-/** @throws RangeError when a token could break the subject; the API edge refuses those before. */
+/** @throws RangeError if a token could break the subject; the API refuses such tokens earlier */
 export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
   const tokens = [address.accountId, address.botId, address.callId];
   for (const part of tokens) {
@@ -24,7 +27,7 @@ export function callSubject(prefix: string, address: CallAddress, type: CallEven
   return `${prefix}.call.${tokens.join('.')}.${type}`;
 }
 
-/** @throws RangeError when a token could break the subject. */
+/** @throws RangeError if a token could break the subject */
 export function alertSubject(prefix: string, accountId: string, appId: string): string {
   if (![accountId, appId].every(isSubjectToken)) throw new RangeError('not a subject token');
   return `${prefix}.alert.${accountId}.${appId}`;
@@ -34,26 +37,32 @@ export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }
 
-/** Of legs that their own node cannot end. */
+/** The subject for legs that their own node cannot end. */
 export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
 
-/** Of what a process has kept of its calls. Its name may hold dots. */
+/**
+ * The subject for what a process has captured of its calls. `ownerId` may contain dots, so it is
+ * encoded.
+ */
 export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
-/** That calls of a source wait, for a process that has room. Nothing is lost with it: SQL is looked at every second. */
+/**
+ * The subject for hints that calls of a source wait for a process that has room. A lost hint loses
+ * nothing: processes look into SQL every second.
+ */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;
 }
 
-/** What producers outside tell the companion. */
+/** Kinds of resources that external producers publish for the companion. */
 export const ingestKinds = ['messages', 'conversations', 'testruns'] as const;
 export type IngestKind = (typeof ingestKinds)[number];
 
-/** `*` as the bot: of every bot. */
+/** @param bot a bot's id or alias, or `*` for every bot */
 export function ingestSubject(prefix: string, kind: IngestKind, bot: string): string {
   return `${prefix}.ingest.${kind}.${bot}`;
 }
@@ -68,7 +77,10 @@ export function streamNames(prefix: string) {
     dead: `${prefix}_dead`,
     alerts: `${prefix}_alerts`,
     ingest: `${prefix}_ingest`,
-    /** `call-context` is what bot flows are told to open; another prefix on the same NATS must not share it. */
+    /**
+     * Bot flows open `call-context` by this name. Another prefix on the same NATS must not share
+     * it.
+     */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
   } as const;
 }

@@ -1,6 +1,7 @@
-// Of each call of this process the spans of its life, made from its events and their times: nothing in the call's own way knows of
-// them. All are children of the span that took the request in, whichever process that was; what happens at a gateway stands below
-// that gateway's leg. A call that was taken over has only what is stated here: its end.
+// Creates the spans of this process's calls from their events and the events' times. The code of
+// the calls does not know about spans. All spans are children of the span that accepted the
+// request, in whichever process that was. What happens at a gateway is a child of that gateway's
+// leg. For a call that was taken over, only the end is stated here, so it has only that span.
 
 import {
   type Attributes,
@@ -16,17 +17,20 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contract/call-event.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
-/** Ends come for all calls but those that were lost to another process: more than a process has at once. */
+/**
+ * Maximum number of calls in memory, more than a process has at once. A call that another process
+ * took over never ends here, so the cache drops it.
+ */
 const mostCalls = 20_000;
 
 type Leg = {
   readonly span: Span;
-  /** Its span as the parent of others. */
+  /** The leg's span as the parent of other spans. */
   readonly context: Context;
   readonly startedAt: Date;
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
-  /** Undefined: none runs (any more). */
+  /** Undefined if no detection is running. */
   readonly detection?: Span;
 };
 
@@ -45,14 +49,14 @@ export class CallSpans {
     const { type } = event;
     if (type === 'dialing') this.#dialing(call, event, at);
     else if (type === 'completed' || type === 'failed') this.#ended(call, event, at);
-    else this.#change(call, (leg) => this.#goneOn(leg, call, event, at));
+    else this.#change(call, (leg) => this.#progress(leg, call, event, at));
   }
 
-  #goneOn(leg: Leg, call: AcceptedCall, event: CallEvent, at: Date): Leg {
+  #progress(leg: Leg, call: AcceptedCall, event: CallEvent, at: Date): Leg {
     if (event.type === 'ringing') return this.#ringing(leg, call, event.data, at);
     if (event.type === 'answered') return this.#answered(leg, call, at);
     if (event.type === 'amd') return detected(leg, event, at);
-    // The rest of a leg's life, as points in it.
+    // Other events of a leg become events of its span.
     leg.span.addEvent(event.type, {}, at);
     return leg;
   }
@@ -93,7 +97,7 @@ export class CallSpans {
     return { ...leg, answeredAt: at, detection };
   }
 
-  /** What comes before an answer, or instead of one. */
+  /** Ends the part of the leg before an answer, or before an end without an answer. */
   #untilAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
     if (ringingAt === undefined) this.#span('dialing', call, context, startedAt, at);
     else this.#span('ringing', call, context, ringingAt, at);
@@ -106,7 +110,7 @@ export class CallSpans {
     if (leg !== undefined) {
       this.#endLeg(leg, call, at, type === 'failed' ? data.outcome : undefined);
     } else if (type === 'failed' && data.outcome !== 'unknown') {
-      // It never left the queue.
+      // The call never left the queue.
       this.#span('queue', call, context, call.acceptedAt, at);
     }
     const end = this.#start('end', call, context, at, {
@@ -154,7 +158,7 @@ function detected(leg: Leg, { data: { amd } }: EventOf<'amd'>, at: Date): Leg {
   return rest;
 }
 
-/** Why another gateway is tried. */
+/** Returns why the previous gateway failed. */
 function reasonOf({ failedAttempts }: DataOf<'dialing'>): string {
   const last = failedAttempts?.at(-1);
   return last?.sipStatus === undefined ? 'no-response' : String(last.sipStatus);

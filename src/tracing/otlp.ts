@@ -1,4 +1,5 @@
-// Spans to an OpenTelemetry collector, by OTLP over HTTP as JSON, in batches. Loaded only where one is configured.
+// Sends spans to an OpenTelemetry collector in batches, by OTLP over HTTP as JSON. Loaded only if a
+// collector is configured.
 
 import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -7,7 +8,7 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import type { Logger } from '../lib/logger.ts';
 
 export type OtlpOptions = {
-  /** Of the traces: `…/v1/traces`. */
+  /** The collector's URL for traces: `…/v1/traces`. */
   readonly url: string;
   readonly serviceName: string;
   readonly version: string;
@@ -17,11 +18,14 @@ export type OtlpOptions = {
 
 export type Otlp = {
   readonly tracer: Tracer;
-  /** What is waiting is sent, if that is possible within some seconds. */
+  /** Sends the waiting spans, if that is possible within some seconds. */
   close(): Promise<void>;
 };
 
-/** Spans in memory; beyond it new ones are dropped: a collector that is away costs traces, and nothing else. */
+/**
+ * Maximum number of spans in memory. Further ones are dropped: an unreachable collector costs
+ * traces and nothing else.
+ */
 const maxQueueSize = 8_192;
 const maxExportBatchSize = 512;
 const scheduledDelayMillis = 1_000;
@@ -30,7 +34,7 @@ const exportTimeoutMillis = 5_000;
 export function openOtlp({ url, serviceName, version, nodeId, logger }: OtlpOptions): Otlp {
   diag.setLogger(
     {
-      error: (message) => logger.warn({ reason: message.slice(0, 200) }, 'spans were not exported'),
+      error: (message) => logger.warn({ reason: message.slice(0, 200) }, 'cannot export spans'),
       ...{ warn: nothing, info: nothing, debug: nothing, verbose: nothing },
     },
     DiagLogLevel.ERROR,

@@ -1,5 +1,5 @@
-// The spans of calls, as they are made from what is stated of them. Without an OTLP exporter there is none of these: nothing of
-// OpenTelemetry is loaded then, and the trace headers that came in are passed on as they are.
+// Creates the spans of calls from their events. It exists only with an OTLP exporter. Otherwise
+// nothing of OpenTelemetry is loaded, and incoming trace headers are passed on unchanged.
 
 import {
   type Attributes,
@@ -19,9 +19,9 @@ import type { SubmitResult } from '../calls/dialout-ports.ts';
 import { parseTraceparent, type TraceHeaders, writeTraceparent } from '../lib/trace-context.ts';
 import { CallSpans } from './call-spans.ts';
 
-/** A span that goes on elsewhere. */
+/** A span that another server continues. */
 type OpenSpan<Result> = {
-  /** For the server that it goes on at. */
+  /** Trace headers for the server that continues the span. */
   readonly trace: TraceHeaders;
   end(result: Result): void;
 };
@@ -30,7 +30,7 @@ export type AttemptOfDelivery = {
   readonly callId: string;
   readonly eventId: string;
   readonly sequence: number;
-  /** 1, 2, … */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly host: string;
 };
@@ -38,7 +38,7 @@ export type ResultOfDelivery = { readonly status: number } | { readonly error: s
 
 export type Tracing = {
   startIntake(parent: TraceHeaders | undefined): OpenSpan<SubmitResult>;
-  /** Something was stored of a call of this process. */
+  /** Called after an event of a call of this process was stored. */
   onEvent(call: AcceptedCall, event: CallEvent): void;
   startDelivery(
     parent: TraceHeaders | undefined,
@@ -55,7 +55,7 @@ export function createTracing(tracer: Tracer): Tracing {
   };
 }
 
-/** What comes from elsewhere as the parent of spans here. */
+/** Returns a context in which spans have the incoming trace headers as their parent. */
 export function contextOf(headers: TraceHeaders | undefined): Context {
   const parent = parseTraceparent(headers?.traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
@@ -67,7 +67,10 @@ export function contextOf(headers: TraceHeaders | undefined): Context {
   return trace.setSpanContext(ROOT_CONTEXT, context);
 }
 
-/** What came is passed on beside the span of ours: who only adds spans leaves `tracestate` as it is (section 3.4). */
+/**
+ * Returns the trace headers for the next server. Incoming headers are kept, apart from
+ * `traceparent`: a program that only adds spans leaves `tracestate` unchanged (section 3.4).
+ */
 function headersOf(span: Span, parent: TraceHeaders | undefined): TraceHeaders {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
@@ -98,7 +101,7 @@ function startDelivery(
     'offhook.notification.sequence': sequence,
     'http.request.method': 'POST',
     'http.request.resend_count': attempt - 1,
-    // Not the URL: its path and query may be secrets.
+    // Only the host of the URL: its path and query may be secrets.
     'server.address': host,
   };
   const options = { kind: SpanKind.CLIENT, attributes };

@@ -133,7 +133,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
   });
 
   test('nothing is lost while the database takes nothing', async () => {
-    const failures = () => rig.logged().split('batch not handled').length;
+    const failures = () => rig.logged().split('cannot handle a batch of messages').length;
     await rig.database.pool.query('alter table messages rename to messages_away');
     const before = failures();
 

@@ -82,7 +82,7 @@ describe('messages for streams', () => {
     const messages = new AcknowledgedPublishing(connection, 50);
 
     const silent = messages.put(`silent.${prefix}`, 'one');
-    await expect(silent).rejects.toThrow('not acknowledged by NATS in 50 ms');
+    await expect(silent).rejects.toThrow('NATS did not acknowledge the message within 50 ms');
     await expect(messages.put(`silent.${prefix}`, 'two')).rejects.toThrow('not acknowledged');
   });
 
