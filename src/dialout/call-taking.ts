@@ -1,5 +1,6 @@
-// What this process dials: a taker for each source, the places that their calls have here, the slots that they hold on trunks, and
-// a look each second at what waits anywhere.
+// Decides which calls this process dials. It has a taker for each source, counts the places of its
+// calls in this process and their slots on trunks, and looks once a second for calls that wait
+// anywhere.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -22,19 +23,25 @@ import { SourceTaker } from './source-taker.ts';
 export type CallTakingPorts = {
   readonly takes: CallTakes;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** How many more calls this process can have. */
+  /** Returns how many more calls this process can have. */
   readonly room: () => number;
-  /** False: no INVITE may leave any more, e.g. because the lease runs out; what is taken now would fail instead of being dialled by others. */
+  /**
+   * False if no INVITE may leave any more, e.g. because the lease runs out. A call that is taken
+   * then would fail instead of being dialled by another process.
+   */
   readonly mayTake: () => boolean;
   /** Starts the call's machine. Without a turn its INVITE may leave at once. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
-  /** Calls with a machine, and those whose last events are on their way. */
+  /**
+   * Returns true if the call has a machine in this process, or if its last events are still being
+   * stored.
+   */
   readonly isHere: (callId: CallId) => boolean;
   readonly here: () => readonly CallId[];
-  /** SQL says that they are this process's, and it has no machine for them. */
+  /** Ends calls that SQL assigns to this process although it has no machine for them. */
   readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
   readonly ends: Pick<EndRecorder, 'recordQueued'>;
-  /** Wakes a process that has room. */
+  /** Wakes another process that has room. */
   readonly hint: (source: CallSource) => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -43,23 +50,29 @@ export type CallTakingPorts = {
 type Held = {
   readonly callId: CallId;
   readonly source: CallSource;
-  /** Without limits there is nothing to be given back. */
+  /** False on a source without limits: there is no slot to give back. */
   readonly hasSlot: boolean;
   isPlaced: boolean;
 };
 
-/** What cannot be ended, because a part is unreachable, is not tried every second. */
+/**
+ * Pause between two attempts to end unknown calls. If a part that they need is unreachable, a retry
+ * every second would be in vain.
+ */
 const endUnknownPauseMs = 10_000;
 
 export class CallTaking {
   readonly #ports: CallTakingPorts;
   readonly #takers = new Map<CallSource, SourceTaker>();
   readonly #held = new Map<string, Held>();
-  /** Off the wire, and their slots not given back yet: where that fails, the sweep does it. */
+  /**
+   * Legs that are off the wire but still hold their slots. If a release fails, the next sweep
+   * repeats it.
+   */
   readonly #unreleased = new Set<CallId>();
-  /** One statement at a time, for as many as there are. */
+  /** Runs one release statement at a time, for as many slots as are waiting. */
   readonly #releasing: Batcher<CallId, void>;
-  /** Places of calls that are not started yet. */
+  /** Places of calls that have not started yet. */
   readonly #places = {
     free: () => this.#ports.room() - this.#reserved,
     hold: (count: number) => {
@@ -71,9 +84,12 @@ export class CallTaking {
   };
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
-  /** Taken here since the last look. */
+  /** Number of calls of each source that this process took since the last sweep. */
   readonly #taken = new Map<CallSource, number>();
-  /** What the last sweep found without a machine here; ended if the next one finds it again. */
+  /**
+   * Calls without a machine that the last sweep found. They are ended if the next sweep finds them
+   * again.
+   */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
   #isStopped = false;
@@ -89,27 +105,38 @@ export class CallTaking {
     );
   }
 
-  /** A call was accepted here: taken at once where there is room, else left to a process that has some. */
+  /**
+   * Notes a call that was accepted in this process. Takes it at once if there is room, and
+   * otherwise hints it to a process that has room.
+   */
   accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
     if (!this.wake(trunk, 1)) this.#ports.hint(trunk);
   }
 
-  /** False: there is no room here. `count`: how many calls are known to wait; left out: any number may. */
+  /**
+   * Wakes the taker of a source.
+   * @param count number of calls that are known to wait. Default: any number may wait
+   * @returns false if this process has no room or may not take calls
+   */
   wake(source: CallSource, count?: number): boolean {
     if (!this.#mayTakeMore()) return false;
     this.#takerOf(source).wake(count);
     return true;
   }
 
-  /** By the last look, and what was accepted here since. */
+  /**
+   * Number of waiting calls of each source: the result of the last sweep, and the calls accepted
+   * here since.
+   */
   waiting(): ReadonlyMap<CallSource, number> {
     return this.#waiting;
   }
 
   /**
-   * Once a second, for all sources: what waits, whatever became of its hint, and what waited too long. False: nothing is left
-   * for the next one before another call is accepted.
+   * Looks, once a second, at all sources: takes calls that wait although their hint may have been
+   * lost, and ends calls that waited too long.
+   * @returns false if the next sweep has nothing to do until another call is accepted
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
@@ -130,13 +157,19 @@ export class CallTaking {
     );
   }
 
-  /** The call's leg is the SIP port's now: it says when the slot is free. */
+  /**
+   * Notes that the SIP port has the call's leg. From then on the SIP port reports when the slot is
+   * free.
+   */
   onPlaced(legId: string): void {
     const held = this.#held.get(legId);
     if (held !== undefined) held.isPlaced = true;
   }
 
-  /** Nothing of the leg is on the wire any more. Its id is the call's, or it is nothing of ours: a second leg. */
+  /**
+   * Releases the leg's slot, because nothing of the leg is on the wire any more. The id of a first
+   * leg is its call's id. Other ids are ids of second legs, which this class does not track.
+   */
   onReleased(legId: string): void {
     const held = this.#held.get(legId);
     if (held === undefined) return;
@@ -151,11 +184,15 @@ export class CallTaking {
     );
   }
 
-  /** Its machine is gone. Where it placed nothing, nothing else would release its slot. */
+  /**
+   * Called when the call's machine is gone. If the call placed no leg, no other event would release
+   * its slot.
+   */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // A place is free, for whichever source waits. Of calls that were taken already nothing is asked; where that is wrong, since others
-    // took or accepted some, the next look (a second at most) knows better.
+    // A place is free, for any source with waiting calls. Sources whose known waiting calls were
+    // all taken here are not asked. If that count is wrong, because other processes took or
+    // accepted calls, the next sweep corrects it within a second.
     for (const [source, count] of this.#waiting) {
       if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
     }
@@ -201,7 +238,10 @@ export class CallTaking {
     this.#ports.start(call, queued, turn);
   }
 
-  /** What was accepted elsewhere since the last look is not known to wait. */
+  /**
+   * Limits the count to the calls that are known to wait. Calls that other processes accepted since
+   * the last sweep are not known here.
+   */
   #countTaken(source: CallSource, count: number): void {
     const taken = (this.#taken.get(source) ?? 0) + count;
     this.#taken.set(source, Math.min(taken, this.#waiting.get(source) ?? 0));
@@ -227,7 +267,7 @@ export class CallTaking {
       nowMs: () => performance.now(),
       logger,
     });
-    // One for each trunk of the file, and one for direct calls: bounded by it.
+    // Bounded by the trunks file: one taker for each trunk, and one for direct calls.
     this.#takers.set(source, taker);
     return taker;
   }

@@ -1,4 +1,5 @@
-// Commands find their call: here, at the node that has it, or in the queue, where no node has it yet.
+// Finds the call of a command: in this process, at the node that has it, or in the queue if no node
+// has it yet.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -30,7 +31,10 @@ export type CommandRoutingPorts = {
   readonly ends: Pick<EndRecorder, 'recordQueued'>;
   readonly clock: Clock;
   readonly ownerId: string;
-  /** Asks the node that has the call. Undefined: none of them answered in time. */
+  /**
+   * Asks the node that has the call.
+   * @returns undefined if it did not answer in time
+   */
   readonly askOwner: (
     callId: CallId,
     command: Command,
@@ -39,13 +43,19 @@ export type CommandRoutingPorts = {
 };
 
 export type NodeCommandRouting = CommandRouting & {
-  /** For a command that every node hears. Undefined: it is another node's to answer. */
+  /**
+   * Runs a command that every node receives.
+   * @returns undefined if another node must answer it
+   */
   runHere(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
 
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 
-/** A worker has claimed the call and not started its machine yet: milliseconds, unless SQL is slow. */
+/**
+ * Bounds the wait for a call that this process has claimed but whose machine has not started yet.
+ * It takes milliseconds, unless SQL is slow.
+ */
 const handOverAttempts = 20;
 const handOverPauseMs = 50;
 
@@ -72,7 +82,7 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
     if (command.command !== 'hangup') return refusedBy('queued', command);
     const end = endBeforeAnswer({ by: 'application' }, clock.now());
     const isCancelled = await ends.recordQueued(progressOfAccepted(call), end);
-    // Otherwise a process has claimed the call in this very moment.
+    // Otherwise a process has claimed the call at this very moment.
     return isCancelled ? done(command, 'ending') : 'here-soon';
   }
 
@@ -102,7 +112,7 @@ function done({ id }: Command, state: string): CommandReply {
   return { ok: true, state, ...(id === undefined ? {} : { commandId: id }) };
 }
 
-/** To a hang-up, what it wants is so. */
+/** Replies for a call that has ended. A hang-up succeeds, because it wants just that. */
 function endedFor(command: Command): CommandReply {
   return command.command === 'hangup' ? done(command, 'ended') : callHasEnded;
 }

@@ -1,4 +1,5 @@
-// Ends calls that have no machine: still queued, expired, or left by a process that died.
+// Ends calls that have no machine: calls that are still queued, have expired, or were left by a
+// process that died.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
@@ -6,15 +7,25 @@ import type { CallEnd } from '../calls/life/call-outcome.ts';
 import type { CallOutbox } from '../calls/ports.ts';
 
 export type EndRecorder = {
-  /** With events that SQL has not. False: it had ended before, or is another process's. Resolves when SQL has it. */
+  /**
+   * Stores the end of a call, after the events in `missing`, which SQL does not have. Resolves when
+   * SQL has stored them.
+   * @returns false if the call had ended before or another process owns it
+   */
   record(
     progress: CallProgress,
     end: CallEnd,
     missing: readonly CallEvent[],
-    /** A far end may be left in the call: recovery, which hangs up, settles it. */
+    /**
+     * `isRecovered`: true if a far end may be left in the call. Recovery hangs it up and then marks
+     * the call as settled.
+     */
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
-  /** Of a call that no process has begun to dial. False: one has, or it had ended. */
+  /**
+   * Stores the end of a call that no process has begun to dial.
+   * @returns false if a process has begun to dial it, or if it had ended
+   */
   recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
 };
 
@@ -24,7 +35,7 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       const { event } = endEvent(progress, end);
       const step = { events: missing, ending: { event } };
       return (
-        // What the dead process sent last may be stored meanwhile.
+        // `isRepeated`: SQL may already hold what the dead process sent last.
         (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
       );
     },

@@ -1,6 +1,6 @@
-// The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because
-// a process that was paused may come to itself when another one has long ended the call.
-// And it says when a call's legs are off the wire.
+// The SIP port that the calls of this process use. It lets no INVITE leave without the lease, not
+// even the second INVITE of a call: a process that was paused may wake up long after another
+// process has ended the call. It also reports when the legs of a call are off the wire.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
@@ -9,21 +9,21 @@ import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 
 export type GuardedSip = SipPort & {
-  /** Resolves when the call's legs are off the wire; at once where it has none. */
+  /** Resolves when the call's legs are off the wire, at once if it has no legs. */
   untilReleased(callId: CallId): Promise<void>;
-  /** Calls with a leg on the wire. */
+  /** Returns the calls that have a leg on the wire. */
   onTheWire(): readonly CallId[];
-  /** Waits until no leg of this process is on the wire, at most this long. */
+  /** Waits until no leg of this process is on the wire, at most for `timeoutMs`. */
   idle(timeoutMs: number): Promise<void>;
-  /** Tells of every leg from now on. */
+  /** Notifies the watcher of every leg from now on. */
   watch(watcher: LegWatcher): void;
 };
 
 export type LegWatcher = {
-  /** By the leg's id, which is the call's for its first. */
+  /** `legId` is the call's id for its first leg. */
   onPlaced(legId: string): void;
   onReleased(legId: string): void;
-  /** With its last leg. */
+  /** Called when the last leg of the call is off the wire. */
   onOffTheWire(callId: CallId): void;
 };
 
@@ -31,7 +31,10 @@ export function guardSip(
   sip: SipPort,
   options: { readonly mayPlace: () => boolean; readonly clock: Clock; readonly logger: Logger },
 ): GuardedSip {
-  /** By call: its first leg, and a second one or what is left of former ones. */
+  /**
+   * `released` promises of each call's legs: its first leg, and second legs that are up or not yet
+   * released.
+   */
   const legs = new Map<CallId, Set<Promise<void>>>();
   const watchers: LegWatcher[] = [];
 
@@ -43,17 +46,17 @@ export function guardSip(
     }
     const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
     for (const watcher of watchers) watcher.onPlaced(legId);
-    const ofCall = legs.get(callId) ?? new Set();
-    ofCall.add(leg.released);
-    legs.set(callId, ofCall);
+    const callLegs = legs.get(callId) ?? new Set();
+    callLegs.add(leg.released);
+    legs.set(callId, callLegs);
     const released = leg.released.then(() => {
-      ofCall.delete(leg.released);
+      callLegs.delete(leg.released);
       for (const watcher of watchers) watcher.onReleased(legId);
-      if (ofCall.size > 0) return;
+      if (callLegs.size > 0) return;
       legs.delete(callId);
       for (const watcher of watchers) watcher.onOffTheWire(callId);
     });
-    inBackground(released, options.logger, 'telling that a leg is off the wire');
+    inBackground(released, options.logger, 'reporting that a leg is off the wire');
     return leg;
   }
 

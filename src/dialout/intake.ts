@@ -1,4 +1,5 @@
-// Takes a dial-out request in. It is accepted when SQL has it. This process then takes it at once, or wakes another one.
+// Accepts a dial-out request. A request is accepted when SQL has stored it. Then this process takes
+// the call at once, or wakes another process.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -29,18 +30,24 @@ export type IntakePorts = {
     call: AcceptedCall,
     queued: CallEvent,
   ) => QueuedNotification | undefined;
-  /** Stored with the call, and to be published now. */
+  /** Called when the call and its first event are stored. The event is to be published now. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
-  /** What is accepted while the last calls finish would wait for the next process. */
+  /**
+   * True while this process finishes its last calls. A call that it accepted then would wait for
+   * the next process.
+   */
   readonly isStopping: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
 export type IntakeLimits = {
-  /** Calls waiting to be dialled; one more is a 429. At the default rate of a trunk this is minutes, not hours. */
+  /**
+   * Most calls that wait to be dialled. One more is refused with 429. At the default rate of a
+   * trunk they wait minutes, not hours.
+   */
   readonly maxQueued: number;
-  /** Of requests that do not say for themselves. */
+  /** Default for requests that set no queue time-out. */
   readonly queueTimeoutMs: number;
 };
 
@@ -51,7 +58,7 @@ const dayMs = 86_400_000;
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
   return {
     async submit(submission) {
-      // A request with a key may be one that was accepted before; the ledger knows.
+      // A request with a key may repeat one that was accepted before. Only the ledger knows.
       const { limits: allowed, idempotency, request } = submission;
       const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
       if (idempotency === undefined && !mayDialAll) return targetForbidden;
@@ -68,7 +75,10 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
   };
 }
 
-/** Why nothing new is accepted. */
+/**
+ * Returns why no new call is accepted now.
+ * @returns undefined if calls are accepted
+ */
 function refusalOfNow(
   ports: IntakePorts,
   call: AcceptedCall,
@@ -77,12 +87,13 @@ function refusalOfNow(
   if (ports.isStopping()) {
     return { kind: 'unavailable', reason: 'this gateway is shutting down', retryAfterS };
   }
-  // Counted a second ago at the earliest: it guards memory and patience, not a contract.
+  // The count may be a second old. The bound protects memory and the callers' time; it is not an
+  // exact limit.
   const isFullNow = isFull(ports.taking.waiting(), call, ports, limits);
   return isFullNow ? { kind: 'full', retryAfterS } : undefined;
 }
 
-/** What was accepted before keeps its answer. */
+/** Returns the earlier answer if the key was used before, and otherwise the refusal. */
 async function earlierOr(
   refusal: SubmitResult,
   { ledger, logger }: IntakePorts,
@@ -93,7 +104,7 @@ async function earlierOr(
   try {
     const earlier = await ledger.earlier(call, idempotency);
     if (earlier !== undefined || refusal.kind === 'full') return earlier ?? refusal;
-    // The first one may be being stored at this moment.
+    // The first request with this key may be being stored at this moment.
     return { kind: 'unknown', reason: 'this gateway is shutting down', retryAfterS };
   } catch (error) {
     logger.error({ err: error }, 'an idempotency key could not be looked up');
@@ -101,7 +112,10 @@ async function earlierOr(
   }
 }
 
-/** All in all; and for a trunk with a rate, what it could not dial in time any more. */
+/**
+ * Returns true if the queue of all calls is full. Also returns true if the trunk has a rate at
+ * which it could not dial this call in time.
+ */
 function isFull(
   waiting: ReadonlyMap<string | undefined, number>,
   { request }: AcceptedCall,
@@ -136,7 +150,10 @@ async function accept(
   return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
 }
 
-/** A request with a key may have been accepted before: only a database that answers can tell. */
+/**
+ * Reports that the request was not stored. With a key, the result is `unknown`, because the request
+ * may have been accepted before. Only a database that answers can tell.
+ */
 function notStored(
   { logger }: IntakePorts,
   { idempotency }: Submission,
@@ -147,7 +164,10 @@ function notStored(
   return { kind, reason: 'the request could not be stored', retryAfterS };
 }
 
-/** A day is over at midnight in UTC; one of many calls ends any moment. */
+/**
+ * Refuses a call over a limit of the app. A daily limit ends at midnight UTC. A limit on concurrent
+ * calls may end at any moment.
+ */
 function refusalOf(limit: LimitName, at: Date): SubmitResult {
   if (limit === 'target') return targetForbidden;
   const untilMidnightS = Math.ceil((dayMs - (at.getTime() % dayMs)) / 1_000);

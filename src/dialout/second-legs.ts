@@ -1,5 +1,6 @@
-// What second legs of calls need before they are placed: that the app may call there, and room on the trunk, at its pace. They do
-// not wait in the queue: a person is on the line meanwhile.
+// Admits the second legs of calls: checks that the app may call the target, and takes a slot on the
+// trunk at the trunk's pace. Second legs do not wait in the queue, because a person is on the line
+// meanwhile.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -20,9 +21,15 @@ export type SecondLegsPorts = {
   readonly logger: Logger;
 };
 
-/** A trunk that is full has room when any of its calls ends; SQL that does not answer may do so the next time. */
+/**
+ * Pause before the next attempt. A full trunk has room when any of its calls ends, and SQL that did
+ * not answer may answer the next time.
+ */
 const retryMs = 250;
-/** What cannot be given back by then is given back by the sweep, when its call has ended. */
+/**
+ * Bounds the attempts to give a slot back. After them, the sweep gives the slot back when the call
+ * has ended.
+ */
 const releaseTries = 20;
 const releaseRetryMs = 500;
 
@@ -30,7 +37,7 @@ type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
 
 export class SecondLegs implements SecondLegPort {
   readonly #ports: SecondLegsPorts;
-  /** With a slot. */
+  /** Ids of second legs that hold a slot, or may hold one because the answer was lost. */
   readonly #held = new Set<string>();
 
   constructor(ports: SecondLegsPorts) {
@@ -39,14 +46,14 @@ export class SecondLegs implements SecondLegPort {
 
   async admit(call: AcceptedCall, transfer: Transfer, isWanted: () => boolean): Promise<Admission> {
     const refusal = await this.#whileWanted(isWanted, () => this.#judge(call, transfer));
-    if (refusal === undefined) return { ok: false, reason: 'Not wanted any more' };
+    if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
     const { trunk, mode, legId } = transfer;
-    // A referral is the far end's own call.
+    // In a referral the far end places the call itself, so no slot is needed.
     if (mode === 'refer' || trunk === undefined) return { ok: true };
     const turn = await this.#whileWanted(isWanted, () => this.#takeSlot(call, legId, trunk));
     if (turn === undefined) {
-      // It may have been taken with an answer that was lost.
+      // The slot may have been taken although its answer was lost.
       this.giveBack(legId);
       return { ok: false, reason: 'The trunk has no room' };
     }
@@ -59,7 +66,10 @@ export class SecondLegs implements SecondLegPort {
     inBackground(this.#release(legId), this.#ports.logger, 'giving back a slot');
   }
 
-  /** Undefined: it is not wanted any more. */
+  /**
+   * Repeats `attempt` until it returns a value.
+   * @returns undefined if the leg is no longer wanted
+   */
   async #whileWanted<Value>(
     isWanted: () => boolean,
     attempt: () => Promise<Value | undefined>,
@@ -79,16 +89,19 @@ export class SecondLegs implements SecondLegPort {
   async #judge({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {
     const { apps, takes, clock } = this.#ports;
     const app = await apps.find(appId);
-    if (app === undefined) return 'The app is not known any more';
+    if (app === undefined) return 'The app no longer exists';
     const { limits } = app;
     if (!mayDial(limits, to)) return 'The app may not dial this number';
     const { callsPerDay } = limits ?? {};
     if (callsPerDay === undefined) return 'allowed';
     const isCounted = await takes.countToday(appId, callsPerDay, clock.now());
-    return isCounted ? 'allowed' : 'The app has had all its calls of the day';
+    return isCounted ? 'allowed' : 'The app has reached its calls per day';
   }
 
-  /** Undefined: the trunk is full. */
+  /**
+   * Takes a slot on the trunk.
+   * @returns undefined if the trunk is full
+   */
   async #takeSlot({ callId }: AcceptedCall, legId: string, trunk: string) {
     const { limitsOf, takes, trunks, logger } = this.#ports;
     const nowMs = (): number => performance.now();

@@ -1,11 +1,16 @@
-// Takes the calls of one source, a trunk or those that are dialled directly, while this process has room, and starts each a
-// moment before the instant at which its INVITE may leave. Every node has one for each source; SQL shares the calls out.
+// Takes the calls of one source while this process has room. A source is a trunk, or all calls that
+// are dialled directly. The taker starts each call a moment before the instant at which its INVITE
+// may leave. Every node has one taker for each source, and SQL distributes the calls among them.
 //
-// idle      Nothing is asked. Left when a call may wait, or a place may be free (`wake`).
-// asking    A take is under way. Answered: its calls are started, and it is asked again when more could be had.
-// doubtful  The answer was lost: the take may stand. The same take is asked for until it is answered, room or not, while this
-//           process drains too, because no other process will dial what it took. Bounded when the process ends.
-// stopped   Nothing more is taken.
+// States:
+// - idle: no take is sent. Left when a call may wait or a place may be free (`wake`).
+// - asking: a take is under way. When it is answered, its calls are started. The taker asks again
+//   if more calls may be available.
+// - doubtful: the answer was lost, so SQL may have assigned calls to this process. The taker
+//   repeats the same take until it is answered, whether or not there is room, and also while this
+//   process drains. No other process will dial the calls of that take. When the process stops, it
+//   repeats the take for at most `lastAnswerTimeoutMs`.
+// - stopped: no more calls are taken.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -15,39 +20,50 @@ import { createTurn, type StartInstant, type TurnPorts, timed } from './turn.ts'
 export type TakerPorts = TurnPorts & {
   readonly takes: Pick<CallTakes, 'take'>;
   readonly places: {
-    /** For how many more calls this process has room. */
+    /** Returns how many more calls this process has room for. */
     free(): number;
     hold(count: number): void;
     giveBack(count: number): void;
   };
-  /** False: no INVITE may leave by the time it is ready, so that what is taken would fail. */
+  /**
+   * False if no INVITE could leave by the time the call is ready, so that a taken call would fail.
+   */
   readonly mayTake: () => boolean;
-  /** The call is this process's: starts its machine. Its INVITE waits for the turn; undefined: it may leave at once. */
+  /**
+   * Starts the machine of a call that was assigned to this process. The INVITE waits for the turn.
+   * Without a turn it may leave at once.
+   */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
 };
 
 /**
- * Starts are taken so far ahead: long enough to be worth a transaction, short enough that a node that dies takes few
- * calls with it, and that nodes take turns.
+ * How far ahead starts are taken. It is long enough to be worth a transaction. It is short enough
+ * that a node that dies takes few calls with it, and that nodes take turns.
  */
 const horizonMs = 200;
-/** What a call needs before its INVITE is ready takes most of this on a busy machine, and less on others. */
+/**
+ * How long before its start a call is started. Preparing the INVITE takes most of this on a busy
+ * machine, and less on others.
+ */
 const preparationMs = 100;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
-/** SQL that has not answered by then is unreachable: the process that takes over ends the calls of a take that stands. */
+/**
+ * After this time an SQL server that has not answered counts as unreachable. If the take stands,
+ * the process that takes over ends its calls.
+ */
 const lastAnswerTimeoutMs = 10_000;
 
 export class SourceTaker {
   readonly #source: CallSource;
   readonly #ports: TakerPorts;
   readonly #stopping = new AbortController();
-  /** Calls that are taken and not started. */
+  /** Calls that are taken but not started yet. */
   readonly #starting = new Map<CallId, Promise<void>>();
   #takeId = 0;
   #isDoubtful = false;
   #running: Promise<void> | undefined;
-  /** Calls to ask for; 0: nothing is to be asked. */
+  /** Number of calls to ask for. 0 if the taker has nothing to ask. */
   #wanted = 0;
 
   constructor(source: CallSource, ports: TakerPorts) {
@@ -55,7 +71,10 @@ export class SourceTaker {
     this.#ports = ports;
   }
 
-  /** A take is under way, or its answer was lost: SQL may know calls of this process that it has not heard of. */
+  /**
+   * True if a take is under way or its answer was lost. SQL may then have assigned calls to this
+   * process of which it does not know.
+   */
   get isUnanswered(): boolean {
     return this.#running !== undefined || this.#isDoubtful;
   }
@@ -65,8 +84,9 @@ export class SourceTaker {
   }
 
   /**
-   * Calls may wait, or a place may be free. `count`: of so many calls it is known that they wait; nodes that accept calls at the same
-   * time thus take about what each has accepted.
+   * Asks for calls, because calls may wait or a place may be free.
+   * @param count number of calls that are known to wait. With it, nodes that accept calls at the
+   * same time each take about as many as they accepted. Default: any number may wait
    */
   wake(count = mostAtOnce): void {
     this.#wanted = Math.min(mostAtOnce, this.#wanted + count);
@@ -77,7 +97,7 @@ export class SourceTaker {
     });
   }
 
-  /** Takes no more calls; resolves when those that are taken have started. */
+  /** Takes no more calls. Resolves when the taken calls have started. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -92,18 +112,21 @@ export class SourceTaker {
       const retryInMs = await this.#ask(wanted);
       if (retryInMs === undefined) continue;
       this.#wanted = mostAtOnce;
-      // Aborted: the loop ends by itself.
+      // The pause was aborted: the loop condition ends the loop.
       await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
     }
     await this.#learnLastAnswer();
   }
 
-  /** When to try again without being woken; undefined: not before. */
+  /**
+   * Takes calls once.
+   * @returns milliseconds until the next attempt, or undefined if the taker should wait to be woken
+   */
   async #ask(known: number): Promise<number | undefined> {
     const { places, mayTake } = this.#ports;
     if (!mayTake()) return this.#isDoubtful ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
-    // Calls that end here make room, and wake.
+    // No room. Calls that end here make room and wake the taker.
     if (wanted < 1 && !this.#isDoubtful) return undefined;
     places.hold(wanted);
     try {
@@ -127,7 +150,7 @@ export class SourceTaker {
     );
     this.#isDoubtful = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // Those that were known to wait are taken; the processes that accepted others ask for them.
+    // The known calls are all taken. The processes that accepted other calls ask for those.
     const hasAll = answer.grants.length >= wanted && wanted < mostAtOnce && !isRepeated;
     return hasAll ? undefined : answer.retryInMs;
   }
@@ -137,10 +160,10 @@ export class SourceTaker {
     const deadlineMs = nowMs() + lastAnswerTimeoutMs;
     while (this.#stopping.signal.aborted && this.#isDoubtful && nowMs() < deadlineMs) {
       try {
-        // Whatever it holds is ours already; nothing more is wanted.
+        // Asks only for the result of the lost take, and for no more calls.
         await this.#take(0);
       } catch (error) {
-        logger.warn({ err: error, trunk: this.#source }, 'the last take is not answered');
+        logger.warn({ err: error, trunk: this.#source }, 'the last take was not answered');
         await pause(failurePauseMs);
       }
     }

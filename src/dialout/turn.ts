@@ -1,31 +1,45 @@
-// When the INVITE of a call may leave: an instant that its trunk's clock gave it, or another one where that was missed.
+// Decides when the INVITE of a call may leave: at the instant that the trunk's clock assigned to
+// it, or at a later one if that instant was missed.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallTakes, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
-/** On this process's monotonic clock. Between the two lies what the answer spent under way. */
+/**
+ * Instants on this process's monotonic clock. The true start lies between them: the difference is
+ * the time that the answer may have spent on the network.
+ */
 export type StartInstant = { readonly earliestMs: number; readonly latestMs: number };
 
 export type TurnPorts = {
   readonly takes: Pick<CallTakes, 'nextStart'>;
-  /** Read anew each time: trunks can be reloaded. Undefined: no limits any more. */
+  /**
+   * Read anew each time, because trunks can be reloaded. Undefined if the trunk has no limits any
+   * more.
+   */
   readonly limits: () => TrunkLimits | undefined;
   readonly nowMs: () => number;
   readonly logger: Logger;
 };
 
 /**
- * A start that is later than this, and than this share of the time between two, would crowd the ones after it, on this node or
- * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for a hang-up.
+ * A start is too late if it is later than both `lateMs` and `lateShare` of the interval between two
+ * starts. It would crowd the starts after it, on this node or another, so the call takes another
+ * turn. On a slow trunk the next turn is far away, both for the call and for a hang-up.
  */
 const lateMs = 40;
 const lateShare = 0.1;
-/** A machine that is late so often in a row is overloaded, and its calls would never leave. */
+/**
+ * A machine that is late this often in a row is overloaded. Without this bound its calls would
+ * never leave.
+ */
 const mostTurns = 5;
 
-/** Asks, and learns from the round trip when the start in the answer is. No clock but this process's is read. */
+/**
+ * Asks SQL for a start and computes, from the round trip, when that start is on this process's
+ * clock. No other clock is read.
+ */
 export async function timed<Answer extends { readonly tookMs: number }>(
   nowMs: () => number,
   ask: () => Promise<Answer>,
@@ -33,7 +47,7 @@ export async function timed<Answer extends { readonly tookMs: number }>(
   const askedAtMs = nowMs();
   const answer = await ask();
   const answeredAtMs = nowMs();
-  // The rest of the round trip may all have come after the server wrote its answer.
+  // The rest of the round trip may all have passed after the server wrote its answer.
   const underWayMs = Math.max(0, answeredAtMs - askedAtMs - answer.tookMs);
   const startOf = (startInMs: number): StartInstant => ({
     earliestMs: answeredAtMs - underWayMs + startInMs,
@@ -63,7 +77,11 @@ export function createTurn(
   };
 }
 
-/** Undefined: SQL gives none, and a call that is late is better than one that never leaves. */
+/**
+ * Takes another turn.
+ * @returns undefined if SQL assigns none. The call then leaves at once: a late call is better than
+ * a call that never leaves
+ */
 async function nextStart(
   { nowMs, takes, logger }: TurnPorts,
   trunk: string,
@@ -74,7 +92,7 @@ async function nextStart(
     const next = await timed(nowMs, () => takes.nextStart(trunk, intervalMs));
     return next.startOf(next.answer.startInMs);
   } catch (error) {
-    logger.warn({ err: error, callId }, 'no later start for a call');
+    logger.warn({ err: error, callId }, 'SQL assigned no later start to a call');
     return undefined;
   }
 }

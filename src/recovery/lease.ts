@@ -1,24 +1,34 @@
-// The lease of this process: renewed again and again, and not held for a moment longer than the database granted it. A
-// process that was paused, or cut off, states nothing until the database says that it is still in the game; where
-// another one has taken over, it never states anything again.
+// The lease of this process. It is renewed repeatedly, and never held longer than the database
+// granted it. A process that was paused or cut off stores no events until the database confirms
+// that the process still owns its calls. If another process has taken over its calls, it never
+// stores an event again.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 
 export type LeasePorts = {
-  /** False: this process was marked lost. Throws while the database is unreachable. */
+  /**
+   * Renews the lease in SQL. Resolves to false if this process was marked lost. Rejects while the
+   * database is unreachable.
+   */
   readonly renew: (how: { readonly afterFailure: boolean }) => Promise<boolean>;
-  /** Monotonic, and it goes on while the process is stopped (CLOCK_MONOTONIC). */
+  /** Monotonic clock that goes on while the process is stopped (CLOCK_MONOTONIC). */
   readonly nowMs: () => number;
   readonly onLost: () => void;
   readonly logger: Logger;
 };
 
-/** The part of a lease that must be left when a call is taken, so that its INVITE leaves while it is held: a second of the usual eight. */
+/**
+ * An eighth of the lease must be left when a call is taken, so that its INVITE leaves while the
+ * lease is held. That is one second of the usual eight.
+ */
 const takesInLease = 8;
 const renewalsInLease = 4;
-/** After one that failed: who could not renew for nearly a lease must not wait for the next renewal when the database is back. */
+/**
+ * Renewals in a lease after one has failed. A process that could not renew for nearly a whole lease
+ * must not wait long when the database is back.
+ */
 const triesInLease = 16;
 
 type State = 'running' | 'lost' | 'stopped';
@@ -37,7 +47,10 @@ export class Lease {
     this.#leaseMs = leaseMs;
   }
 
-  /** The first one came with the registration, which was asked for at that instant. */
+  /**
+   * Starts renewing. The registration, which was requested at `registeredAtMs`, granted the first
+   * lease.
+   */
   start(registeredAtMs: number): void {
     this.#heldUntilMs = registeredAtMs + this.#leaseMs;
     this.#schedule();
@@ -47,22 +60,29 @@ export class Lease {
     return this.#isHeldFor(0);
   }
 
-  /** Held for long enough to take a call and send its INVITE: one that is taken in the last moment would fail. */
+  /**
+   * True if the lease is held for long enough to take a call and send its INVITE. A call that is
+   * taken in the last moment would fail.
+   */
   get mayTake(): boolean {
     return this.#isHeldFor(this.#leaseMs / takesInLease);
   }
 
-  /** Undefined: it is held now. Resolves when it is held again; rejects when it never will be. */
+  /**
+   * Waits for the lease. Resolves when the lease is held again. Rejects if it never will be.
+   * @returns undefined if the lease is held now
+   */
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // Bounded by those who wait: events, of which the publisher bounds the number.
+    // The callers bound the number of waiters: they wait with events, and the publisher bounds the
+    // events.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });
   }
 
-  /** At once, e.g. to say that this process is draining. */
+  /** Renews at once, e.g. to store that this process is draining. */
   async renewNow(): Promise<void> {
     await this.#renew();
   }
@@ -84,7 +104,7 @@ export class Lease {
 
   async #renewAndSchedule(): Promise<void> {
     try {
-      // One that hangs, e.g. for want of a connection, must not keep the next from being made.
+      // A renewal that hangs, e.g. because no connection is free, must not prevent the next one.
       await within(this.#renew(), this.#leaseMs / renewalsInLease);
     } finally {
       this.#schedule();
@@ -96,14 +116,14 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
-    // The database counts from when it was asked, at the earliest.
+    // The database counts the lease from the moment it is asked, or later.
     const askedAtMs = this.#ports.nowMs();
     try {
-      const isOurs = await this.#ports.renew({ afterFailure: this.#isFailing });
+      const isRenewed = await this.#ports.renew({ afterFailure: this.#isFailing });
       this.#isFailing = false;
       if (this.#state !== 'running') return;
-      if (isOurs) {
-        // A later one may have been answered before.
+      if (isRenewed) {
+        // A later renewal may have been answered before.
         this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
         this.#settle();
       } else this.#lose();

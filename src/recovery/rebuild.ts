@@ -1,4 +1,5 @@
-// What a process that is gone knew of a call, put together from what is stored; and what it owed. Pure.
+// Rebuilds, from what is stored, what a lost process knew about a call and which events it still
+// owed. Pure.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
@@ -10,13 +11,17 @@ import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 
 export type Rebuilt = {
   readonly progress: CallProgress;
-  /** Before the end, in order: those that SQL misses, and `amd_stopped`. */
+  /**
+   * Events that SQL does not have, including a missing `amd_stopped`, in their order. The end of
+   * the call comes after them.
+   */
   readonly missing: readonly CallEvent[];
 };
 
 /**
- * Takes the sequences up where they were left off. `onStream`: the call's events on the stream, which
- * holds more than SQL after a backup of SQL was restored; in order.
+ * Rebuilds the progress of a call and continues its sequence numbers.
+ * @param onStream the call's events on the stream, in order. The stream holds more events than SQL
+ * if SQL was restored from a backup
  */
 export function rebuild(
   unfinished: UnfinishedCall,
@@ -35,7 +40,10 @@ export function rebuild(
   return { progress: { ...progress, ...stopped.progress }, missing: [...missing, stopped.event] };
 }
 
-/** Each number once: what SQL holds stands. */
+/**
+ * Merges the events, one for each sequence number. If SQL and the stream differ, the event in SQL
+ * wins.
+ */
 function knownEvents(
   { events }: UnfinishedCall,
   onStream: readonly CallEvent[],
@@ -66,13 +74,15 @@ function progressOf(
   };
 }
 
-/** Each `dialing` has all that failed before it. */
+/** Each `dialing` event contains all attempts that failed before it. */
 function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
   const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];
 }
 
-/** One that was under way ended with its process. */
+/**
+ * Returns the summary of the last transfer. A transfer that was under way ended with its process.
+ */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
   if (last?.type === 'transfer-completed') return unnumbered(last.data);
@@ -89,7 +99,10 @@ function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   return { to, mode, outcome };
 }
 
-/** The end of the call does not repeat how an event before it was notified. */
+/**
+ * Removes the notification sequence: the end of the call must not repeat the number of an earlier
+ * event.
+ */
 function unnumbered<Data extends { readonly notificationSequence?: number }>({
   notificationSequence: _sequence,
   ...data

@@ -1,5 +1,6 @@
-// What a lost process left: calls that it was dialling or had up, and ends that it had stored and not finished with. Each
-// call gets its one terminal event, and the far end gets its BYE; none is dialled again.
+// Finishes what a lost process left: calls that it was dialling or had up, and ends that it had
+// stored but not settled. Each call gets its one terminal event, and the far end gets its BYE. No
+// call is dialled again.
 
 import { setMaxListeners } from 'node:events';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -35,69 +36,92 @@ export type RecoveryPorts = {
       limit: number,
     ): Promise<readonly UnsettledEnd[]>;
   };
-  /** What the stream holds of a call, in order, where that may be more than SQL does. */
+  /**
+   * Returns the call's events on the stream, in order. The stream may hold more events than SQL.
+   */
   readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
-  /** Ended calls of this process that are done with in a while: they are on the wire, or their events are on their way. */
+  /**
+   * Returns the ended calls that this process will soon settle by itself: their legs are still on
+   * the wire, or their events are still being stored.
+   */
   readonly underWay: () => readonly CallId[];
   readonly isUnderWay: (callId: CallId) => boolean;
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
-  /** All is on the stream, and no far end is left in it. */
+  /** Marks the call as settled: all its events are on the stream, and no far end is left in it. */
   readonly settle: (callId: CallId) => void;
-  /** No far end is left in it, whatever else is owed. */
+  /** Notes that no far end is left in the call. Its events may still be owed. */
   readonly legsAreOver: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
-/** Ended, or published again, at once. */
+/** Number of calls that are ended, or of ends whose events are published, at once. */
 const batchSize = 50;
-/** Above what one process has up, so that live calls cannot hide a lost one. */
+/**
+ * Higher than the number of calls that one process has up, so that live calls cannot hide a lost
+ * one.
+ */
 const unfinishedLimit = 10_000;
-/** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
+/**
+ * Most far ends that are hung up at once. A far end that does not answer takes seconds, and there
+ * may be hundreds of them.
+ */
 const farEndsAtOnce = 100;
-/** An engine that is unreachable is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
+/**
+ * Bounds the wait for an unreachable engine. After that the far end has given up by itself (RFC
+ * 3261 has no timer longer than 3 min).
+ */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
-/** After a CANCEL a 200 may still come: it is repeated for 32 s (RFC 3261, 13.3.1.4). Each try takes half a second itself. */
+/**
+ * Bounds the wait for a late 200 after a CANCEL. The callee repeats it for 32 s (RFC 3261,
+ * 13.3.1.4). Each try itself takes half a second.
+ */
 const lateAnswerTries = 32;
 const lateAnswerPauseMs = 500;
 
-// A call without a machine goes through:
+// States of a call without a machine:
+// - unfinished: SQL has no end of the call and assigns it to this process. The call was taken over
+//   from a lost process, or this process asked for it by id. Its far end begins to be hung up, its
+//   events are read, and its end is stored. Left when SQL has the end. If that fails, the next
+//   sweep finds the call again.
+// - owed: SQL has the end of the call, but does not have it marked as settled. Events that are not
+//   known to be on the stream are published; the stream drops by id those that it already has. When
+//   they are published and the far end is over, the call is marked in SQL. If that fails, the next
+//   sweep finds the call again.
+// - done: the call is marked. Nothing here remembers it.
 //
-// unfinished  SQL has no end of it, and it is this process's: taken over from a lost one, or named by this process. Its far end
-//             begins to be hung up; its events are read and its end is stored. Left when SQL has the end; where that fails, it
-//             is found again by the next sweep.
-// owed        SQL has its end, and is not told that all is done. Events that are not known to be on the stream are published, and
-//             dropped by id where they were. Left when they are published and the far end is over: then it is marked in SQL.
-//             Where that fails, it is found again by the next sweep.
-// done        Marked. Nothing here remembers it.
+// States of its far end. They apply if a leg was stored. A call has only one such process, however
+// often it is requested:
+// - waiting: a hundred far ends are being hung up. Left when one of them is through, or when this
+//   process stops.
+// - hanging up: the engine is asked to end the leg. Left for `over` when the leg has ended or is
+//   unknown. Left for `pausing` if the engine cannot be reached or only a CANCEL has left.
+// - pausing: the leg occupies none of the hundred places meanwhile. Left for `waiting` after the
+//   pause.
+// - over: the leg has ended, or the wait for the engine, or for a 200 that crossed the CANCEL, took
+//   too long. An engine that does not know a dialog may have restarted. Or the lost process ended
+//   the dialog without storing that. The far end gets a BYE in any case. A far end that is out of
+//   the call answers it with 481.
 //
-// Beside that, its far end, where a leg was stored, once for a call, however often asked:
-//
-// waiting     A hundred are being hung up. Left when one of them is through, or when this process stops.
-// hanging up  The engine is asked to end it. Left for `over` when it has ended or is unknown, and for `pausing` when the
-//             engine cannot be reached or only a CANCEL has left.
-// pausing     It takes no other call's place meanwhile. Left for `waiting` after the pause.
-// over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough. The lost process may have
-//             ended it before, and not stored that: an engine that does not know a dialog may have ended it, or have been
-//             started again. It gets a BYE all the same, which a far end that is out of the call answers with 481.
-//
-// `stop` leaves every call in its state: what it owes is in SQL, for the next process.
+// `stop` leaves every call in its state: SQL holds what it owes, for the next process.
 
-/** Looks after what lost processes left, and what this one still owes. */
+/** Finishes what lost processes left, and what this process still owes. */
 export class Recovery {
   readonly #ports: RecoveryPorts;
   readonly #ownerId: string;
   readonly #stopped = new AbortController();
-  /** Ends that are being worked on here. */
+  /** Ended calls whose settling is under way here. */
   readonly #owed = new Set<CallId>();
-  /** Legs that are being hung up here, and those that were, until their calls are done with. */
+  /**
+   * Hang-up of each call's legs: true when all are over. An entry stays until its call is settled.
+   */
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
   readonly #turns = takeTurns(
-    // As many wait as there are far ends: each has its place in `#farEnds` in any case.
+    // The queue needs no bound of its own: each far end that waits also has an entry in `#farEnds`.
     { running: farEndsAtOnce, waiting: Number.POSITIVE_INFINITY },
     () => new Error('too many far ends'),
   );
@@ -105,18 +129,19 @@ export class Recovery {
   constructor(ports: RecoveryPorts, ownerId: string) {
     this.#ports = ports;
     this.#ownerId = ownerId;
-    // Each leg that waits to be tried again listens.
+    // Each leg that waits for its next try listens to this signal.
     setMaxListeners(unfinishedLimit, this.#stopped.signal);
   }
 
-  /** What is not done by then is left to the next process. */
+  /** Stops the work. The next process continues what is not done by then. */
   stop(): void {
     this.#stopped.abort();
   }
 
   /**
-   * Ends every call that was taken over from lost processes. Resolves when all of them have their end in SQL; what cannot be
-   * ended is logged and counted. The far ends are hung up beside that, and by `settleEnds` where that takes longer.
+   * Ends every call that was taken over from lost processes. Resolves when SQL has all their ends.
+   * A call that cannot be ended is logged and counted as failed. The far ends are hung up in the
+   * background, and by `settleEnds` if that takes longer.
    */
   async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
@@ -131,7 +156,8 @@ export class Recovery {
   }
 
   /**
-   * Ends calls of this very process that have no machine: one that failed, or that was taken without an answer.
+   * Ends calls of this process that have no machine: the machine failed, or the answer to the take
+   * was lost.
    */
   async endOwn(callIds: readonly CallId[]): Promise<void> {
     const { ledger, logger } = this.#ports;
@@ -140,30 +166,31 @@ export class Recovery {
       const { call, legs } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
-      // Not waited for: a far end that does not answer takes its time.
+      // Not awaited: a far end that does not answer takes its time.
       const isEnding = this.#endFarEnds(call.callId, legs);
       const forgotten = isEnding.finally(() => this.#farEnds.delete(call.callId));
       inBackground(forgotten, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
-    // Not waited for: NATS may be away.
+    // Not awaited: NATS may be unreachable.
     this.settleEnds().catch((error: unknown) =>
       logger.warn({ err: error }, 'ends of calls without a machine are still owed'),
     );
   }
 
   /**
-   * Calls of this process that have ended and are not done with: their events are published, and the far ends of those that were
-   * taken over are hung up, which goes on in the background. Resolves when what was found is published, or at the signal: while
-   * NATS is unreachable that waits for it.
+   * Settles calls of this process that have ended: publishes their events, and hangs up the far
+   * ends of calls that were taken over. The hang-ups continue in the background. Resolves when the
+   * events that were found are published, or when `until` is aborted. While NATS is unreachable, it
+   * waits.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
-    // Left to the next sweep: what cannot be published now would be found again at once, and for ever.
+    // The next sweep retries these. Otherwise this loop would find them again at once, without end.
     const failed: CallId[] = [];
     for (;;) {
       const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
       const found = await this.#ports.ledger.unsettledEnds(this.#ownerId, except, batchSize);
-      // Some may have been stored while they were looked for.
+      // Some of these calls may have been stored by their own machines since `underWay` was read.
       const batch = found.filter(({ call }) => !this.#ports.isUnderWay(call.callId));
       failed.push(...found.filter((end) => !batch.includes(end)).map(({ call }) => call.callId));
       const settle = async (end: UnsettledEnd): Promise<void> => {
@@ -177,7 +204,10 @@ export class Recovery {
     }
   }
 
-  /** Resolves when it is published; no hang-up waits for that. False: it could not be. */
+  /**
+   * Settles one call. Resolves when its events are published, without waiting for a hang-up.
+   * @returns false if they could not be published
+   */
   async #settle({ call, events, legs }: UnsettledEnd): Promise<boolean> {
     const { publish, settle, logger } = this.#ports;
     const { callId } = call;
@@ -190,7 +220,7 @@ export class Recovery {
     };
     const finished = finish()
       .catch((error: unknown) => {
-        logger.warn({ err: error, callId }, 'an ended call could not be closed');
+        logger.warn({ err: error, callId }, 'an ended call could not be settled');
         return false;
       })
       .finally(() => {
@@ -204,7 +234,10 @@ export class Recovery {
     );
   }
 
-  /** False: this process stops before it is certain. One attempt for a call at a time. */
+  /**
+   * Hangs up the legs of a call, with one attempt for a call at a time.
+   * @returns false if this process stops before all legs are certainly over
+   */
   #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
     if (legs.length === 0) return Promise.resolve(true);
     const underWay = this.#farEnds.get(callId);
@@ -226,8 +259,8 @@ export class Recovery {
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
-      // Not at each try: one that is unreachable stays unreachable for a while.
-      if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a lost process');
+      // Logged only if the result changes: an unreachable far end stays unreachable for a while.
+      if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a call without a process');
       logged = farEnd;
       if (farEnd === 'cancelled') lateAnswers += 1;
       if (isOver(farEnd, lateAnswers)) return true;
@@ -236,14 +269,14 @@ export class Recovery {
     return !this.#stopped.signal.aborted;
   }
 
-  /** What waits to be tried again takes no other's turn. */
+  /** Hangs up when a place is free. A leg that pauses before its next try takes no place. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
     );
   }
 
-  /** Ends with the time, or with this process. */
+  /** Resolves after the time, or when this process stops. */
   async #pause(pauseMs: number): Promise<void> {
     await within(new Promise(() => undefined), pauseMs, this.#stopped.signal);
   }
@@ -258,10 +291,14 @@ export class Recovery {
     }
   }
 
-  /** False: it could not be ended now. */
+  /**
+   * Ends one call.
+   * @returns false if it could not be ended now
+   */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, legs } = unfinished;
-    // No far end is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
+    // The far end is hung up even if the events of the call cannot be read now. `settleEnds` checks
+    // the result.
     this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
@@ -277,10 +314,12 @@ export class Recovery {
 
   async #recordEnd(unfinished: UnfinishedCall, onStream: readonly CallEvent[]): Promise<void> {
     const { ends, outbox, clock } = this.#ports;
-    // What a lost process stored last may not be on the stream: `settleEnds` publishes all, in order.
+    // What a lost process stored last may not be on the stream. `settleEnds` publishes all of it,
+    // in order.
     const isTakenOver = unfinished.ownerId !== this.#ownerId;
     const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
-    // Only where a backup of SQL was restored. Receivers have that end: another one under its id would contradict it.
+    // The stream has an end that SQL lacks only if SQL was restored from a backup. Receivers have
+    // that end, and another end under its id would contradict it.
     const stated = onStream.find(isEnd);
     if (stated !== undefined) {
       const step = { events: [], ending: { event: stated } };
@@ -303,7 +342,7 @@ function isOver(farEnd: LegEndResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 
-/** An owner is a node, and one start of it. */
+/** Compares two owners. An owner is a node and one start of it. */
 function lossOf(lost: string, own: string): GatewayLoss {
   if (lost === own) return 'failed';
   const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));

@@ -1,5 +1,6 @@
-// The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
-// away ends its legs within seconds, and what it left up at the far end is ended when it is back.
+// Implements the SIP port over any number of drachtio servers. Calls are spread over the connected
+// servers. If a server goes away, its legs end within seconds. Dialogs that it left up at the far
+// end are ended when it is back.
 
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
@@ -27,30 +28,38 @@ import type { TrunkDirectory } from './trunks/trunks.ts';
 export type DrachtioSipOptions = {
   readonly servers: readonly DrachtioServer[];
   readonly trunks: TrunkDirectory;
-  /** CIDR networks that `sip:` targets may be dialled at without a trunk. */
+  /** CIDR networks in which a `sip:` target may be dialled without a trunk. */
   readonly allowedNetworks: readonly string[];
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
-  /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: there is none. */
+  /**
+   * Asks the other processes to end a leg: one of them may reach an engine that this process
+   * cannot. Never rejects. Default: there is no other process.
+   */
   readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
-  /** Who looks at the SIP messages of calls. */
+  /** Receives the SIP messages of calls. Default: nobody inspects them. */
   readonly capture?: SipCapture;
-  /** Decides between gateways of the same priority. */
+  /** Chooses between gateways of the same priority. Default: `Math.random`. */
   readonly dice?: Dice;
 };
 
 export type DrachtioSip = SipPort &
   AsyncDisposable & {
-    /** A call can be placed now. */
+    /** Returns true if a call can be placed now. */
     ready(): boolean;
-    /** Engines that are connected, host:port. */
+    /** Engines that are connected, each as host:port. */
     connected(): readonly string[];
-    /** Legs whose transactions are still followed, those that their calls are done with included. */
+    /**
+     * Number of legs whose transactions are still followed, including legs whose calls have ended.
+     */
     liveLegs(): number;
-    /** Every gateway of every trunk, for metrics. */
+    /** State of every gateway of every trunk, for metrics. */
     gateways(): readonly GatewayState[];
-    /** Call it when `trunks` has been replaced: other gateways are to be asked how they are, and registered with. */
+    /**
+     * Starts to probe and register with the gateways of the current `trunks`. Call it after
+     * `trunks` was replaced.
+     */
     watchGateways(): void;
   };
 
@@ -202,7 +211,10 @@ class DrachtioPool implements DrachtioSip {
     }
   }
 
-  /** Round robin over those that are connected. */
+  /**
+   * Picks a connected engine, round robin.
+   * @returns undefined if no engine but `except` is connected
+   */
   #pickLink(except?: string): EngineLink | undefined {
     for (let tries = 0; tries < this.#connections.length; tries += 1) {
       const connection = this.#connections[this.#nextConnection % this.#connections.length];
@@ -216,12 +228,16 @@ class DrachtioPool implements DrachtioSip {
     return this.#connections.find((connection) => connection.engine === engine)?.link;
   }
 
-  /** The engine that placed the leg, waiting a little for it; else any. */
+  /**
+   * Returns the link to the engine that placed the leg, after waiting for that engine for up to
+   * `timeoutMs`. Falls back to any connected engine.
+   */
   async #linkFor(engine: string, timeoutMs: number): Promise<EngineLink | undefined> {
-    const isOurs = this.#connections.some((connection) => connection.engine === engine);
+    const isConfigured = this.#connections.some((connection) => connection.engine === engine);
     const isUp = () =>
       this.#connections.some(
-        (connection) => connection.link !== undefined && (!isOurs || connection.engine === engine),
+        (connection) =>
+          connection.link !== undefined && (!isConfigured || connection.engine === engine),
       );
     await this.#linkChanges.until(() => this.#isDisposed || isUp(), timeoutMs);
     return this.#linkOf(engine) ?? this.#pickLink();
@@ -235,8 +251,9 @@ class DrachtioPool implements DrachtioSip {
 }
 
 /**
- * Catches an observer's exceptions. They must not cost other calls: one would stop the loop that tells them of a broken engine
- * connection, or close the control connection that they share.
+ * Catches an observer's exceptions, so that they cannot affect other calls. An exception could stop
+ * the loop that notifies the legs of a broken engine connection, or close the control connection
+ * that the calls share.
  */
 function safeObserver(observer: LegObserver, logger: Logger): LegObserver {
   return {

@@ -1,9 +1,9 @@
-// Small readers of SIP header values (RFC 3261, section 25). Input comes from the network: what cannot be read is
-// undefined, and nothing throws.
+// Small readers of SIP header values (RFC 3261, section 25). Their input comes from the network:
+// they return undefined for a value that they cannot read, and never throw.
 
 import type { SipMessage } from './engine/srf-types.ts';
 
-/** URI of a name-addr or addr-spec: of From, To, Contact, Route. */
+/** Returns the URI of a name-addr or addr-spec, as in From, To, Contact and Route. */
 export function uriOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const open = indexOutsideQuotes(header, '<');
@@ -16,12 +16,12 @@ export function uriOf(header: string | undefined): string | undefined {
   return uri === undefined || uri === '' ? undefined : uri;
 }
 
-/** Host of a SIP URI as it stands there, without user, port and parameters. */
+/** Returns the host of a SIP URI exactly as written, without user, port and parameters. */
 export function hostOf(uri: string | undefined): string | undefined {
   return /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?@\s]+)/i.exec(uri ?? '')?.[1];
 }
 
-/** The tag parameter of From or To. */
+/** Returns the tag parameter of From or To. */
 export function tagOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const open = indexOutsideQuotes(header, '<');
@@ -29,10 +29,14 @@ export function tagOf(header: string | undefined): string | undefined {
   return /;\s*tag\s*=\s*([^;\s,>]+)/i.exec(parameters)?.[1];
 }
 
-// More proxies than a request may pass on its way (Max-Forwards) cannot have recorded themselves.
+// A request passes at most this many proxies (Max-Forwards), so no more of them can have added a
+// Record-Route.
 const maxRoutes = 70;
 
-/** The URIs of a comma separated list of name-addrs, such as Record-Route. One pass: the far end chooses the length. */
+/**
+ * Returns the URIs of a comma-separated list of name-addrs, such as Record-Route. Reads the list in
+ * one pass, because the far end chooses its length.
+ */
 export function addressList(header: string | undefined): readonly string[] {
   const uris: string[] = [];
   let rest = header ?? '';
@@ -52,7 +56,10 @@ export function cseqNumber(header: string | undefined): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** What a Reason header says in words (RFC 3326), e.g. `ACK timeout`. */
+/**
+ * Returns the text of a Reason header (RFC 3326), e.g. `ACK timeout`, or else its protocol and
+ * cause.
+ */
 export function reasonText(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = /text\s*=\s*"((?:[^"\\]|\\.){1,200})"/i.exec(header)?.[1];
@@ -89,7 +96,10 @@ function indexOutsideQuotes(text: string, wanted: string): number {
   return -1;
 }
 
-/** Of a body `message/sipfrag` (RFC 3420): a status line, and perhaps more. Undefined: there is none. */
+/**
+ * Reads the status line of a `message/sipfrag` body (RFC 3420).
+ * @returns undefined if the body does not begin with a status line
+ */
 export function statusOfFragment(
   body: string | undefined,
 ): { readonly code: number; readonly reason: string } | undefined {

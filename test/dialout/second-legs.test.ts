@@ -98,7 +98,7 @@ describe('a second leg is admitted', () => {
 
 describe('a second leg is refused', () => {
   test.each<[string, World, Transfer | Omit<Transfer, 'trunk'>, string]>([
-    ['an app that is gone', { app: undefined }, transfer, 'The app is not known any more'],
+    ['an app that is gone', { app: undefined }, transfer, 'The app no longer exists'],
     [
       'a number that the app may not call',
       { app: { limits: { allowedPrefixes: ['1'] } } },
@@ -115,7 +115,7 @@ describe('a second leg is refused', () => {
       'an app that has had its calls of the day',
       { app: { limits: { callsPerDay: 5 } }, countToday: async () => false },
       transfer,
-      'The app has had all its calls of the day',
+      'The app has reached its calls per day',
     ],
   ])('%s', async (_name, world, asked, reason) => {
     const { legs, log } = open(world);

@@ -84,7 +84,9 @@ test('a request to others that fails is logged, and made again', async () => {
 
   expect(asked).toHaveLength(2);
   expect(entry.isOver).toBe(true);
-  expect(lines).toMatchObject([{ work: 'asking for a leg’s end', err: { message: 'a defect' } }]);
+  expect(lines).toMatchObject([
+    { work: 'asking another process to end a leg', err: { message: 'a defect' } },
+  ]);
 });
 
 test('an engine that cannot be asked is logged, and asked again', async () => {

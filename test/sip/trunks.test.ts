@@ -90,7 +90,7 @@ describe('trunks.yaml', () => {
     [
       'a gateway that is there twice',
       `${minimal}      - host: sip.acme.example\n        port: 5060\n`,
-      /^trunks\.yaml:5: trunks\[0\]\.gateways\[1\]: the same gateway stands in the list before/,
+      /^trunks\.yaml:5: trunks\[0\]\.gateways\[1\]: the list contains this gateway twice/,
     ],
     [
       'no gateway',
@@ -115,17 +115,17 @@ describe('trunks.yaml', () => {
     [
       'an identity that is asserted twice',
       `${minimal}    assertedIdentity: caller\n    headers:\n      p-asserted-identity: x\n`,
-      /^trunks\.yaml:7: trunks\[0\]\.headers\.p-asserted-identity: is written by assertedIdentity/,
+      /^trunks\.yaml:7: trunks\[0\]\.headers\.p-asserted-identity: is set by assertedIdentity/,
     ],
     [
       'registration without credentials',
       `${minimal}    register: {}\n`,
-      /^trunks\.yaml:5: trunks\[0\]\.register: needs auth, whose username is registered/,
+      /^trunks\.yaml:5: trunks\[0\]\.register: needs auth: the gateway registers its username/,
     ],
     [
       'an account with two default trunks',
       `${minimal}    defaultFor: [a]\n${minimal.replace('trunks:\n', '').replace('acme', 'beta')}    defaultFor: [b, a]\n`,
-      /^trunks\.yaml:9: trunks\[1\]\.defaultFor\[1\]: the account a has a default trunk already/,
+      /^trunks\.yaml:9: trunks\[1\]\.defaultFor\[1\]: the account a already has a default trunk/,
     ],
     [
       'a default for an account that may not use it',
@@ -198,7 +198,7 @@ describe('trunks.yaml', () => {
 
     expect(() => loadTrunks({ file, secrets, transports: ['udp', 'tcp'] })).toThrow(
       'trunks.yaml:5: trunks[0].gateways[0].transport: trunk acme needs TLS, ' +
-        'which the embedded SIP engine does not speak: set DRACHTIO_URL',
+        'which the embedded SIP engine does not support: set DRACHTIO_URL',
     );
     expect(load(text).default?.gateways[0]?.transport).toBe('tls');
   });

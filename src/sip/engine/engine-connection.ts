@@ -1,4 +1,5 @@
-// A drachtio server that is kept connected: a new link with back-off whenever the last one went down.
+// Keeps a drachtio server connected. Whenever a link goes down, it opens a new one after a
+// back-off.
 
 import { EngineLink, engineName, type LinkOptions } from './engine-link.ts';
 
@@ -21,7 +22,7 @@ export class EngineConnection {
     this.#open();
   }
 
-  /** The link, while it is up. */
+  /** The current link. Undefined while it is not up. */
   get link(): EngineLink | undefined {
     return this.#link?.isUp === true ? this.#link : undefined;
   }

@@ -1,6 +1,10 @@
-// One control connection to a drachtio server, from authentication to its end; never used again after that. Srf is
-// given sockets that we open ("outbound mode"): so it does not reconnect by itself behind our back, a frame that it
-// cannot read closes this connection instead of throwing in a socket callback, and a missing pong can end it.
+// One control connection to a drachtio server, from authentication to its end. It is never used
+// again after that.
+//
+// The link opens the sockets itself and passes them to srf ("outbound mode"). This way:
+// - srf does not reconnect by itself,
+// - a frame that srf cannot read closes this connection instead of throwing in a socket callback,
+// - a missing pong can end the connection.
 
 import { connect, Server, type Socket } from 'node:net';
 import Srf from 'drachtio-srf';
@@ -17,36 +21,39 @@ import type {
   SrfClient,
 } from './srf-types.ts';
 
-/** What has requests pending on a link: it settles them all when the link is lost. */
+/** Has requests pending on a link. It settles them all when the link is lost. */
 export type LinkOwner = {
   onLinkLost(reason: string): void;
 };
 
-/** Who answers requests of the far end inside a dialog. */
+/** Answers requests of the far end inside a dialog. */
 export type DialogOwner = {
   onRequest(request: ReceivedRequest, response: Responder): void;
 };
 
 export type RequestResult =
   | { readonly ok: true; readonly request: SentRequest }
-  /** NOK: the engine refused to send it. */
+  /** NOK: the engine refused to send the request. */
   | { readonly ok: false; readonly reason: string };
 
 export type LinkOptions = {
   readonly server: DrachtioServer;
   readonly limits: SipLimits;
   readonly logger: Logger;
-  /** Answer INVITE and OPTIONS that belong to no dialog of ours; off where other applications share the server. */
+  /**
+   * Answers INVITE and OPTIONS that belong to no dialog of this process. False if other
+   * applications share the server.
+   */
   readonly takesUnsolicited: boolean;
-  /** Told of each SIP message that passes. */
+  /** Receives each SIP message that passes. Default: the messages are not read. */
   readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
-  /** Exactly once, also when the link never came up. */
+  /** Called exactly once, also if the link never came up. */
   readonly onDown: (reason: string) => void;
 };
 
 export class EngineLink {
-  /** Address of the control connection; goes into stored legs, so never a secret. */
+  /** Address of the control connection. It is stored with legs, so it never contains a secret. */
   readonly engine: string;
   readonly dialogs = new Map<string, DialogOwner>();
   readonly #options: LinkOptions;
@@ -97,15 +104,17 @@ export class EngineLink {
   }
 
   /**
-   * Hands a request to the engine. The callback comes with the engine's verdict, before any response; it may never come,
-   * so callers keep their own time-out and attach an owner to hear of a lost link.
+   * Hands a request to the engine. The callback receives the engine's verdict before any response.
+   * The callback may never be called, so callers keep their own time-out. They also attach an owner
+   * to be notified of a lost link.
    */
   request(options: RequestOptions, callback: (result: RequestResult) => void): void {
     if (this.#state !== 'up') {
       queueMicrotask(() => callback({ ok: false, reason: 'drachtio connection lost' }));
       return;
     }
-    // Srf looks for the socket in its map and asserts, when the connection has just gone.
+    // If the connection has just gone, srf does not find the socket in its map and fails an
+    // assertion.
     try {
       this.#srf.request(
         this.#socket,
@@ -136,7 +145,8 @@ export class EngineLink {
     clearTimeout(this.#openTimer);
     this.#state = 'up';
     if (this.#options.takesUnsolicited) {
-      // Registers the routes; the requests themselves reach the handler given to `use`, which comes first.
+      // Registers the routes. The requests themselves reach the handler given to `use`, which comes
+      // first.
       this.#srf.invite(() => undefined);
       this.#srf.options(() => undefined);
     }
@@ -144,7 +154,10 @@ export class EngineLink {
     this.#options.onUp();
   }
 
-  /** After srf's own listener: the sender of a request knows it by its Call-ID by then. */
+  /**
+   * Reads every frame after srf's own listener has handled it. By then the sender of a request
+   * knows the request by its Call-ID.
+   */
   #tap(): void {
     const { onMessage, logger } = this.#options;
     if (onMessage === undefined) return;
@@ -154,19 +167,20 @@ export class EngineLink {
       if (message !== undefined) onMessage(message);
     });
     const { wp } = this.#srf.app.client;
-    // Before anything is done about it.
+    // The time is taken before any other listener handles the frame.
     wp.prependListener('msg', () => {
       arrivedAt = new Date();
     });
     wp.on('msg', (_socket, frame) => tell(frame));
   }
 
-  /** Srf's own ping does nothing when the pong is missing, so the pong is waited for here. */
+  /** Sends a ping and waits for the pong. Srf's own ping does nothing if the pong is missing. */
   #ping(): void {
     if (this.#pingSentAt !== undefined) {
       const silentForMs = performance.now() - this.#pingSentAt;
       if (silentForMs < this.#options.limits.pongTimeoutMs) return;
-      // Timers run before the sockets are read: after a long pause of this process the pong may just be lying there.
+      // Timers run before the sockets are read. After a long pause of this process the pong may
+      // have arrived without being read, so the check runs again after the sockets.
       setImmediate(() => {
         if (this.#pingSentAt !== undefined) this.close('no answer to ping');
       });
@@ -210,7 +224,7 @@ export function engineName(server: { readonly host: string; readonly port: numbe
   return `${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`;
 }
 
-/** We place calls and take none: politely no. */
+/** Refuses a request outside of any dialog of this process, which places calls and accepts none. */
 function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
   const allow = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK';
@@ -220,7 +234,10 @@ function answerUnsolicited(request: ReceivedRequest, response: Responder): void 
   else response.send(405, { headers: { Allow: allow } });
 }
 
-/** An exception inside a callback of srf closes the whole connection: all calls on it would pay for one. */
+/**
+ * Logs exceptions of a callback. An exception inside a callback of srf would close the whole
+ * connection, and with it all calls on it.
+ */
 export function guarded<Arguments extends unknown[]>(
   logger: Logger,
   callback: (...values: Arguments) => void,
@@ -235,8 +252,9 @@ export function guarded<Arguments extends unknown[]>(
 }
 
 /**
- * The last line of defence for the server's input ring: also what srf builds by itself (responses that repeat the far
- * end's headers, digest retries with the far end's nonce) passes here.
+ * Drops frames that would overflow the server's input ring. This is the last line of defence: it
+ * also sees what srf builds by itself, such as responses that repeat the far end's headers and
+ * digest retries with the far end's nonce.
  */
 function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {
   const write = socket.write.bind(socket) as (...values: unknown[]) => boolean;

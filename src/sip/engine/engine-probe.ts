@@ -1,11 +1,14 @@
-// Asks a drachtio-server whether it takes us.
+// Checks that a drachtio-server accepts a connection with its secret.
 
 import type { DrachtioServer } from '../../config.ts';
 import { silentLogger } from '../../lib/logger.ts';
 import { EngineLink } from './engine-link.ts';
 import { defaultSipLimits } from './sip-limits.ts';
 
-/** What is wrong; undefined where it took us. */
+/**
+ * Connects to the server and disconnects again.
+ * @returns what is wrong, or undefined if the server accepted the connection
+ */
 export function probeEngine(
   server: DrachtioServer,
   connectTimeoutMs: number,

@@ -1,43 +1,63 @@
-// Bounds of everything that the SIP layer waits for or keeps. Drachtio-srf itself gives up nothing: a lost reply is a
-// promise that never settles, so each wait here has its own end.
+// Bounds of everything that the SIP layer waits for or keeps. Drachtio-srf itself never gives up: a
+// lost reply is a promise that never settles. Therefore each wait has its own time-out here.
 
 export type SipLimits = {
   /** TCP connect and authentication of one control connection. */
   readonly connectTimeoutMs: number;
   readonly pingIntervalMs: number;
-  /** A pong that is missing this long: the connection is broken. Several intervals, so that one busy second does not kill calls. */
+  /**
+   * If a pong is missing for this long, the connection counts as broken. It spans several ping
+   * intervals, so that one busy second does not end calls.
+   */
   readonly pongTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
-  /** The engine's OK to an INVITE. It answers in a millisecond; a missing answer means a lost frame. */
+  /**
+   * The engine's OK to an INVITE. The engine answers within a millisecond, so a missing answer
+   * means a lost frame.
+   */
   readonly confirmTimeoutMs: number;
-  /** From `answered` to `acknowledge()`: storing the leg. The far end repeats its 200 for 32 s (RFC 3261, 13.3.1.4). */
+  /**
+   * From `answered` to `acknowledge()`, while the leg is stored. The far end repeats its 200 for 32
+   * s (RFC 3261, 13.3.1.4).
+   */
   readonly acknowledgeTimeoutMs: number;
-  /** Final response to a BYE: the engine makes up a 408 after 32 s (timer F). */
+  /** Final response to a BYE. The engine makes up a 408 after 32 s (timer F). */
   readonly byeTimeoutMs: number;
-  /** Final response to a cancelled INVITE: drachtio cancels by itself at 185 s and makes up a 408 32 s later at most. */
+  /**
+   * Final response to a cancelled INVITE. drachtio cancels by itself at 185 s, and makes up a 408
+   * at most 32 s later.
+   */
   readonly followTimeoutMs: number;
   /** Everything that `endOrphan` does for one leg. */
   readonly orphanTimeoutMs: number;
-  /** A 200 that crossed an orphan's CANCEL has mostly arrived by then. */
+  /** Wait after an orphan's CANCEL. A 200 that crossed the CANCEL has usually arrived by then. */
   readonly crossingMs: number;
-  /** The final response to an orphan's INVITE is asked for this long after its CANCEL: a 200 is repeated for 64*T1. */
+  /**
+   * How long after an orphan's CANCEL its final response is asked for. A 200 is repeated for 64*T1.
+   */
   readonly lateAnswerMs: number;
-  /** Resolving a host name that a `sip:` target names. */
+  /** Resolution of the host name of a `sip:` target. */
   readonly resolveTimeoutMs: number;
-  /** Final response to a REGISTER; then it is sent again. */
+  /** Final response to a REGISTER. Then the REGISTER is sent again. */
   readonly registerTimeoutMs: number;
-  /** After a REGISTER that failed. */
+  /** Pause after a REGISTER that failed. */
   readonly registerRetryMs: number;
-  /** A registrar that grants less is asked no more often than this. */
+  /** Shortest pause between two REGISTERs, even if a registrar grants less time. */
   readonly registerMinRefreshMs: number;
-  /** How long disposal waits for BYEs and CANCELs to be answered. */
+  /** How long disposal waits for the answers to BYEs and CANCELs. */
   readonly disposeTimeoutMs: number;
-  /** Abandoned legs, which are ended when their engine is back; older ones the far end has given up by itself. */
+  /**
+   * Most abandoned legs that are kept to be ended later, and how long each is kept. After
+   * `abandonedForMs` the far end has given up by itself.
+   */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
   readonly abandonedSweepMs: number;
-  /** An engine that is not back by then is given up, and another one, or another process, ends what it left up. */
+  /**
+   * If an engine is not back by then, another engine or another process ends the legs that it left
+   * up.
+   */
   readonly takeOverAfterMs: number;
 };
 
@@ -46,7 +66,7 @@ export const defaultSipLimits: SipLimits = {
   pingIntervalMs: 2_000,
   pongTimeoutMs: 6_000,
   reconnectMinMs: 100,
-  // People are left in calls that only this connection can end.
+  // Short, because people are left in calls that only this connection can end.
   reconnectMaxMs: 1_000,
   confirmTimeoutMs: 10_000,
   acknowledgeTimeoutMs: 5_000,
@@ -67,8 +87,9 @@ export const defaultSipLimits: SipLimits = {
 };
 
 /**
- * Largest control frame that is ever sent. Drachtio-server appends reads of up to 8,192 bytes to a ring of 12,228 bytes
- * and overwrites the oldest bytes when they do not fit; the connection then stalls for good, without a word. What
- * can be left in the ring from a frame that is still incomplete must therefore stay below the difference.
+ * Largest control frame that is ever sent. Drachtio-server appends reads of up to 8,192 bytes to a
+ * ring of 12,228 bytes, and overwrites the oldest bytes if they do not fit. The connection then
+ * stalls for good without any message. The bytes that an incomplete frame leaves in the ring must
+ * therefore stay below the difference.
  */
 export const maxFrameBytes = 12_228 - 8_192;

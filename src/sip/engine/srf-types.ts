@@ -1,4 +1,5 @@
-// The part of drachtio-srf that we use, typed as its source behaves (its own types leave most of this out).
+// The part of drachtio-srf that this project uses, typed as its source behaves. Its own types omit
+// most of it.
 
 import type { Server, Socket } from 'node:net';
 
@@ -9,7 +10,9 @@ export type SipMessage = {
   readonly payload?: readonly { readonly type?: string | null; readonly content?: string }[];
 };
 
-/** Called by srf for a 401/407; `callback(error)` hands the challenge to us as the final response. */
+/**
+ * Called by srf for a 401 or 407. `callback(error)` passes the challenge on as the final response.
+ */
 export type DigestFunction = (
   request: SentRequest,
   response: ReceivedResponse,
@@ -22,13 +25,13 @@ export type RequestOptions = {
   headers?: Record<string, string>;
   body?: string;
   auth?: DigestFunction;
-  /** Where the request goes, when not to the host of the URI. */
+  /** URI that the request is sent to. Default: the host of the request URI. */
   proxy?: string;
   stackTxnId?: string;
   stackDialogId?: string;
 };
 
-/** Sends the ACK of a 2xx, or the PRACK of a reliable provisional. */
+/** Sends the ACK of a 2xx, or the PRACK of a reliable provisional response. */
 export type AckFunction = (options?: { body?: string }) => void;
 
 export type SentRequest = SipMessage & {
@@ -36,16 +39,19 @@ export type SentRequest = SipMessage & {
   /** Changes when srf repeats the request with credentials. */
   readonly stackTxnId: string;
   on(event: 'response', listener: (response: ReceivedResponse, ack: AckFunction) => void): void;
-  /** UPDATE of the far end while the INVITE is pending. */
+  /** Emitted for an UPDATE of the far end while the INVITE is pending. */
   on(event: 'update', listener: (request: ReceivedRequest, response: Responder) => void): void;
-  /** The request was sent again with credentials; listeners of `response` are moved by srf, others are not. */
+  /**
+   * Emitted after the request was sent again with credentials. Srf moves listeners of `response` to
+   * the new request, but no others.
+   */
   on(event: 'authenticate', listener: (request: SentRequest) => void): void;
 };
 
 export type ReceivedResponse = SipMessage & {
   readonly status: number;
   readonly reason: string;
-  /** Empty when the stack made the response up. */
+  /** Empty if the stack made the response up. */
   readonly source_address: string;
   readonly source_port: number;
   readonly protocol: string;

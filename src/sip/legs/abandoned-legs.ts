@@ -1,7 +1,11 @@
-// Legs whose engine connection broke. Their calls have ended, but the far end may still be in one: each is ended by its
-// ids when its engine is back. While it stays unreachable, another process that may still reach it is asked to do that; and once it
-// has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
-// the far end into a call that no process has.
+// Ends legs whose engine connection broke. Their calls have ended, but the far end may still be
+// connected.
+// - When the leg's engine is back, the leg is ended by its ids.
+// - While the engine stays unreachable, another process that may still reach it is asked to end the
+//   leg.
+// - If the leg has rung, another engine of this process can send a rebuilt BYE.
+// - A leg that was only CANCELled stays in this list, because a late 200 would put the far end into
+//   a call that no process has.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import { inBackground } from '../../lib/in-background.ts';
@@ -13,27 +17,30 @@ import { endStoredLegOn } from './stored-leg-end.ts';
 type Abandoned = {
   readonly leg: StoredLeg;
   readonly at: number;
-  /** First CANCELled then, and not known to have ended by it. */
+  /** When the leg was first CANCELled, if the CANCEL is not known to have ended it. */
   cancelledAt: number | undefined;
-  /** Nothing more will be done about it. */
+  /** Called when nothing more will be done about the leg. */
   readonly settle: () => void;
-  /** Over a link of this process. */
+  /** True while a link of this process is ending the leg. */
   isBeingEnded: boolean;
-  /** Of another process; meanwhile its own engine may be back. */
+  /** True while another process is asked to end the leg. Its own engine may come back meanwhile. */
   isAskedFor: boolean;
 };
 
 export type AbandonedLegsDependencies = {
   readonly limits: SipLimits;
   readonly logger: Logger;
-  /** The link to this engine, while it is up. */
+  /** Returns the link to this engine. Undefined while it is down. */
   readonly linkOf: (engine: string) => EngineLink | undefined;
-  /** A link to another engine than this one, if there is one. */
+  /** Returns a link to any engine but this one. Undefined if no other is connected. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
   readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
 
-/** Requests to other processes under way at once: an engine whose connection broke may have had thousands of legs. */
+/**
+ * Most requests to other processes at once. An engine whose connection broke may have had thousands
+ * of legs.
+ */
 const askedAtOnce = 100;
 
 export class AbandonedLegs {
@@ -47,19 +54,22 @@ export class AbandonedLegs {
     this.#dependencies = dependencies;
   }
 
-  /** Resolves when the leg is ended, or given up; never where this process stops before: the next one finds it in SQL. */
+  /**
+   * Resolves when the leg is ended or given up. Never resolves if this process stops before: the
+   * next process finds the leg in SQL.
+   */
   add(leg: StoredLeg): Promise<void> {
     if (this.#isClosed) return new Promise(() => undefined);
     const { limits, logger } = this.#dependencies;
     if (this.#legs.size >= limits.abandonedLegs) {
-      logger.warn({ engine: leg.engine }, 'too many abandoned legs, one is given up');
+      logger.warn({ engine: leg.engine }, 'too many abandoned legs: one was given up');
       return Promise.resolve();
     }
     this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
     return new Promise((settle) => {
       const at = performance.now();
-      const isNew = { cancelledAt: undefined, isBeingEnded: false, isAskedFor: false };
-      this.#legs.add({ leg, at, settle, ...isNew });
+      const initialState = { cancelledAt: undefined, isBeingEnded: false, isAskedFor: false };
+      this.#legs.add({ leg, at, settle, ...initialState });
     });
   }
 
@@ -89,11 +99,12 @@ export class AbandonedLegs {
     const { engine } = entry.leg;
     const link = linkOf(engine) ?? (hasDialog(entry.leg) ? otherLink(engine) : undefined);
     const { logger } = this.#dependencies;
-    if (link === undefined) inBackground(this.#askOthers(entry), logger, 'asking for a leg’s end');
+    if (link === undefined)
+      inBackground(this.#askOthers(entry), logger, 'asking another process to end a leg');
     else this.#end(link, entry);
   }
 
-  /** A failure leaves the leg here: the next sweep tries again. */
+  /** If it fails, the leg stays in the list and the next sweep tries again. */
   #end(link: EngineLink, entry: Abandoned): void {
     if (entry.isBeingEnded) return;
     entry.isBeingEnded = true;
@@ -105,12 +116,12 @@ export class AbandonedLegs {
 
   async #endOn(link: EngineLink, entry: Abandoned): Promise<void> {
     const result = await endStoredLegOn(link, entry.leg, this.#dependencies.limits);
-    // The engine went away again: it is ended when it is back the next time.
+    // If the engine went away again, the leg is ended the next time that the engine is back.
     const isLost = result === 'unreachable' && !link.isUp;
     if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
   }
 
-  /** A failure leaves the leg here: the next sweep asks again. */
+  /** If it fails, the leg stays in the list and the next sweep asks again. */
   async #askOthers(entry: Abandoned): Promise<void> {
     if (entry.isAskedFor || this.#asked >= askedAtOnce) return;
     entry.isAskedFor = true;
@@ -120,7 +131,8 @@ export class AbandonedLegs {
       entry.isAskedFor = false;
     });
     if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
-    // One that has not rung is known to its own engine only, which the other process may not have asked.
+    // Only its own engine knows a leg that has not rung, and the other process may not have asked
+    // that engine. Such a `gone` proves nothing.
     const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
     if (result !== 'gone' || isKnown) this.#drop(entry, result);
   }
@@ -145,7 +157,7 @@ export class AbandonedLegs {
   }
 }
 
-/** A BYE can be built for it: it was answered, or has rung. */
+/** Returns true if a BYE can be built for the leg: it was answered or has rung. */
 function hasDialog(leg: StoredLeg): boolean {
   return leg.dialogId !== undefined || leg.remoteTag !== undefined;
 }

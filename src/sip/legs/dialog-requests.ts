@@ -1,15 +1,17 @@
-// Requests of the far end inside one of our dialogs, and what they are answered. BYE is left to the leg.
+// Answers requests of the far end inside a dialog of this process. The leg itself handles BYE.
 
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
 import { sdpOf } from '../sip-headers.ts';
 
 export type DialogPeer = {
-  /** Answer to a new offer; undefined refuses it with 488. */
+  /** Returns the answer to a new offer, or undefined to refuse it with 488. */
   onReoffer(sdp: string): string | undefined;
   onDtmf(digit: string, durationMs: number | undefined): void;
-  /** What we last offered or answered, for a peer that asks us to offer. */
+  /**
+   * SDP that this side offered or answered last. It is sent to a far end that asks for an offer.
+   */
   currentSdp: string;
-  /** Our Contact, as it stood in the INVITE: required in a 2xx to re-INVITE and UPDATE (RFC 3261, 12.2.2). */
+  /** Contact of the INVITE. A 2xx to re-INVITE and UPDATE must repeat it (RFC 3261, 12.2.2). */
   contact: string | undefined;
 };
 
@@ -40,7 +42,8 @@ function statusOfOther(method: string): number {
   switch (method) {
     case 'OPTIONS':
       return 200;
-    // Nothing was subscribed to here (RFC 6665, section 4.1.3), and no provisional of ours is reliable.
+    // Nothing was subscribed to in this dialog (RFC 6665, section 4.1.3), and this side sends no
+    // reliable provisional response.
     case 'NOTIFY':
     case 'PRACK':
       return 481;
@@ -51,7 +54,12 @@ function statusOfOther(method: string): number {
   }
 }
 
-/** @param ownOffer what goes out when the request has no offer: our own for INVITE, nothing for UPDATE (RFC 3311). */
+/**
+ * Answers a re-INVITE or UPDATE.
+ *
+ * @param ownOffer SDP to send if the request has no offer: the current SDP for INVITE, nothing for
+ * UPDATE (RFC 3311)
+ */
 function answerReoffer(
   request: ReceivedRequest,
   response: Responder,
@@ -73,7 +81,10 @@ function answerReoffer(
   response.send(200, { headers, ...(body !== undefined && { body }) });
 }
 
-/** The answer to the offer in our 200 comes in the ACK; it moves the media like an offer does, with nothing to send back. */
+/**
+ * If this side made the offer in its 200 OK, the ACK carries the answer. It changes the media like
+ * an offer does, but nothing is sent back.
+ */
 function takeLateAnswer(request: ReceivedRequest, peer: DialogPeer): void {
   const answer = sdpOf(request);
   if (answer !== undefined) peer.onReoffer(answer);
@@ -95,10 +106,14 @@ type InfoDigit = { readonly digit: string; readonly durationMs?: number };
 
 const digitPattern = /^[0-9*#A-D]$/;
 
-// Longer is a stuck key or nonsense; RFC 4733 senders stop at 8 s as well.
+// A longer key press is a stuck key or nonsense. RFC 4733 senders stop at 8 s as well.
 const maxDurationMs = 30_000;
 
-/** Reads DTMF in SIP INFO: `application/dtmf-relay` (Cisco: `Signal=5`, `Duration=160`) and `application/dtmf` (the digit alone). */
+/**
+ * Reads DTMF in SIP INFO: `application/dtmf-relay` (Cisco: `Signal=5`, `Duration=160`) and
+ * `application/dtmf` (only the digit).
+ * @returns undefined if the body holds no key
+ */
 export function parseDtmfInfo(
   contentType: string | undefined,
   body: string | undefined,

@@ -1,11 +1,15 @@
-// What must be known to end a leg from elsewhere, read off the INVITE as it was sent, the 18x and the 200 that answered it.
+// Reads what another process needs to end a leg. The sources are the INVITE as it was sent, and the
+// 18x and 200 that answered it.
 
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { ReceivedResponse, SentRequest } from '../engine/srf-types.ts';
 import { addressList, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
 
-/** The engine says in its OK what it made of the request: Call-ID, CSeq and From tag are its own. */
+/**
+ * Returns the stored leg of an INVITE. The engine reports in its OK the request as it sent it:
+ * Call-ID, CSeq and From tag are the engine's own.
+ */
 export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
   const localTag = tagOf(invite.get('From'));
   const localUri = uriOf(invite.get('From'));
@@ -23,7 +27,10 @@ export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
   };
 }
 
-/** With the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. Another branch of a fork is another dialog. */
+/**
+ * Adds the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. Another branch
+ * of a fork is another dialog.
+ */
 export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
   if (remoteTag === undefined) return leg;
@@ -31,7 +38,9 @@ export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLe
   return { ...known, remoteTag, ...targetOf(response) };
 }
 
-/** drachtio knows the dialog by its name from the 200 on. */
+/**
+ * Adds the confirmed dialog of a 200 OK. From then on drachtio knows the dialog by its dialog id.
+ */
 export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
   return {
@@ -48,7 +57,7 @@ function withoutDialog({ remoteTag, remoteTarget, routeSet, ...leg }: StoredLeg)
 
 function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 'routeSet'> {
   const remoteTarget = uriOf(response.get('Contact'));
-  // The caller's route set is the Record-Route backwards (RFC 3261, 12.1.2).
+  // The caller's route set is the Record-Route in reverse order (RFC 3261, 12.1.2).
   const recorded = [...addressList(response.get('Record-Route'))].reverse();
   const aroundNat = hopAroundNat(response, recorded[0] ?? remoteTarget);
   const routeSet = aroundNat === undefined ? recorded : [aroundNat, ...recorded];
@@ -59,8 +68,11 @@ function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 
 }
 
 /**
- * Where the next hop is a private address that the 200 did not come from, the far end is behind NAT, and drachtio sends
- * within the dialog to where the 200 did come from. A BYE that is built anew must find the same way.
+ * Returns the address to which a rebuilt BYE must be sent if the far end is behind NAT. The next
+ * hop is then a private address from which the 200 did not come. drachtio sends requests within the
+ * dialog to the address from which the 200 came, and a rebuilt BYE must take the same way.
+ *
+ * @returns undefined if no NAT is in between
  */
 function hopAroundNat(response: ReceivedResponse, nextHop: string | undefined): string | undefined {
   const { source_address: address, source_port: port, protocol } = response;

@@ -1,4 +1,5 @@
-// A key in a SIP INFO of ours (RFC 6086 section 4, in the form that gateways took from Cisco): `application/dtmf-relay`.
+// Sends a key in a SIP INFO (RFC 6086, section 4). The body is `application/dtmf-relay`, the form
+// that gateways took from Cisco.
 
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
@@ -6,19 +7,24 @@ import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
 import { transact } from './transaction.ts';
 
-/** Long before the stack gives a request up (64*T1): a menu that waits for the next key has gone on by then. */
+/**
+ * Bounds the wait for the answer to an INFO. It is much shorter than the time-out of the SIP stack
+ * (64*T1). By then a menu that waits for the next key has gone on.
+ */
 const longestAnswerMs = 5_000;
 
 type Dialog = {
   readonly dialogId: string;
-  /** Where it is known: what credentials are made for. */
+  /**
+   * Remote target of the dialog, for which digest credentials are computed. Undefined if unknown.
+   */
   readonly requestUri: string | undefined;
-  /** For a far end that asks for them. */
+  /** Answers a far end that challenges the INFO. Undefined if the trunk has none configured. */
   readonly credentials: Credentials | undefined;
   readonly isWanted: () => boolean;
 };
 
-/** Whether the far end has taken it. */
+/** Presses a key. Returns true if the far end accepted the INFO. */
 export async function pressByInfo(
   link: EngineLink,
   { dialogId, requestUri, credentials, isWanted }: Dialog,

@@ -1,4 +1,5 @@
-// BYE for a dialog of ours, and a second one outside of it where drachtio finds no way into the dialog.
+// Ends a dialog of this process by BYE. If drachtio cannot send within the dialog, a second BYE is
+// sent outside of it.
 
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -31,11 +32,12 @@ function byeOutsideDialog(
   result: TransactionResult,
 ): RequestOptions | undefined {
   if (stored === undefined) return undefined;
-  // Without the Contact of the 200 the address that was called is a fair guess.
+  // Without the Contact of the 200 OK, the request URI of the INVITE is the best known address.
   if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
   const isChallenged =
     result.kind === 'response' && (result.status === 401 || result.status === 407);
-  // The challenge was a final response, with which drachtio forgot the dialog: no answer can be sent within it.
+  // The challenge was a final response, with which drachtio forgot the dialog. No request with
+  // credentials can be sent within it any more.
   const bye = isChallenged ? rebuiltBye(stored) : undefined;
   if (bye === undefined || credentials === undefined) return undefined;
   return withCredentials(bye, credentials, { isWanted: () => true, onTooLarge: () => undefined });

@@ -1,6 +1,7 @@
-// One call over the gateways of its trunk: an INVITE at a time, each with a Call-ID of its own, the next one only where
-// `failover.ts` allows it. For the call it is one leg: it hears of the attempts, and of one end. `released` waits for every
-// attempt, given up or not.
+// Tries one call over the gateways of its trunk. It sends one INVITE at a time, each with its own
+// Call-ID, and tries the next gateway only if `failover.ts` allows it. For the call, all attempts
+// are one leg: the call is notified of each failed attempt and of one end. `released` waits for
+// every attempt, whether it was given up or not.
 
 import type {
   CallLeg,
@@ -16,18 +17,26 @@ import { type AttemptFailure, mayFailOver } from './failover.ts';
 import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
 
 export type FailoverDependencies = LegDependencies & {
-  /** Undefined: no engine is connected, or we are going down. */
+  /** Undefined if no engine is connected or this process shuts down. */
   readonly pickLink: () => EngineLink | undefined;
-  /** For what is thought of the gateway. `hasRung`: it had a phone ring before. */
+  /**
+   * Updates the health of the gateway. `hasRung`: a provisional response above 100 had come before.
+   */
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
 
 type Way = { readonly route: Route; readonly link: EngineLink };
 
-/** A reason phrase is the far end's; it goes into events and must not fill them. */
+/**
+ * Longest reason phrase that goes into an event. The far end chooses the phrase and must not fill
+ * events with it.
+ */
 const maxReasonLength = 200;
 
-/** rung: the far end has said more than 100, so that no other gateway is tried. over: the observer was told the end. */
+/**
+ * rung: a provisional response above 100 came, so that no other gateway is tried. over: the
+ * observer was notified of the end.
+ */
 type FailoverState = 'trying' | 'rung' | 'over';
 
 export class FailoverLeg implements CallLeg {
@@ -38,7 +47,7 @@ export class FailoverLeg implements CallLeg {
   readonly #onTheWire = new Set<OutboundLeg>();
   #release: () => void = () => undefined;
   #routes: readonly Route[] = [];
-  /** The last one that was begun. */
+  /** The attempt that was started last. Undefined before the first INVITE. */
   #attempt: OutboundLeg | undefined;
   #state: FailoverState = 'trying';
 
@@ -55,7 +64,7 @@ export class FailoverLeg implements CallLeg {
   start(routes: readonly Route[]): void {
     if (this.#state === 'over') return;
     if (this.#request.mayInvite?.() === false) {
-      this.fail('no INVITE may leave any more');
+      this.fail('this process may send no more INVITEs');
       return;
     }
     this.#routes = routes;
@@ -64,7 +73,7 @@ export class FailoverLeg implements CallLeg {
     else this.#try(way);
   }
 
-  /** No way to send it: no route, no engine. */
+  /** Fails a leg whose INVITE cannot be sent, because it has no route or no engine. */
   fail(reason: string): void {
     if (this.#attempt === undefined) this.#end({ reason, kind: 'transport' });
   }
@@ -110,7 +119,10 @@ export class FailoverLeg implements CallLeg {
     attempt.start(link, route);
   }
 
-  /** An attempt that has failed tells nothing more, so what is told is always of the last one. */
+  /**
+   * A failed attempt reports nothing after its failure, so every event that arrives belongs to the
+   * last attempt.
+   */
   #listen(route: Route): AttemptObserver {
     const startedAt = this.#dependencies.clock.now();
     return {

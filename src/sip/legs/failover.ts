@@ -1,17 +1,18 @@
-// When a call may go on to the next gateway: only where no person can have been reached, and the gateway itself, or the way to
-// it, is what failed. A 4xx or 6xx is an answer about the number or the person, and another gateway would ring it twice.
+// Decides when a call may go on to the next gateway. It may if no person can have been reached and
+// the failure is one of the gateway, or of the way to it. A 4xx or 6xx is an answer about the
+// number or the person: another gateway would only ring the same person again.
 
 import type { LegFailure } from '../../calls/ports.ts';
 
-/** What an attempt tells of its failure beyond the port's words. */
+/** Failure of one attempt, with the details that `LegFailure` leaves out. */
 export type AttemptFailure = LegFailure & {
-  /** The engine refused the request: nothing has left. */
+  /** True if the engine refused the request, so that nothing was sent. */
   readonly notSent?: true;
-  /** Seconds, of a 503. */
+  /** Seconds that a 503 asked for in Retry-After. */
   readonly retryAfterS?: number;
 };
 
-/** @param hasRung any provisional response but 100 has come. */
+/** @param hasRung true if any provisional response other than 100 has come */
 export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean {
   if (hasRung) return false;
   const status = failure.sipStatus ?? 0;
@@ -19,10 +20,12 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
   switch (failure.kind) {
     case 'response':
       return isServerFailure;
-    // Silence for 64 * T1, a closed port, a name that does not resolve.
+    // The stack makes these up for silence of 64 * T1, a closed port, or a name that does not
+    // resolve.
     case 'stack':
       return status === 408 || isServerFailure;
-    // A broken connection to the engine is not among them: the INVITE may have left with it, and a phone may ring.
+    // A broken connection to the engine does not count: the INVITE may have left with it, and a
+    // phone may ring.
     case 'transport':
       return failure.notSent === true;
     case 'unusable':
@@ -31,12 +34,18 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
   }
 }
 
-/** Nothing came back from the gateway, as a probe would say. */
+/**
+ * Returns true if nothing came back from the gateway, so that the failure counts as a failed probe.
+ */
 export function isSilence({ kind, sipStatus }: AttemptFailure): boolean {
   return kind === 'stack' && (sipStatus === 408 || sipStatus === 503);
 }
 
-/** Of a Retry-After header such as `120 (in maintenance);duration=3600` (RFC 3261, section 20.33). */
+/**
+ * Reads a Retry-After header such as `120 (in maintenance);duration=3600` (RFC 3261, section
+ * 20.33).
+ * @returns undefined if it does not begin with a number
+ */
 export function retryAfterSeconds(header: string | undefined): number | undefined {
   const digits = /^\s*(\d{1,9})(?:\s|\(|;|$)/.exec(header ?? '')?.[1];
   return digits === undefined ? undefined : Number(digits);

@@ -1,23 +1,35 @@
-// The INVITE as it is handed to the engine, and the digest credentials for srf to use when a request is challenged.
+// Builds the INVITE that is handed to the engine, and supplies the digest credentials with which
+// srf answers a challenge.
 
 import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials, Route } from '../trunks/routing.ts';
 
-// One for the challenge and one for a nonce that went stale meanwhile. Srf by itself would go on for as long as a
-// gateway puts a provisional between its challenges.
+// One answer for the challenge, and one for a nonce that went stale meanwhile. Without this bound,
+// srf would go on for as long as a gateway sends a provisional response between its challenges.
 const maxChallenges = 2;
 
-/** What srf's repetition has beside the challenge's own values: parameter names, cnonce, response, Call-ID, CSeq, tag. */
+/**
+ * Bytes that srf adds to the repeated request beside the values of the challenge: parameter names,
+ * cnonce, response, Call-ID, CSeq and tag.
+ */
 const digestOverheadBytes = 600;
 
-/** Framing around the message: length, message id, transaction and dialog id, separators. */
+/**
+ * Bytes of framing around the message: length, message id, transaction id, dialog id and
+ * separators.
+ */
 const frameOverheadBytes = 120;
 
 export type ChallengeHandling = {
-  /** False once the call was given up: answering would ring a phone for no call. */
+  /**
+   * False once the call was given up. Answering the challenge would then ring a phone for no call.
+   */
   isWanted(): boolean;
-  /** The answer would burst the control frame; the challenge becomes the final response. */
+  /**
+   * Called if the answer would exceed the control frame. The challenge then becomes the final
+   * response.
+   */
   onTooLarge(): void;
 };
 
@@ -45,8 +57,9 @@ export function inviteOptions(
 }
 
 /**
- * What an application adds to the headers of its call's trunk. The trunk's own may hold an account or an identity that the carrier
- * bills by: they are replaced only where the trunk passes that header on.
+ * Merges the headers that an application adds with the headers of the call's trunk. The trunk's own
+ * headers may name an account or an identity that the carrier bills by. The application replaces
+ * one of them only if the trunk lists that header in `passHeaders`.
  */
 export function withAdded(
   { headers, passHeaders = [] }: Route,
@@ -62,7 +75,10 @@ export function withAdded(
 
 const lowerCase = (name: string): string => name.toLowerCase();
 
-/** Upper bound of the control frame's size; srf would only find out by losing the connection. */
+/**
+ * Returns an upper bound of the size of the control frame. Srf would find out only by losing the
+ * connection.
+ */
 export function requestFrameBytes(options: RequestOptions): number {
   const headers = Object.entries(options.headers ?? {}).map(
     ([name, value]) => `${name}: ${value}\r\n`,
@@ -96,7 +112,10 @@ export function withCredentials(
   return options;
 }
 
-/** Srf sends the retry to the address that challenged, and writes an IPv6 address there without its brackets. */
+/**
+ * Srf sends the repeated request to the address that challenged it, but writes an IPv6 address
+ * without its brackets. This setter adds them.
+ */
 function keepNextHopUsable(options: RequestOptions): void {
   let nextHop = options.proxy;
   Object.defineProperty(options, 'proxy', {

@@ -1,6 +1,9 @@
-// One outgoing INVITE, over one gateway: the INVITE, its dialog, and their ends. Two things live side by side: what the observer was told
-// (once told an end, it hears nothing more) and what is still on the wire (followed in the background until the far end is
-// certainly out of the call, or a bound is over). `released` settles with the second.
+// One outgoing INVITE over one gateway: the INVITE, its dialog, and the end of both. Two states
+// exist side by side:
+// - `#reported`: which events the observer received. After an end it receives no more.
+// - `#wire`: what is still on the wire. It is followed in the background until the far end is
+//   certainly out of the call, or until a time-out.
+// `released` settles with `#wire`.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { SipCapture } from '../../calls/capture/capture.ts';
@@ -40,7 +43,7 @@ import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
 import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
 import { Referrals } from './referral.ts';
 
-/** Hears more of a failure than the call does. */
+/** Receives more details of a failure than the call does. */
 export type AttemptObserver = { observe(event: AttemptEvent): void };
 type AttemptEvent =
   | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
@@ -51,19 +54,19 @@ export type LegDependencies = {
   readonly logger: Logger;
   readonly limits: SipLimits;
   /**
-   * The engine went away with this leg on it: another process may still end it when the engine is back. Resolves when it is ended,
-   * or given up.
+   * Called if the engine went away while this leg was on it. Another process may still end the leg
+   * when the engine is back. Resolves when the leg is ended or given up.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
-  /** For those who look at what passes. */
+  /** Follows the SIP messages of the call, for people who inspect it. */
   readonly capture?: Pick<SipCapture, 'follow'> | undefined;
-  /** As the far end of a trunk's calls is asked to write it. */
+  /** Writes a transfer target as the Refer-To that the far end of this trunk understands. */
   readonly referTo: (target: DialTarget, trunk: string | undefined) => string;
 };
 
 type Wire =
   | { readonly kind: 'idle' }
-  /** Given to the engine, which has not said yet that it was sent. */
+  /** Handed to the engine, which has not confirmed yet that it was sent. */
   | { readonly kind: 'inviting' }
   | { readonly kind: 'pending'; readonly invite: SentRequest }
   | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
@@ -148,7 +151,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#reported !== 'nothing') return;
     this.#reportFailed({ sipStatus: 487, reason, kind: 'cancelled' });
     if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
-    // While the engine has not confirmed the INVITE there is no transaction to cancel: `#onSent` does it.
+    // Before the engine confirms the INVITE there is no transaction to cancel: `#onSent` cancels it
+    // then.
   }
 
   acknowledge(): void {
@@ -203,7 +207,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     if (this.#reported === 'nothing') this.#reportFailed({ reason: failure, kind: 'transport' });
     else if (this.#reported === 'answered') this.#reportEnded('lost', failure);
-    // Its BYE went with the engine: `#finishDialog` hears of that as well, and hands the leg on first.
+    // While closing, the BYE was lost with the engine. `#finishDialog` is notified of the lost link
+    // too, and abandons the leg before it finishes it.
     if (this.#wire.kind !== 'closing') this.#finish();
   }
 
@@ -229,11 +234,12 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const reason = reasonText(request.get('Reason'));
     if (this.#reported === 'answered') {
       if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
-      // The server gave the dialog up by itself: ACK or session timer ran out.
+      // The engine ended the dialog by itself, because no ACK came or the session timer ran out.
       else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
     if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
-    // A BYE in an early dialog (RFC 3261, 15) ends only that dialog; the INVITE still gets its final response.
+    // A BYE in an early dialog (RFC 3261, 15) ends only that dialog. The INVITE still gets its
+    // final response.
     if (this.#wire.kind !== 'pending' && this.#wire.kind !== 'closing') this.#finish();
   }
 
@@ -253,7 +259,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     } else this.#sendCancel(invite);
   }
 
-  /** Again for each repetition with credentials, which is a transaction of its own. Srf moves the `response` listener. */
+  /**
+   * Follows the transaction of an INVITE. Called again for each repetition with credentials, which
+   * is a new transaction. Srf moves the `response` listener to it by itself.
+   */
   #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
     const { logger } = this.#dependencies;
     this.#wire = { kind: 'pending', invite };
@@ -264,14 +273,16 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     const leg = legOfInvite(invite, link.engine);
     this.#stored = leg;
-    // UPDATE while the INVITE is pending comes by the request, not by the dialog.
+    // An UPDATE that arrives while the INVITE is pending is emitted by the request, not by the
+    // dialog.
     const answer = (request: ReceivedRequest, response: Responder) =>
       answerDialogRequest(request, response, this.#peer);
     invite.on('update', guarded(logger, answer));
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
       if (this.#reported === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
-      // Given up meanwhile: srf held our CANCEL back, and sends it now with the new transaction.
+      // If the call was given up meanwhile, srf held the CANCEL back and sends it now with the new
+      // transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
     return leg;
@@ -313,7 +324,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
     clearTimeout(this.#timer);
     const flaw = flawOf(response, sdp);
-    // A 200 that crossed our CANCEL: the call does not wait for it any more.
+    // If something was reported before, this 200 crossed the CANCEL, and the call no longer waits
+    // for it.
     if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
       const reason = flaw ?? '200 OK without SDP';
       this.#reportFailed({ sipStatus: response.status, reason, kind: 'unusable' });
@@ -344,15 +356,20 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#finish();
   }
 
-  /** The INVITE may have left all the same: should the engine confirm it later, it is cancelled then. */
+  /**
+   * The INVITE may have left all the same. If the engine confirms it later, `#onSent` cancels it.
+   */
   #onUnconfirmed(): void {
     this.#reportFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
   }
 
-  /** The caller's patience ends long before; and so does the engine's, unless its word was lost. */
+  /**
+   * The call's ring time-out ends long before this one. So does the engine's own time-out, unless
+   * its message was lost.
+   */
   #onSilence(invite: SentRequest): void {
-    this.#reportFailed({ reason: 'the SIP engine told no final response', kind: 'transport' });
+    this.#reportFailed({ reason: 'the SIP engine reported no final response', kind: 'transport' });
     this.#sendCancel(invite);
   }
 
@@ -362,7 +379,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       logger.warn({ callId: this.#request.callId }, 'no final response to a cancelled INVITE');
       this.#finish();
     });
-    // Refused: the final response has crossed it, and is on its way to us.
+    // If the engine refuses the CANCEL, the final response has crossed it and is on its way to this
+    // process.
     this.#link?.request(
       { method: 'CANCEL', uri: invite.uri, stackTxnId: invite.stackTxnId },
       () => undefined,
@@ -370,7 +388,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   #sendAck(ack: AckFunction): void {
-    // Srf asserts that the connection is there; if it just went, `onLinkLost` tells the rest.
+    // Srf asserts that the connection exists. If it just broke, `onLinkLost` does the rest.
     try {
       ack();
     } catch (error) {
@@ -378,7 +396,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
   }
 
-  /** Ends the dialog, after the ACK that a 200 needs in any case (RFC 3261, 13.2.2.4). */
+  /** Ends the dialog. First sends the ACK, which a 200 needs in any case (RFC 3261, 13.2.2.4). */
   #bye(): void {
     const wire = this.#wire;
     const link = this.#link;
@@ -395,7 +413,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const dialog = { dialogId, stored: this.#stored, credentials: this.#route?.credentials };
     try {
       const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-      // Also what was not sent because the connection went: the other leg of a bridge may have been told of it first.
+      // A BYE is also lost if it was refused because the link went down. The other leg of a bridge
+      // may have been notified of the lost link first, and have hung up this one.
       const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
       if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
       if (result.kind !== 'response') {
@@ -406,7 +425,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
   }
 
-  /** Its engine is gone: off the wire is what the leg is when another process has ended it. */
+  /**
+   * Hands the leg over, because its engine is gone. The leg counts as off the wire when another
+   * process has ended it.
+   */
   #abandon(stored: StoredLeg): void {
     this.#ended = this.#dependencies.onAbandoned(stored);
   }
@@ -441,7 +463,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 }
 
-/** Only a 503 says by it that the gateway as a whole wants to be left alone (RFC 3261, section 21.5.4). */
+/**
+ * Reads Retry-After of a 503 only. Only a 503 means that the gateway as a whole wants no calls (RFC
+ * 3261, section 21.5.4).
+ */
 function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
   const seconds =
     response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;

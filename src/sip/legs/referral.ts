@@ -1,6 +1,9 @@
-// REFER in a dialog of ours, and the NOTIFYs that say what came of it (RFC 3515). Each carrier has its own way: some take it
-// and tell each response of the call that they make, some tell only its end, some hang up and say nothing (RFC 4488 even allows to
-// announce that), some take it and fall silent.
+// Sends REFER in a dialog of this process, and reads the NOTIFYs that report its result (RFC 3515).
+// Carriers differ:
+// - Some accept it and report each response of the call that they make.
+// - Some report only the end of that call.
+// - Some hang up and report nothing (RFC 4488 even allows them to announce that).
+// - Some accept it and fall silent.
 
 import type { ReferEvent } from '../../calls/ports.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -15,13 +18,15 @@ import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
-/** A request that is not answered is given up by every stack after 64*T1 (RFC 3261, 17.1.2.2). */
+/** Every SIP stack gives up a request that is not answered within 64*T1 (RFC 3261, 17.1.2.2). */
 const longestAnswerMs = 32_500;
 
 export type ReferralOptions = {
   readonly link: EngineLink;
   readonly dialogId: string;
-  /** The dialog's remote target: the engine knows it, what answers a challenge must name it. */
+  /**
+   * Remote target of the dialog. The engine knows it, but the answer to a challenge must name it.
+   */
   readonly requestUri: string | undefined;
   readonly referTo: string;
   readonly referredBy: string | undefined;
@@ -34,12 +39,15 @@ export type ReferralOptions = {
 export class Referral {
   readonly #options: ReferralOptions;
   readonly #tell: (event: ReferEvent) => void;
-  /** asked: the REFER was taken. over: its one end was told, or the dialog is no more. */
+  /**
+   * asked: the far end accepted the REFER. over: the one final event was sent, or the dialog has
+   * ended.
+   */
   #state: 'asking' | 'asked' | 'over' = 'asking';
   readonly #timer: NodeJS.Timeout;
-  /** The numbers of its CSeq: it has another one where it was challenged. */
+  /** CSeq numbers of this REFER. A REFER that was challenged and repeated has more than one. */
   readonly #ids = new Set<string>();
-  /** By the answer to the REFER, or the NOTIFY that overtook it. */
+  /** Set by the answer to the REFER, or by a NOTIFY that overtook it. */
   #subscription: 'none' | 'active' | 'terminated' = 'none';
 
   constructor(options: ReferralOptions, tell: (event: ReferEvent) => void) {
@@ -49,7 +57,7 @@ export class Referral {
     this.#ask();
   }
 
-  /** NOTIFYs are to be expected. */
+  /** True while NOTIFYs are expected. */
   get isSubscribed(): boolean {
     return this.#subscription === 'active';
   }
@@ -58,13 +66,13 @@ export class Referral {
     return this.#ids.has(id);
   }
 
-  /** The dialog has ended, or another referral has begun in it. */
+  /** Stops the referral, because the dialog has ended or another referral has begun in it. */
   stop(): void {
     this.#state = 'over';
     clearTimeout(this.#timer);
   }
 
-  /** May come before the answer to the REFER (RFC 3515, section 2.4.4). */
+  /** Handles a NOTIFY. It may come before the answer to the REFER (RFC 3515, section 2.4.4). */
   onNotify(request: ReceivedRequest, response: Responder): void {
     if (!/^refer\s*(;|$)/i.test(request.get('Event') ?? '')) {
       response.send(489);
@@ -74,7 +82,7 @@ export class Referral {
     const status = statusOfFragment(request.body);
     const isLast = /^terminated\b/i.test(request.get('Subscription-State') ?? '');
     const isFinal = status !== undefined && status.code >= 200;
-    // Some carriers leave out `terminated` with the last word.
+    // Some carriers omit `terminated` in their last NOTIFY.
     this.#subscription = isLast || isFinal ? 'terminated' : 'active';
     if (isFinal) this.#conclude(status);
     else if (isLast) this.#end({ kind: 'unheard', reason: 'The referral ended without a status' });
@@ -88,7 +96,8 @@ export class Referral {
       timeoutMs: Math.min(longestAnswerMs, timeoutMs),
       onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
     };
-    // Carriers send a BYE right behind their 202: which of the two came first decides what the call has come to.
+    // Carriers send a BYE right behind their 202. Which of the two is handled first decides the
+    // outcome of the call, so the answer is handled synchronously.
     beginTransaction(link, this.#request(), wait, (result) => this.#onAnswer(result));
   }
 
@@ -146,7 +155,9 @@ export class Referral {
     this.#end({ kind: 'failed', failure: { at, sipStatus: code, reason, kind: 'response' } });
   }
 
-  /** What it says from here on is not listened to: a NOTIFY without an id is of the next REFER. */
+  /**
+   * Stops listening to this subscription: a later NOTIFY without an id belongs to the next REFER.
+   */
   #giveUp(): void {
     this.#subscription = 'terminated';
     if (this.#state === 'asked') {
@@ -166,35 +177,41 @@ export class Referral {
 }
 
 /**
- * The REFERs of one dialog, one after the other. A NOTIFY belongs to one of them (RFC 3515, section 2.4.6): from the second REFER
- * on it names the CSeq of its REFER in `Event: refer;id=`; without an id it belongs to the first that is not over. If a dialog had
- * one REFER, every NOTIFY is taken: some carriers pass on the ids of their next hop, and never report a second REFER.
+ * The REFERs of one dialog, one after the other. A NOTIFY belongs to one of them (RFC 3515, section
+ * 2.4.6). From the second REFER on, the NOTIFY names the CSeq of its REFER in `Event: refer;id=`. A
+ * NOTIFY without an id belongs to the first referral that is not over.
+ *
+ * If the dialog had only one REFER, every NOTIFY belongs to it. Some carriers pass on the ids of
+ * their next hop, and never report a second REFER.
  */
 export class Referrals {
-  /** As many as a call may have transfers. */
+  /** Its length is bounded by the number of transfers that a call may have. */
   readonly #all: Referral[] = [];
 
-  /** The one before is not heard of any more. */
+  /** Sends the next REFER. The previous referral reports nothing more. */
   begin(options: ReferralOptions, tell: (event: ReferEvent) => void): void {
     this.stop();
     this.#all.push(new Referral(options, tell));
   }
 
-  /** False: nothing was referred, and so nothing is subscribed to. */
+  /**
+   * Handles a NOTIFY.
+   * @returns false if it belongs to no referral: no REFER was sent, or no REFER has its id
+   */
   onNotify(request: ReceivedRequest, response: Responder): boolean {
     const [first] = this.#all;
     if (first === undefined) return false;
-    const referral = this.#all.length === 1 ? first : this.#of(idOf(request));
+    const referral = this.#all.length === 1 ? first : this.#referralOf(idOf(request));
     referral?.onNotify(request, response);
     return referral !== undefined;
   }
 
-  /** The dialog has ended, or another referral begins. */
+  /** Stops the last referral, because the dialog has ended or another referral begins. */
   stop(): void {
     this.#all.at(-1)?.stop();
   }
 
-  #of(id: string | undefined): Referral | undefined {
+  #referralOf(id: string | undefined): Referral | undefined {
     if (id !== undefined) return this.#all.find((referral) => referral.hasId(id));
     return this.#all.find(({ isSubscribed }) => isSubscribed) ?? this.#all.at(-1);
   }

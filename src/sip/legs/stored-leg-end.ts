@@ -1,6 +1,8 @@
-// Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine knows them (one at
-// another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state; what rings is ended so too, in its
-// early dialog (RFC 3261, 15), where the engine that could CANCEL it is unreachable.
+// Ends a leg that this process knows only from what was stored.
+// - If the engine knows the leg, the leg is ended by the engine's ids. An engine at another address
+//   may be the same one under another name. No other engine has ids like these.
+// - Otherwise a BYE is rebuilt from the state of the dialog. A ringing leg is ended this way too,
+//   in its early dialog (RFC 3261, 15), if the engine that could CANCEL it is unreachable.
 
 import { setTimeout } from 'node:timers/promises';
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
@@ -9,8 +11,9 @@ import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
-// The engine numbers what it sends by itself in the dialog (session refreshes) without telling us; a gap is allowed
-// (RFC 3261, 12.2.1.1: strictly increasing), being behind is not.
+// The engine sends requests of its own in the dialog (session refreshes), and does not report their
+// numbers. A gap is allowed (RFC 3261, 12.2.1.1: strictly increasing), a number that is too low is
+// not.
 const cseqGap = 1_000;
 
 export async function endStoredLegOn(
@@ -25,18 +28,22 @@ export async function endStoredLegOn(
       ? await endUnanswered(link, leg, limits.crossingMs, remainingMs)
       : await hangUp(link, leg, leg.dialogId, remainingMs);
   if (result !== undefined) return result;
-  // What is refused because the connection went is no word of the engine.
+  // A request that was refused because the link broke says nothing about what the engine knows.
   if (!link.isUp) return 'unreachable';
   const bye = rebuiltBye(leg);
   if (bye === undefined) return 'gone';
   return (
-    ofBye(await transact(link, bye, { until: 'answered', timeoutMs: remainingMs() })) ?? 'gone'
+    resultOfBye(await transact(link, bye, { until: 'answered', timeoutMs: remainingMs() })) ??
+    'gone'
   );
 }
 
 /**
- * CANCEL by the transaction. It may have been answered all the same: just before the process died, or while the CANCEL
- * was on its way; then the dialog goes by the name that drachtio gives it. Undefined: the engine does not know the leg.
+ * Sends CANCEL by the transaction. The INVITE may have been answered all the same: just before the
+ * process died, or while the CANCEL was on its way. The dialog then has the id that drachtio
+ * derives from Call-ID and From tag.
+ *
+ * @returns undefined if the engine does not know the leg
  */
 async function endUnanswered(
   link: EngineLink,
@@ -56,12 +63,16 @@ async function endUnanswered(
   await setTimeout(Math.min(crossingMs, remainingMs()));
   const crossed = await hangUpIfAnswered();
   if (crossed !== undefined) return crossed;
-  // A second CANCEL puts nothing on the wire; the engine refuses it once the INVITE has its final response.
+  // A second CANCEL puts nothing on the wire. The engine refuses it once the INVITE has its final
+  // response.
   const isOver = (await cancel(link, leg, remainingMs())) === 'unknown';
   return isOver ? 'ended' : 'cancelled';
 }
 
-/** `unknown`: no such INVITE is under way on this engine. */
+/**
+ * Cancels the INVITE.
+ * @returns `unknown` if this engine has no such INVITE under way
+ */
 async function cancel(
   link: EngineLink,
   leg: StoredLeg,
@@ -77,20 +88,24 @@ async function cancel(
   return isCancelled ? 'cancelled' : 'unknown';
 }
 
-/** drachtio's words where it knows the INVITE, and has cancelled it already. */
+/** Words in which drachtio reports that it knows the INVITE and has cancelled it already. */
 const cancelledBefore = 'internal server error canceling transaction id';
 
-/** ACK and BYE. Undefined: the engine does not know the dialog. */
+/**
+ * Sends ACK and BYE.
+ * @returns undefined if the engine does not know the dialog
+ */
 async function hangUp(
   link: EngineLink,
   leg: StoredLeg,
   dialogId: string,
   remainingMs: () => number,
 ): Promise<LegEndResult | undefined> {
-  // The leg is stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 13.2.2.4).
-  // Not waited for: it reaches the engine before the BYE in any case.
+  // The leg is stored before the ACK, so it is not known whether the ACK left. A second ACK does no
+  // harm (RFC 3261, 13.2.2.4). The ACK is not awaited: it reaches the engine before the BYE in any
+  // case.
   link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
-  return ofBye(
+  return resultOfBye(
     await transact(
       link,
       { method: 'BYE', stackDialogId: dialogId },
@@ -103,11 +118,11 @@ function dialogIdOf(leg: StoredLeg): string | undefined {
   return leg.localTag === undefined ? undefined : `${leg.sipCallId};from-tag=${leg.localTag}`;
 }
 
-/** Undefined: the engine refused to send it, for it does not know the dialog. */
-function ofBye(result: TransactionResult): LegEndResult | undefined {
+/** @returns undefined if the engine refused to send the BYE because it does not know the dialog */
+function resultOfBye(result: TransactionResult): LegEndResult | undefined {
   switch (result.kind) {
     case 'response':
-      // 481: the far end has forgotten it. 408 and 503 are the stack's: no answer came.
+      // 481: the far end has forgotten the dialog. 408 and 503 come from the stack: no answer came.
       if (result.status === 481) return 'gone';
       return result.status === 408 || result.status === 503 ? 'unreachable' : 'ended';
     case 'refused':
@@ -119,8 +134,11 @@ function ofBye(result: TransactionResult): LegEndResult | undefined {
 }
 
 /**
- * A BYE outside of any dialog that the engine knows. Engines take no Route header from us, so only the first hop of a
- * route set can be given, as the address to send to; a proxy that record-routed passes it on by the request URI.
+ * Builds a BYE outside of any dialog that the engine knows. Engines accept no Route header from
+ * their clients. Only the first hop of a route set can be given, as the address to send to. A proxy
+ * that record-routed passes the BYE on by the request URI.
+ *
+ * @returns undefined if a part of the dialog's identity was not stored
  */
 export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
   const { localTag, remoteTag, localUri, remoteUri, inviteCseq } = leg;

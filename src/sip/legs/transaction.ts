@@ -1,5 +1,5 @@
-// A request whose answer is awaited: BYE, CANCEL and what ends orphans. Always bounded; what srf leaves hanging is a
-// `timeout` here.
+// Sends a request and awaits its answer: BYE, CANCEL and the requests that end orphans. Every wait
+// is bounded: a request that srf leaves hanging becomes a `timeout`.
 
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
 import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
@@ -8,12 +8,15 @@ export type TransactionResult =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** Made up by the stack: the far end said nothing. */
+      /** True if the stack made the response up because the far end did not answer. */
       readonly byStack?: true;
-      /** Absent where the engine's word was enough. */
+      /**
+       * The response. Undefined if the wait ended when the engine confirmed the request (`until:
+       * 'sent'`).
+       */
       readonly message?: SipMessage;
     }
-  /** The engine did not send it. */
+  /** The engine did not send the request. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'lost' };
@@ -21,11 +24,14 @@ export type TransactionResult =
 type Wait = {
   readonly until: 'sent' | 'answered';
   readonly timeoutMs: number;
-  /** As it left: once, and again with credentials where it was challenged. */
+  /** Called with the request as it left: once, and again for each repetition with credentials. */
   readonly onSent?: (request: SentRequest) => void;
 };
 
-/** Sends a request and waits for its final response; or, with `until: 'sent'`, for the engine's word (status 0). */
+/**
+ * Sends a request and waits for its final response. With `until: 'sent'`, waits only until the
+ * engine confirms that it sent the request (status 0).
+ */
 export function transact(
   link: EngineLink,
   options: RequestOptions,
@@ -34,7 +40,10 @@ export function transact(
   return new Promise((resolve) => beginTransaction(link, options, wait, resolve));
 }
 
-/** `tell` hears of the response before anything that came behind it, which may lie in the same segment, is looked at. */
+/**
+ * Like `transact`, but reports the result synchronously. `tell` is called before any later message
+ * is handled, even if that message lies in the same segment.
+ */
 export function beginTransaction(
   link: EngineLink,
   options: RequestOptions,

@@ -1,6 +1,8 @@
-// Which gateways are worth trying first. Each gateway of a trunk with `health` is asked by OPTIONS at an interval; so many
-// failures in a row and it is down, so many answers in a row and it is up again. An INVITE that the gateway met with silence
-// counts as a failed probe. Beside this, a 503 with Retry-After takes any gateway out for the time that it asked for.
+// Decides which gateways are worth trying first.
+// - Each gateway of a trunk with `health` is probed by OPTIONS at an interval. It is down after
+//   `failThreshold` failures in a row, and up again after `recoverThreshold` answers in a row.
+// - An INVITE that a gateway met with silence counts as a failed probe.
+// - A 503 with Retry-After takes any gateway out for the time that it asked for.
 
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -16,14 +18,17 @@ export type GatewayState = {
   readonly isUp: boolean;
 };
 
-/** `unknown`: nothing was learned, e.g. because no engine is connected. */
+/** `unknown`: the probe gave no information, e.g. because no engine is connected. */
 export type ProbeResult = 'alive' | 'silent' | 'unknown';
 export type Probe = (gateway: Gateway, trunk: Trunk, timeoutMs: number) => Promise<ProbeResult>;
 
 /** Time for four transmissions over UDP (RFC 3261, timer E: at 0, 0.5, 1.5 and 3.5 s). */
 const probeTimeoutMs = 5_000;
 
-/** A carrier that asks for more is asked again all the same: the wish may be a mistake, and the last word is its next 503. */
+/**
+ * Longest pause after Retry-After. A gateway that asks for a longer pause is tried again earlier
+ * all the same. The value may be a mistake, and the gateway can answer 503 again.
+ */
 const maxPauseS = 300;
 
 type Watched = {
@@ -34,7 +39,7 @@ type Watched = {
   timer: NodeJS.Timeout | undefined;
 };
 
-/** What is thought of a gateway; outlives a reload of the trunks. */
+/** Observed state of a gateway. It outlives a reload of the trunks. */
 type Track = { isDown: boolean; failures: number; successes: number; pausedUntilMs: number };
 
 export class GatewayHealth {
@@ -46,7 +51,7 @@ export class GatewayHealth {
   constructor(options: {
     readonly probe: Probe;
     readonly logger: Logger;
-    /** Milliseconds that never run backwards. */
+    /** Monotonic clock in milliseconds. Default: `performance.now`. */
     readonly now?: () => number;
   }) {
     this.#probe = options.probe;
@@ -54,7 +59,7 @@ export class GatewayHealth {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** These from here on, instead of those before; a gateway that stays keeps its state. */
+  /** Replaces the watched gateways by those of `trunks`. A gateway that stays keeps its state. */
   watch(trunks: readonly Trunk[]): void {
     const before = this.#watched;
     for (const { timer } of before.values()) clearTimeout(timer);
@@ -63,7 +68,7 @@ export class GatewayHealth {
       for (const gateway of trunk.gateways) {
         const key = keyOf(trunk.name, gatewayName(gateway));
         const known = before.get(key)?.track;
-        // No probe asks any more, so none would ever say that it is up.
+        // The gateway is no longer probed, so no probe would ever mark it as up again.
         if (known !== undefined && trunk.health === undefined) known.isDown = false;
         const track = known ?? { isDown: false, failures: 0, successes: 0, pausedUntilMs: 0 };
         const watched: Watched = {
@@ -74,7 +79,8 @@ export class GatewayHealth {
           timer: undefined,
         };
         this.#watched.set(key, watched);
-        // Spread over the interval, so that the gateways of many nodes are not all asked in one moment.
+        // First probes are spread over the interval, so that many nodes do not all probe their
+        // gateways at once.
         if (trunk.health !== undefined) this.#arm(watched, Math.random() * trunk.health.intervalMs);
       }
     }
@@ -93,7 +99,7 @@ export class GatewayHealth {
     }));
   }
 
-  /** It answered 503 with Retry-After (RFC 3261, section 21.5.4). */
+  /** Takes a gateway out because it answered 503 with Retry-After (RFC 3261, section 21.5.4). */
   pause(trunk: string, gateway: string, seconds: number): void {
     const watched = this.#watched.get(keyOf(trunk, gateway));
     if (watched === undefined || seconds <= 0) return;
@@ -102,7 +108,7 @@ export class GatewayHealth {
     this.#logger.warn({ trunk, gateway, pausedForS }, 'gateway asked not to be called for a while');
   }
 
-  /** An INVITE met silence or a closed port. */
+  /** Notes that an INVITE met silence or a closed port. */
   noteSilence(trunk: string, gateway: string): void {
     const watched = this.#watched.get(keyOf(trunk, gateway));
     if (watched?.settings !== undefined) this.#count(watched, watched.settings, 'silent');
@@ -132,7 +138,7 @@ export class GatewayHealth {
       this.#logger.error({ err: error, trunk: trunk.name }, 'gateway could not be asked');
       return 'unknown' as const;
     });
-    // Replaced or closed meanwhile.
+    // The gateway was replaced or the probing was closed meanwhile.
     if (this.#watched.get(keyOf(trunk.name, gatewayName(gateway))) !== watched) return;
     this.#count(watched, settings, result);
     this.#arm(watched, Math.max(0, settings.intervalMs - (this.#now() - startedAt)));
@@ -165,7 +171,10 @@ function keyOf(trunk: string, gateway: string): string {
   return `${trunk} ${gateway}`;
 }
 
-/** Asks a gateway with OPTIONS whether it would take a call (RFC 3261, section 11: the answer is what an INVITE would get). */
+/**
+ * Asks a gateway with OPTIONS whether it would take a call (RFC 3261, section 11: the answer is the
+ * same as an INVITE would get).
+ */
 export async function probeGateway(
   link: EngineLink,
   gateway: Gateway,
@@ -178,8 +187,9 @@ export async function probeGateway(
 }
 
 /**
- * Many gateways answer OPTIONS with 401, 403, 404 or 405, for there is no such user, and take calls all the same: any answer
- * is a sign of life, but those that say that the server is in trouble. 501 only says that it does not know the method.
+ * Judges an answer to OPTIONS. Many gateways answer 401, 403, 404 or 405, because there is no such
+ * user, and take calls all the same. Therefore any answer is a sign of life, except an answer that
+ * says that the server is in trouble. A 501 only says that the server does not know the method.
  */
 function resultOf(result: TransactionResult): ProbeResult {
   switch (result.kind) {
@@ -188,7 +198,7 @@ function resultOf(result: TransactionResult): ProbeResult {
       const isInTrouble = status === 408 || (status >= 500 && status !== 501);
       return byStack === true || isInTrouble ? 'silent' : 'alive';
     }
-    // The engine has no way to it, e.g. no such transport.
+    // The engine has no way to the gateway, e.g. because it does not support the transport.
     case 'refused':
     case 'timeout':
       return 'silent';

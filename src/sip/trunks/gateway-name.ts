@@ -1,10 +1,11 @@
-// How a gateway is called in events, logs and metrics: host and port, and the transport where it is not UDP.
+// Names a gateway in events, logs and metrics: host and port, followed by the transport if it is
+// not UDP.
 
 import { isIP } from 'node:net';
 
 export type GatewayAddress = {
   readonly host: string;
-  /** Absent: the transport's default, 5060 or 5061. */
+  /** Default: the transport's own port, 5060 or 5061. */
   readonly port?: number;
   readonly transport: 'udp' | 'tcp' | 'tls';
 };

@@ -1,12 +1,16 @@
-// In what order a call tries the gateways of its trunk: those that are up before those that are down, lower priorities first,
-// and within one priority a choice by weight, as RFC 2782 has it for SRV records. Pure; the dice are given.
+// Decides in which order a call tries the gateways of its trunk: gateways that are up before those
+// that are down, then lower priorities first, then a choice by weight within one priority, as RFC
+// 2782 defines it for SRV records. The functions are pure: the caller passes the dice.
 
 type Weighed = { readonly priority: number; readonly weight: number };
 
-/** 0 up to, but not including, 1. */
+/** Returns a random number from 0 up to, but not including, 1. */
 export type Dice = () => number;
 
-/** A gateway that is down is tried last, not never: it may be our probes that fail. */
+/**
+ * Orders the gateways of a trunk. A gateway that is down is tried last, but it is tried: the probes
+ * may be what fails.
+ */
 export function orderGateways<Gateway extends Weighed>(
   gateways: readonly Gateway[],
   isUp: (gateway: Gateway) => boolean,
@@ -30,7 +34,9 @@ function byPriority<Gateway extends Weighed>(
   );
 }
 
-/** One after the other is drawn, each with the chance that its weight gives it among those that are left. */
+/**
+ * Draws one gateway after the other. The chance of each is its share of the weights that are left.
+ */
 function shuffledByWeight<Gateway extends Weighed>(
   gateways: readonly Gateway[],
   dice: Dice,
@@ -41,7 +47,10 @@ function shuffledByWeight<Gateway extends Weighed>(
   return drawn;
 }
 
-/** A weight of 0 beside others is drawn last; the RFC would give it a very small chance, which could not be relied on. */
+/**
+ * Returns the index of the gateway that is drawn. A weight of 0 beside other weights is drawn last.
+ * The RFC would give it a very small chance, on which nobody could rely.
+ */
 function drawnIndex(gateways: readonly Weighed[], dice: Dice): number {
   const total = gateways.reduce((sum, { weight }) => sum + weight, 0);
   if (total === 0) return Math.floor(dice() * gateways.length);

@@ -1,6 +1,8 @@
-// REGISTER for trunks whose carrier wants it (RFC 3261, section 10.2): at each gateway, from each SIP engine, because it is
-// the engine's address that the carrier learns. Renewed before it runs out; what fails is tried again. Nothing is taken back
-// at the end: other nodes may use the same engine, and what is not renewed runs out by itself.
+// Sends REGISTER for trunks whose carrier requires it (RFC 3261, section 10.2). It registers at
+// each gateway from each SIP engine, because the carrier learns the address of the engine. A
+// registration is renewed before it expires, and a failed one is tried again. Nothing is
+// unregistered at the end: other nodes may use the same engine, and a registration that is not
+// renewed expires by itself.
 
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
@@ -14,13 +16,18 @@ import { gatewayName } from './gateway-name.ts';
 import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
 import type { Gateway, Trunk } from './trunks.ts';
 
-/** A share of the time granted; the rest is for trying again. */
+/**
+ * Share of the granted time after which a registration is renewed. The rest is left for retries.
+ */
 const renewAfter = 0.8;
 
-/** What no registrar has reason to exceed; and a timer cannot wait for more than 24 days. */
+/**
+ * Longest expiry that is accepted. No registrar has a reason to ask for more, and a timer cannot
+ * wait for more than 24 days.
+ */
 const maxExpiresS = 7 * 86_400;
 
-/** Room for the repetitions with credentials, which srf numbers by itself. */
+/** Leaves room for the repetitions with credentials, which srf numbers by itself. */
 const cseqStep = 3;
 
 export class Registrations {
@@ -75,15 +82,18 @@ type RegistrationOptions = {
 
 type Outcome =
   | { readonly kind: 'registered'; readonly expiresS: number }
-  /** 423: too brief for the registrar. */
+  /** The registrar answered 423: the requested time is too brief. */
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** By the engine, for a reason that stays as long as its configuration and ours do. */
+  /**
+   * The engine refused, for a reason that lasts as long as its configuration and this one stay as
+   * they are.
+   */
   | { readonly kind: 'impossible'; readonly reason: string }
-  /** The engine is gone; its successor begins anew. */
+  /** The engine is gone. Its next link starts a new registration. */
   | { readonly kind: 'lost' };
 
-/** A defect is tried again like a refusal. */
+/** Makes an exception a failure, so that it is retried like a refusal. */
 function failedBy(error: unknown): Outcome {
   return { kind: 'failed', reason: error instanceof Error ? error.message : 'internal error' };
 }
@@ -122,7 +132,11 @@ class Registration {
     this.#timer.unref();
   }
 
-  /** When to register again; undefined: not before the trunks are read again, or the engine is another one. */
+  /**
+   * Handles the outcome.
+   * @returns the delay before the next REGISTER. Undefined if no REGISTER is sent until the trunks
+   * are reloaded or the engine is connected anew
+   */
   #take(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
     const { trunk, gateway, limits, logger } = this.#options;
     const names = { trunk: trunk.name, gateway: gatewayName(gateway), engine: this.#link.engine };
@@ -142,7 +156,7 @@ class Registration {
         this.#state = 'unregistered';
         logger.error(
           { ...names, reason: outcome.reason },
-          'cannot be registered as it is configured, and is not tried again before a reload',
+          'cannot register with this configuration, and does not retry before a reload',
         );
         return undefined;
     }
@@ -171,7 +185,7 @@ class Registration {
 
   #outcomeOf(status: number, message: SipMessage | undefined): Outcome {
     if (status < 300) {
-      // It may grant less than was asked for, never more (section 10.2.1.1).
+      // The registrar may grant less time than was asked for, never more (section 10.2.1.1).
       const expiresS = Math.min(grantedS(message) ?? this.#expiresS, this.#expiresS);
       return { kind: 'registered', expiresS };
     }
@@ -186,7 +200,8 @@ class Registration {
   #request(): RequestOptions {
     const { trunk, gateway } = this.#options;
     const domain = bracketed(trunk.fromDomain ?? gateway.host);
-    // The port of a registrar belongs into the request URI, and never into From and To (RFC 3261, 19.1.1, table 1).
+    // The port of a registrar belongs into the request URI, and never into From and To (RFC 3261,
+    // 19.1.1, table 1).
     const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
     const user = userPart(trunk.auth.username);
     const transport = gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
@@ -197,7 +212,7 @@ class Registration {
       headers: {
         From: `<sip:${user}@${domain}>`,
         To: `<sip:${user}@${domain}>`,
-        // The engine puts its own address there.
+        // The engine replaces `localhost` by its own address.
         Contact: `<sip:${user}@localhost${transport}>`,
         'Call-ID': this.#callId,
         CSeq: `${this.#cseq} REGISTER`,
@@ -207,7 +222,7 @@ class Registration {
   }
 }
 
-/** drachtio's words, by which it refuses every time. */
+/** Reasons with which drachtio refuses the same request every time. */
 const finalRefusals = [
   'can not send request to myself',
   'requested protocol/transport not available',
@@ -218,12 +233,16 @@ function isFinal(reason: string): boolean {
   return finalRefusals.some((words) => reason.startsWith(words));
 }
 
-/** The registrar lists all contacts of the user: the shortest time is the safe one. */
+/**
+ * Returns the granted time in seconds. The registrar lists all contacts of the user, so the
+ * shortest time is the safe one.
+ */
 function grantedS(message: SipMessage | undefined): number | undefined {
-  const ofContacts = [
+  const contactExpiries = [
     ...(message?.get('Contact') ?? '').matchAll(/;\s*expires\s*=\s*"?(\d{1,9})/gi),
   ];
-  if (ofContacts.length > 0) return Math.min(...ofContacts.map((match) => Number(match[1])));
+  if (contactExpiries.length > 0)
+    return Math.min(...contactExpiries.map((match) => Number(match[1])));
   return seconds(message?.get('Expires'));
 }
 

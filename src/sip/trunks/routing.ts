@@ -1,6 +1,7 @@
-// Where a target goes: through a trunk's gateway, or directly to the host of a `sip:` target, which must then lie in the
-// allowed networks. Asked twice: at the API's edge, so that a bad request is a 400, and again when it is dialled, where a
-// host name is resolved and only the address that was checked is connected to.
+// Decides where a target is sent: through a gateway of a trunk, or directly to the host of a `sip:`
+// target. Such a host must lie in the allowed networks. The decision is made twice: when the API
+// receives the request, so that a bad request is a 400, and again when the call is dialled. The
+// second time a host name is resolved, and the INVITE goes only to the address that was checked.
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -17,25 +18,25 @@ type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
 export type Credentials = { readonly username: string; readonly password: string };
 
-/** Everything that an INVITE needs to know of its way. */
+/** Everything that an INVITE needs to know about its route. */
 export type Route = {
   readonly requestUri: string;
-  /** SIP URI of where to send it, when that is not the host of the request URI. */
+  /** SIP URI of the next hop. Default: the host of the request URI. */
   readonly nextHop?: string;
   readonly from: string;
   readonly to: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** In lower case: those that an application may write in their place. */
+  /** Headers, in lower case, that an application may replace. */
   readonly passHeaders?: readonly string[];
   readonly credentials?: Credentials;
-  /** For people and metrics: host:port, and the transport where it is not UDP. */
+  /** Name for people and metrics: host:port, followed by the transport if it is not UDP. */
   readonly gateway: string;
-  /** Absent: a direct call. */
+  /** Undefined for a direct call. */
   readonly trunk?: string;
 };
 
 export type RouteResult =
-  /** In the order in which they are to be tried. */
+  /** Routes in the order in which they are tried. */
   | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
   | { readonly ok: false; readonly reason: string };
 
@@ -43,20 +44,29 @@ export type RouteRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'caller'>;
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
-/** Told at the edge, before a call is accepted. No trunk: a direct call. */
+/** Result of the check before a call is accepted. Without `trunk` it is a direct call. */
 export type RoutePlan =
   | { readonly ok: true; readonly trunk?: string }
   | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
 
 export type Router = {
-  /** Without an account every trunk may be used, and the default is the one of all accounts. */
+  /**
+   * Checks a request. Without an account every trunk may be used, and the default is the one of all
+   * accounts.
+   */
   plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
-  /** Refer-To for the far end of a call over this trunk: a number as its carrier is dialled, else what was asked for. */
+  /**
+   * Returns the Refer-To for the far end of a call over this trunk. A number is written as the
+   * trunk's carrier is dialled; a `sip:` target stays as requested.
+   */
   referTo(target: DialTarget, trunk: string | undefined): string;
-  /** Whether a trunk carries this header of an application. */
+  /** Returns true if the trunk passes this header of an application on. */
   passes(trunk: string, headerName: string): boolean;
-  /** Of a trunk by name, as `plan` told it. Undefined: it sets none, or there is no such trunk (any more). */
+  /**
+   * Returns the limits of the trunk that `plan` named.
+   * @returns undefined if the trunk sets no limits or no longer exists
+   */
   limitsOf(trunk: string): TrunkLimits | undefined;
 };
 
@@ -76,7 +86,7 @@ export function createRouter(options: {
   const defaultOf = (accountId: string | undefined) =>
     accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
 
-  /** A trunk of others is not told apart from one that is not there. */
+  /** Finds a trunk by name. For an account that may not use the trunk, it does not exist. */
   const named = (name: string, accountId: string | undefined) => {
     const trunk = trunks.get(name);
     const isOpen = trunk !== undefined && (accountId === undefined || isOpenTo(trunk, accountId));
@@ -113,7 +123,8 @@ export function createRouter(options: {
     const isLiteral = isIP(target.host) !== 0;
     const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
     if (addresses === undefined) return { ok: false, reason: 'the host does not resolve' };
-    // Only the address that was checked is used: a name may resolve to another one the next time it is asked.
+    // Only the address that was checked is used. The name may resolve to another address the next
+    // time.
     const address = addresses.find((candidate) => isAllowed(candidate, networks));
     return address === undefined
       ? { ok: false, reason: notAllowed }
@@ -137,7 +148,10 @@ export function createRouter(options: {
 
 const notAllowed = 'the host is not in the allowed networks';
 
-/** A host name is resolved when it is dialled; here it passes if any address could. */
+/**
+ * Checks a direct call. A host name is resolved only when it is dialled, so here it passes if any
+ * network is allowed.
+ */
 function planDirect(host: string, networks: readonly Network[]): RoutePlan {
   const mayPass = isIP(host) === 0 ? networks.length > 0 : isAllowed(host, networks);
   if (mayPass) return { ok: true };
@@ -163,12 +177,15 @@ function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller
   return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
 }
 
-/** Who the caller is, as we vouch for it to a carrier that trusts us (RFC 3325, section 9.1). */
+/**
+ * Adds the asserted identity of the caller, for a carrier that trusts this gateway (RFC 3325,
+ * section 9.1).
+ */
 function headersOf(trunk: Trunk, gateway: Gateway, caller: string): Route['headers'] {
   const { assertedIdentity, fromDomain, headers } = trunk;
   if (assertedIdentity === undefined) return headers;
-  const ofCaller = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
-  const uri = assertedIdentity === 'caller' ? ofCaller : assertedIdentity;
+  const callerUri = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
+  const uri = assertedIdentity === 'caller' ? callerUri : assertedIdentity;
   return { ...headers, 'P-Asserted-Identity': `<${uri}>` };
 }
 
@@ -178,7 +195,7 @@ function routeTo(target: SipTarget, address: string, caller: string): Route {
   return {
     requestUri: uri,
     to: `<${uri}>`,
-    // `@localhost` is the engine's word for its own address.
+    // The engine replaces `@localhost` by its own address.
     from: `<sip:${userPart(caller)}@localhost>`,
     headers: {},
     gateway: authority({ host: address, port }),
@@ -197,7 +214,10 @@ function formatNumber(digits: string, format: Trunk['numberFormat']): string {
   }
 }
 
-/** What may not stand in the user part of a SIP URI is escaped (RFC 3261, section 25.1), CR and LF above all. */
+/**
+ * Escapes characters that the user part of a SIP URI must not contain (RFC 3261, section 25.1). CR
+ * and LF are the most important ones.
+ */
 export function userPart(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
     encodeURIComponent(character).replace(
@@ -211,7 +231,7 @@ export function authority(place: { readonly host: string; readonly port?: number
   return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
 }
 
-/** An IPv6 address as it stands in a URI. */
+/** Removes the brackets with which a URI writes an IPv6 address. */
 function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
@@ -221,8 +241,9 @@ export function bracketed(host: string): string {
 }
 
 /**
- * A TLS gateway is a `sip:` URI with its transport, not a `sips:` one, which would ask for TLS on every hop behind the gateway
- * as well (RFC 5630, section 3.1.3); carriers do not offer that.
+ * Returns the URI of a gateway. A TLS gateway is a `sip:` URI with its transport. A `sips:` URI
+ * would require TLS on every hop behind the gateway as well (RFC 5630, section 3.1.3), which
+ * carriers do not offer.
  */
 export function gatewayUri(gateway: Gateway): string {
   return `sip:${authority(gateway)}${transportParameter(gateway)}`;
@@ -248,7 +269,7 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return found.map((entry) => entry.address);
 }
 
-/** Undefined after the time-out, or when the look-up fails. */
+/** Resolves to undefined after the time-out or if the look-up fails. */
 function known<Found>(lookingUp: Promise<Found>, timeoutMs: number): Promise<Found | undefined> {
   const found = lookingUp.catch(() => undefined);
   return within(found, timeoutMs);

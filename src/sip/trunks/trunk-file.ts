@@ -1,5 +1,5 @@
-// Reads the trunks file that the configuration names, and makes the trunks of this gateway from it.
-// A start checks the file before it opens anything, and reads it again when it opens SIP.
+// Reads the trunks file that the configuration names, and makes this gateway's trunks from it. A
+// start checks the file before it opens anything, and reads it again when it opens SIP.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -14,10 +14,14 @@ import {
 } from './trunks.ts';
 import { trunksPath } from './trunks-path.ts';
 
-/** What the embedded SIP engine speaks. */
+/** Transports that the embedded SIP engine supports. */
 const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
-/** TRUNKS_FILE must be there when it is named; sip-config/trunks.yaml need not. */
+/**
+ * Reads the trunks file. A file that TRUNKS_FILE names must exist; sip-config/trunks.yaml need not.
+ * @returns undefined if there is no file
+ * @throws Error if the file cannot be read
+ */
 export async function readTrunkFile(
   config: Pick<Config, 'trunksFile'>,
 ): Promise<TrunkFile | undefined> {
@@ -37,7 +41,11 @@ export function sandboxIsOn(
   return sandbox === undefined ? file === undefined : sandbox === 'on';
 }
 
-/** `sandbox`: where it takes INVITEs, if it is on. @throws Error that lists every mistake. */
+/**
+ * Makes the trunks of this gateway.
+ * @param sandbox where the sandbox takes INVITEs, or undefined if it is off
+ * @throws Error that lists every mistake in the file
+ */
 export function trunksOf(
   { drachtioServers }: Pick<Config, 'drachtioServers'>,
   {

@@ -1,10 +1,10 @@
-// What may stand in trunks.yaml: the fields one by one, and what must hold between them.
+// Defines what trunks.yaml may contain: the fields one by one, and the rules between them.
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { gatewayName } from './gateway-name.ts';
 
-/** What the engine or the dialog decides; a carrier's own headers go beside them. */
+/** Headers that the engine or the dialog sets. A trunk may add any others. */
 const reservedHeaders = new Set([
   'via',
   'from',
@@ -63,7 +63,8 @@ const trunkSchema = z.strictObject({
   default: z.boolean().default(false),
   defaultFor: z.array(accountId).max(10_000).default([]),
   accounts: z.array(accountId).min(1).max(10_000).optional(),
-  // A call tries each once, within its ring time-out: more than a handful would never be reached.
+  // A call tries each gateway once, within its ring time-out. It would never reach more than a
+  // handful.
   gateways: z.array(gatewaySchema).min(1).max(16),
   health: healthSchema.optional(),
   auth: z
@@ -117,13 +118,13 @@ export type TrunkEntry = z.output<typeof trunkSchema>;
 export type Problem = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 export type Surroundings = {
-  /** Names that are taken. */
+  /** Names of the trunks that need no file. The file must not repeat them. */
   readonly builtInNames: readonly string[];
-  /** What the SIP engine can speak. */
+  /** Transports that the SIP engine supports. */
   readonly transports: readonly TrunkEntry['gateways'][number]['transport'][];
 };
 
-/** What no field can know by itself. */
+/** Returns the mistakes that no field can detect by itself. */
 export function problemsBetween(
   entries: readonly TrunkEntry[],
   surroundings: Surroundings,
@@ -156,8 +157,8 @@ function repeatedNames(
 function problemsOfDefaults(entries: readonly TrunkEntry[]): readonly Problem[] {
   const problems: Problem[] = [];
   const defaults = entries.flatMap((entry, index) => (entry.default ? [index] : []));
-  const nobodysDefault = entries.every((entry) => !entry.default && entry.defaultFor.length === 0);
-  if (entries.length > 1 && nobodysDefault) {
+  const hasNoDefault = entries.every((entry) => !entry.default && entry.defaultFor.length === 0);
+  if (entries.length > 1 && hasNoDefault) {
     problems.push({ path: ['trunks'], message: 'one trunk must have default: true' });
   }
   for (const index of defaults.slice(1)) {
@@ -169,7 +170,7 @@ function problemsOfDefaults(entries: readonly TrunkEntry[]): readonly Problem[] 
     entry.defaultFor.forEach((account, at) => {
       const path = ['trunks', index, 'defaultFor', at];
       if (taken.has(account)) {
-        problems.push({ path, message: `the account ${account} has a default trunk already` });
+        problems.push({ path, message: `the account ${account} already has a default trunk` });
       }
       taken.add(account);
       if (entry.accounts?.includes(account) === false) {
@@ -192,7 +193,7 @@ function problemsOfGateways(
     seen.add(gatewayName(gateway));
     const { transport } = gateway;
     return [
-      ...(isRepeated ? [{ path, message: 'the same gateway stands in the list before' }] : []),
+      ...(isRepeated ? [{ path, message: 'the list contains this gateway twice' }] : []),
       ...(transports.includes(transport)
         ? []
         : [{ path: [...path, 'transport'], message: notSpoken(name, transport) }]),
@@ -201,12 +202,17 @@ function problemsOfGateways(
 }
 
 function notSpoken(trunk: string, transport: string): string {
-  return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not speak: set DRACHTIO_URL`;
+  return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not support: set DRACHTIO_URL`;
 }
 
 function problemsOfRegistration({ register, auth }: TrunkEntry, index: number): readonly Problem[] {
   return register !== undefined && auth === undefined
-    ? [{ path: ['trunks', index, 'register'], message: 'needs auth, whose username is registered' }]
+    ? [
+        {
+          path: ['trunks', index, 'register'],
+          message: 'needs auth: the gateway registers its username',
+        },
+      ]
     : [];
 }
 
@@ -218,5 +224,5 @@ function problemsOfIdentity(
   const name = Object.keys(headers).find((key) => key.toLowerCase() === 'p-asserted-identity');
   return name === undefined
     ? []
-    : [{ path: ['trunks', index, 'headers', name], message: 'is written by assertedIdentity' }];
+    : [{ path: ['trunks', index, 'headers', name], message: 'is set by assertedIdentity' }];
 }

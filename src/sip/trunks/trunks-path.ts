@@ -1,13 +1,16 @@
-// Where the trunks are read from.
+// Decides from which file the trunks are read.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../config.ts';
 
-/** What TRUNKS_FILE says where there are to be no trunks, whatever file there is. */
+/** Value of TRUNKS_FILE with which the gateway has no trunks, whether or not a file exists. */
 export const noTrunksFile = 'none';
 
-/** TRUNKS_FILE, or sip-config/trunks.yaml where it is there. Undefined: there are none. */
+/**
+ * Returns the path in TRUNKS_FILE, or sip-config/trunks.yaml if that file exists.
+ * @returns undefined if there is no trunks file
+ */
 export function trunksPath({ trunksFile }: Pick<Config, 'trunksFile'>): string | undefined {
   if (trunksFile === noTrunksFile) return undefined;
   if (trunksFile !== undefined) return trunksFile;

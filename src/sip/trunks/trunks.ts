@@ -1,5 +1,5 @@
-// Reads trunks.yaml. A mistake is told with the file's line and the field; a password is named by the environment
-// variable that holds it and never stands in the file.
+// Reads trunks.yaml. It reports a mistake with the line in the file and the field. The file never
+// contains a password: it names the environment variable that holds it.
 
 import { LineCounter, parseDocument } from 'yaml';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
@@ -11,13 +11,16 @@ import type { GatewayAddress } from './gateway-name.ts';
 import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
 
 export type Gateway = GatewayAddress & {
-  /** Lower ones are tried first. */
+  /** Gateways with lower numbers are tried first. */
   readonly priority: number;
-  /** Share of the calls among those of the same priority (RFC 2782). */
+  /** Share of the calls among the gateways of the same priority (RFC 2782). */
   readonly weight: number;
 };
 
-/** OPTIONS to each gateway, and how many results in a row change what is thought of it. */
+/**
+ * Probing of each gateway by OPTIONS: the interval, and the number of results in a row that change
+ * its state.
+ */
 export type HealthSettings = {
   readonly intervalMs: number;
   readonly failThreshold: number;
@@ -27,31 +30,35 @@ export type HealthSettings = {
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
-  /** Accounts whose default it is, before the one of all accounts. */
+  /** Accounts that use this trunk as their default, in place of the default of all accounts. */
   readonly defaultFor: readonly string[];
-  /** Absent: every account may use it. */
+  /** Accounts that may use this trunk. Default: every account. */
   readonly accounts?: readonly string[];
   readonly gateways: readonly Gateway[];
-  /** Absent: the gateways are not asked. */
+  /** Undefined if the gateways are not probed. */
   readonly health?: HealthSettings;
-  /** REGISTER to each gateway, from each engine; absent: none. */
+  /** REGISTER to each gateway from each engine. Undefined if the trunk is not registered. */
   readonly register?: { readonly expiresS: number };
   readonly auth?: { readonly username: string; readonly password: string };
-  /** How a telephone number is written for the carrier: `+15551234567`, `15551234567` or `0015551234567`. */
+  /**
+   * Form of a telephone number for the carrier: `+15551234567`, `15551234567` or `0015551234567`.
+   */
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
-  /** Put before the number as the carrier wants it, e.g. a technical prefix. */
+  /** Put before the formatted number, e.g. a technical prefix of the carrier. */
   readonly numberPrefix: string;
-  /** Host of the From header; absent: the engine's own address. */
+  /** Host of the From header. Default: the engine's own address. */
   readonly fromDomain?: string;
-  /** P-Asserted-Identity (RFC 3325): `caller`, or a URI that is the same for all calls. */
+  /** P-Asserted-Identity (RFC 3325): `caller`, or one URI for all calls. */
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** In small letters: those of an application that its transfers may carry, beside the harmless ones. */
+  /**
+   * Headers, in lower case, that an application may set in its transfers beside the harmless ones.
+   */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
-  /** How keys are pressed. */
+  /** How keys are sent. */
   readonly dtmf: KeyTransport;
-  /** Absent: unlimited. */
+  /** Default: unlimited. */
   readonly limits?: TrunkLimits;
 };
 
@@ -59,30 +66,33 @@ export type TrunkDirectory = {
   readonly all: readonly Trunk[];
   readonly default: Trunk | undefined;
   get(name: string): Trunk | undefined;
-  /** The trunk for calls that name none. */
+  /** Returns the trunk for calls that name none. */
   defaultOf(accountId: string): Trunk | undefined;
 };
 
-/** A directory that another one can take the place of, all at once. A reader that asks twice may see both. */
+/**
+ * A directory whose trunks can be replaced, all at once. A reader that asks twice may see the
+ * trunks before and after a replacement.
+ */
 export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
 
 export type TrunkFile = {
-  /** For messages. */
+  /** File name in messages. */
   readonly name: string;
   readonly text: string;
 };
 
 export type TrunkSources = {
-  /** Absent: only the built-in trunks. */
+  /** Default: only the built-in trunks. */
   readonly file?: TrunkFile;
-  /** Reads the named environment variables; called once. */
+  /** Reads the named environment variables. Called once. */
   readonly secrets: (names: readonly string[]) => Readonly<Record<string, string | undefined>>;
   readonly builtIn?: readonly Trunk[];
-  /** What the SIP engine can speak; absent: everything. */
+  /** Transports that the SIP engine supports. Default: all. */
   readonly transports?: readonly Gateway['transport'][];
 };
 
-/** @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …`. */
+/** @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …` */
 export function loadTrunks({
   file,
   secrets: readSecrets,
@@ -110,7 +120,7 @@ export function loadTrunks({
   return directoryOf([...trunks, ...builtIn.map((trunk) => ({ ...trunk, isDefault: false }))]);
 }
 
-/** A trunk without a file: the sandbox. It is the default where there is no other. */
+/** Makes a trunk that needs no file: the sandbox. It is the default if there is no other trunk. */
 export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
   return {
     name,
@@ -152,14 +162,16 @@ function directoryOf(trunks: readonly Trunk[]): TrunkDirectory {
   const byAccount = new Map(
     trunks.flatMap((trunk) => trunk.defaultFor.map((account) => [account, trunk] as const)),
   );
-  const everybodys = trunks.find((trunk) => trunk.isDefault);
+  const generalDefault = trunks.find((trunk) => trunk.isDefault);
   return Object.freeze({
     all: trunks,
-    default: everybodys,
+    default: generalDefault,
     get: (name: string) => byName.get(name),
     defaultOf: (accountId: string) =>
       byAccount.get(accountId) ??
-      (everybodys !== undefined && isOpenTo(everybodys, accountId) ? everybodys : undefined),
+      (generalDefault !== undefined && isOpenTo(generalDefault, accountId)
+        ? generalDefault
+        : undefined),
   });
 }
 
