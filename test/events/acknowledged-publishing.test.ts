@@ -23,7 +23,7 @@ async function newStream() {
 }
 
 describe('messages for streams', () => {
-  test('are stored in the order in which they were given; each is told its sequence', async () => {
+  test('are stored in the order of the calls, and each call returns its sequence', async () => {
     const { messages, prefix, text } = await newStream();
 
     const sequences = await Promise.all(
@@ -44,7 +44,7 @@ describe('messages for streams', () => {
     expect((await manager.streams.info(prefix)).state.messages).toBe(1);
   });
 
-  test('carry the headers that are there', async () => {
+  test('carry only the headers that are defined', async () => {
     const { messages, manager, prefix } = await newStream();
 
     await messages.put(`${prefix}.a`, 'one', {
@@ -56,7 +56,7 @@ describe('messages for streams', () => {
     expect(stored?.header.has('tracestate')).toBe(false);
   });
 
-  test('are refused where another message is the last of their subject', async () => {
+  test('are refused if another message is the last of their subject', async () => {
     const { messages, prefix, text } = await newStream();
 
     await messages.put(`${prefix}.a`, 'one', { expectedLastSequence: 0 });
@@ -70,13 +70,13 @@ describe('messages for streams', () => {
     expect([await text(1), await text(2)]).toEqual(['one', 'three']);
   });
 
-  test('are rejected where no stream has their subject', async () => {
+  test('are rejected if no stream has their subject', async () => {
     const { messages, prefix } = await newStream();
 
     await expect(messages.put(`other.${prefix}`, 'one')).rejects.toThrow('no stream');
   });
 
-  test('are rejected when what has their subject acknowledges nothing, each in its time', async () => {
+  test('are rejected after their own time-out if the subscriber of their subject does not reply', async () => {
     const { connection, prefix } = await newStream();
     connection.subscribe(`silent.${prefix}`);
     const messages = new AcknowledgedPublishing(connection, 50);
@@ -86,7 +86,7 @@ describe('messages for streams', () => {
     await expect(messages.put(`silent.${prefix}`, 'two')).rejects.toThrow('not acknowledged');
   });
 
-  test('are rejected when what they have for an acknowledgement is none', async () => {
+  test('are rejected if the reply is not an acknowledgement', async () => {
     const { connection, messages, prefix } = await newStream();
     connection.subscribe(`chatty.${prefix}`, {
       callback: (_, request) => void request.respond(request.string()),
@@ -96,7 +96,7 @@ describe('messages for streams', () => {
     await expect(messages.put(`chatty.${prefix}`, 'what?')).rejects.toThrow(SyntaxError);
   });
 
-  test('are rejected when the connection is closed, or too small for them', async () => {
+  test('are rejected if the connection is closed, or if they exceed its maximum size', async () => {
     const { connection, messages, prefix } = await newStream();
     connection.subscribe(`silent.${prefix}`);
     const tooLarge = 'x'.repeat((connection.info?.max_payload ?? 0) + 1);
@@ -107,7 +107,7 @@ describe('messages for streams', () => {
     await expect(messages.put(`${prefix}.a`, 'two')).rejects.toThrow();
   });
 
-  test('are acknowledged again after the server has taken the permission for it away, and given it back', async () => {
+  test('are acknowledged again after the server has revoked and restored the permission', async () => {
     await using server = await startServerWithUser();
     const connection = await connect({
       servers: server.url,
@@ -130,7 +130,7 @@ describe('messages for streams', () => {
   });
 });
 
-/** Its one user may not subscribe to what is denied, from then on. */
+/** Denies its one user to subscribe to the given subject from then on. */
 async function startServerWithUser() {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
   const port = await freeUdpPort();

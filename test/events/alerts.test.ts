@@ -6,7 +6,7 @@ import { forSuite } from '../support/opened.ts';
 
 const nats = forSuite(startTestNats);
 
-test('an alert is on the subject of its account and app, once for its id, and kept', async () => {
+test('an alert is stored on the subject of its account and app, once for its id', async () => {
   const connection = await nats.connect();
   await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
   const publish = createAlertPublisher(connection);

@@ -1,4 +1,4 @@
-// A node shows a call that another one has, over a real nats-server.
+// A node shows a call of another node, over a real nats-server.
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -24,7 +24,7 @@ async function serve(
   await connection.nats.flush();
 }
 
-/** Who asks waits for two seconds, which a machine may stand still. */
+/** The requester waits for two seconds. A busy machine may stand still for that long. */
 async function answerOf(connection: EventConnection, ownerId: string, id: CallId) {
   let answer: unknown;
   await eventually(async () => {
@@ -34,7 +34,7 @@ async function answerOf(connection: EventConnection, ownerId: string, id: CallId
   return answer;
 }
 
-test('the owner is asked, whatever is in its name, and says what it has', async () => {
+test('the owner replies with what it has, whatever characters its name contains', async () => {
   const connection = await nats.connect();
   await serve(connection, 'gw-1.example.com/a b', async (id) => (id === callId ? view : undefined));
   await serve(connection, 'gw-2.example.com/a b', async () => ({ other: true }));
@@ -43,7 +43,7 @@ test('the owner is asked, whatever is in its name, and says what it has', async 
   expect(await answerOf(connection, 'gw-1.example.com/a b', 'call-2' as CallId)).toBeNull();
 });
 
-test('an owner that is gone, or fails, is no answer', async () => {
+test('returns undefined if the owner is gone or fails', async () => {
   const connection = await nats.connect();
   await serve(connection, 'fails', async () => {
     throw new Error('no');

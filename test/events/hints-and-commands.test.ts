@@ -18,8 +18,8 @@ async function newStreams(): Promise<EventConnection> {
   return connection;
 }
 
-describe('hints that calls wait', () => {
-  test('reach one of those that listen, with the trunk or without one', async () => {
+describe('hints that calls are waiting', () => {
+  test('reach one of the listeners, with or without a trunk', async () => {
     const connection = await newStreams();
     const woken: CallSource[] = [];
     const listeners = [1, 2, 3].map(() =>
@@ -33,7 +33,7 @@ describe('hints that calls wait', () => {
     for (const listener of listeners) listener.stop();
   });
 
-  test('that are none are passed over', async () => {
+  test('are ignored if they are not valid', async () => {
     const connection = await newStreams();
     const woken: CallSource[] = [];
     const listener = serveDialHints(connection, (source) => void woken.push(source), logger);
@@ -62,7 +62,7 @@ describe('commands', () => {
     return { ask, server };
   }
 
-  test('a hang-up reaches the handler, and its answer the bot', async () => {
+  test('a hang-up reaches the handler, and its reply reaches the bot', async () => {
     const asked: string[] = [];
     const { ask, server } = await serving(async (callId, { command }) => {
       asked.push(`${command} ${callId}`);
@@ -74,7 +74,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('a misspelled member is told, not ignored', async () => {
+  test('a misspelled member is refused, not ignored', async () => {
     const body = { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMS: 9 };
     const { ask, server } = await serving(async () => ({ ok: true }));
 
@@ -87,7 +87,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('a foreign member is named in the answer, and a hang-up is done whatever it has', async () => {
+  test('an unknown member is named in the reply, and a hang-up is executed whatever members it has', async () => {
     const { ask, server } = await serving(async () => ({ ok: true, state: 'answered' }));
     const known = { command: 'stream', url: null };
 
@@ -107,7 +107,7 @@ describe('commands', () => {
       { command: 'transfer', to: 'sip:a@b', timeoutInMs: 2_000 },
       ...(['timeoutInMs', 'timeoutMs'] as const),
     ],
-  ])('%j is refused with what is meant', async (body, path, meant) => {
+  ])('refuses %j and names the member that is meant', async (body, path, meant) => {
     const { ask, server } = await serving(async () => ({ ok: true }));
 
     expect(await ask(JSON.stringify(body))).toMatchObject({
@@ -116,7 +116,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('each wrong member is named, as over HTTP', async () => {
+  test('names each wrong member, as over HTTP', async () => {
     const body = { command: 'dtmf', digits: '12X', durationMs: 1 };
     const { ask, server } = await serving(async () => ({ ok: true }));
 
@@ -130,7 +130,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('a refusal does not grow with what is refused', async () => {
+  test('the size of a refusal does not grow with the command', async () => {
     const parameters = Object.fromEntries(
       Array.from({ length: 90 }, (_, index) => [`${index}-${'x'.repeat(1_000)}`, 1]),
     );
@@ -147,7 +147,7 @@ describe('commands', () => {
     ...['', 'hangup', '{}', '[]', 'null', '{"command":"dial"}'],
     `{"command":"${'x'.repeat(5_000)}"}`,
     JSON.stringify({ command: 'hangup', note: 'x'.repeat(256 * 1_024) }),
-  ])('what is no command is answered as such: %#', async (body) => {
+  ])('refuses a body that is not a command: %#', async (body) => {
     const { ask, server } = await serving(async () => ({ ok: true }));
 
     expect(await ask(body)).toMatchObject({
@@ -157,7 +157,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('a handler that fails says no more than that', async () => {
+  test('does not reveal the error of a failing handler', async () => {
     const { ask, server } = await serving(() => Promise.reject(new Error('secret detail')));
 
     expect(await ask('{"command":"hangup"}')).toEqual({
@@ -167,7 +167,7 @@ describe('commands', () => {
     server.stop();
   });
 
-  test('a call of another node is left to that node', async () => {
+  test('does not reply for a call of another node', async () => {
     const connection = await nats.connect();
     const mine =
       (callId: string): AnswerCommand =>

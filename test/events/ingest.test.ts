@@ -52,7 +52,7 @@ async function ingest(
   return consumer;
 }
 
-/** As any NATS client does it, without JetStream and without a word of ours. */
+/** Publishes as any NATS client does, without JetStream and without our code. */
 function publish(connection: EventConnection, bot: string, payload: unknown, kind = 'messages') {
   connection.nats.publish(
     `${connection.prefix}.ingest.${kind}.${bot}`,
@@ -83,7 +83,7 @@ async function deadLetters(connection: EventConnection, count: number) {
 }
 
 describe('ingest', () => {
-  test('hands over what was published before and after it started, with the bot and its account', async () => {
+  test('delivers what was published before and after the start, with the bot and its account', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
 
@@ -101,7 +101,7 @@ describe('ingest', () => {
     await eventually(() => isCaughtUp(connection), 'it is caught up');
   });
 
-  test('takes the bot by its alias, too', async () => {
+  test('accepts the alias of a bot', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     await ingest(connection, (batch) => void seen.push(...batch));
@@ -112,7 +112,7 @@ describe('ingest', () => {
     expect(seen[0]?.bot.botId).toBe('st-bot');
   });
 
-  test('each kind has a consumer of its own; another kind is refused by the server', async () => {
+  test('each kind has its own consumer, and the server refuses other kinds', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     await ingest(connection, (batch) => void seen.push(...batch));
@@ -127,7 +127,7 @@ describe('ingest', () => {
     ).rejects.toThrow();
   });
 
-  test('a later version has a higher number, and a redelivered one the same', async () => {
+  test('a later version has a higher number, and a redelivery has the same number', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     let isUnreachable = true;
@@ -150,7 +150,7 @@ describe('ingest', () => {
     expect(new Set(versions('delivered'))).toEqual(new Set([delivered]));
   });
 
-  test('a stream that was made anew goes on with higher versions', async () => {
+  test('versions keep rising after the stream was created anew', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     const first = await ingest(connection, (batch) => void seen.push(...batch));
@@ -171,7 +171,7 @@ describe('ingest', () => {
     );
   });
 
-  test('what is published twice under one message id within the window arrives once', async () => {
+  test('a resource that is published twice under one message id within the window arrives once', async () => {
     const connection = await newStreams();
     const subject = `${connection.prefix}.ingest.messages.st-bot`;
 
@@ -206,7 +206,7 @@ describe('ingest', () => {
     expect(seen[0]?.body._id).toBe('ms-good');
   });
 
-  test('a stop waits for dead letters that are on their way', async () => {
+  test('a stop waits for dead letters that are being published', async () => {
     const connection = await newStreams();
     const order: string[] = [];
     let goOn = (): void => undefined;
@@ -232,7 +232,7 @@ describe('ingest', () => {
     expect(order).toEqual(['begun', 'stored', 'stopped']);
   });
 
-  test('what is about an unknown bot becomes a dead letter, and the rest of its batch arrives', async () => {
+  test('a resource of an unknown bot becomes a dead letter, and the rest of its batch arrives', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     for (const bot of ['st-stranger', 'st-bot', 'st-stranger']) {
@@ -250,7 +250,7 @@ describe('ingest', () => {
     expect(seen.map((item) => item.body._id)).toEqual(['ms-of-st-bot']);
   });
 
-  test('nothing is lost while the store is unreachable, whether it cannot tell the owner or not take the body', async () => {
+  test('nothing is lost while the store can neither look up owners nor store bodies', async () => {
     const connection = await newStreams();
     const applied = new Set<string>();
     let state: 'no owner' | 'no write' | 'up' = 'no owner';
@@ -282,7 +282,7 @@ describe('ingest', () => {
     expect(dead.state.messages).toBe(0);
   });
 
-  test('what the database refuses for what it is becomes a dead letter, and not its neighbours', async () => {
+  test('a resource that the database refuses becomes a dead letter, and its neighbours are stored', async () => {
     const connection = await newStreams();
     const applied = new Set<string>();
     for (let index = 0; index < 5; index += 1)

@@ -27,7 +27,7 @@ async function serve(connection: EventConnection, result: LegEndResult): Promise
   return ended;
 }
 
-test('one node gets the leg whole, and its result comes back', async () => {
+test('one node receives the complete leg, and its result comes back', async () => {
   const connection = await nats.connect();
   const ended = [await serve(connection, 'ended'), await serve(connection, 'ended')];
   const leg = { ...storedLeg, dialogId: 'dialog-1', routeSet: ['sip:proxy;lr'], inviteCseq: 10 };
@@ -36,11 +36,11 @@ test('one node gets the leg whole, and its result comes back', async () => {
   expect(ended.flat()).toEqual([leg]);
 });
 
-test('where no node is there, the leg is unreachable', async () => {
+test('the leg is unreachable if there is no other node', async () => {
   expect(await askForLegEnd(await nats.connect(), storedLeg)).toBe('unreachable');
 });
 
-test('a request that is no leg ends nothing', async () => {
+test('a request without a valid leg ends nothing', async () => {
   const connection = await nats.connect();
   const ended = await serve(connection, 'ended');
 

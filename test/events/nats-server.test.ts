@@ -47,7 +47,7 @@ describe('the private nats-server', () => {
     return await connectEvents({ url, prefix: 'test', name: 'test', logger });
   }
 
-  test('has what it writes in the log of the process, and its complaints as errors', async () => {
+  test('writes its output to the log of the process, and its errors as errors', async () => {
     const { logger: recorded, lines } = recordedLogger('debug');
     const server = await startNatsServer({ dataDir, searchPath, logger: recorded });
     servers.push(server);
@@ -67,7 +67,7 @@ describe('the private nats-server', () => {
     );
   });
 
-  test('listens on loopback, and lets no client in without its credentials', async () => {
+  test('listens on loopback, and refuses clients without its credentials', async () => {
     const { url } = await start();
     const { host, hostname } = new URL(url);
 
@@ -86,7 +86,7 @@ describe('the private nats-server', () => {
     ).rejects.toThrow('cannot connect');
   });
 
-  test('keeps its credentials for its owner only, and off the command line', async () => {
+  test('keeps its credentials readable for its owner only, and off the command line', async () => {
     const { url, pid } = await start();
     const { password } = new URL(url);
 
@@ -108,7 +108,7 @@ describe('the private nats-server', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('has the same address and what it stored after a restart', async () => {
+  test('keeps its address and its data over a restart', async () => {
     const first = await start();
     const connection = await connect(first.url);
     await connection.manager.streams.add({ name: 'kept', subjects: ['kept'] });
@@ -124,7 +124,7 @@ describe('the private nats-server', () => {
     await again.close();
   });
 
-  test('is started again when it dies, and connections come back by themselves', async () => {
+  test('is started again when it dies, and connections are restored without help', async () => {
     const server = await start();
     const exits: NatsServerExit[] = [];
     server.onExit((exit) => exits.push(exit));
@@ -148,7 +148,7 @@ describe('the private nats-server', () => {
     await connection.close();
   });
 
-  test('one that a killed process left is ended, and its store taken over', async () => {
+  test('ends the server that a killed process left, and takes its store over', async () => {
     const script = `
       import { startNatsServer } from ${JSON.stringify(new URL('../../src/embedded/nats/nats-server.ts', import.meta.url).href)};
       import { silentLogger as logger } from ${JSON.stringify(new URL('../../src/lib/logger.ts', import.meta.url).href)};
@@ -172,7 +172,7 @@ describe('the private nats-server', () => {
 
     const server = await start();
 
-    // The port is the same, so the old one has let go of it.
+    // The port is the same, so the old server has released it.
     expect(server.pid).not.toBe(left.pid);
     expect(server.url).toBe(left.url);
     const again = await connect(server.url);
@@ -182,7 +182,7 @@ describe('the private nats-server', () => {
     await again.close();
   });
 
-  test('does not touch a process that only has the number of the old one', async () => {
+  test('does not touch a process that only has the pid of the old server', async () => {
     const first = await start();
     await first.stop();
     await writeFile(join(dataDir, 'nats', 'nats-server.pid'), String(process.pid));
@@ -192,7 +192,7 @@ describe('the private nats-server', () => {
     expect(second.url).toBe(first.url);
   });
 
-  test('moves to another port when a stranger has taken its own', async () => {
+  test('moves to another port if another program has taken its port', async () => {
     const first = await start();
     await first.stop();
     const stranger = await listen(Number(new URL(first.url).port)).catch(isTaken);
@@ -203,13 +203,13 @@ describe('the private nats-server', () => {
     stranger?.close();
   });
 
-  test('a missing program is a clear error that says how to install it', async () => {
+  test('reports a missing program and how to install it', async () => {
     await expect(
       startNatsServer({ dataDir, searchPath, program: '/no/such/nats-server', logger }),
     ).rejects.toThrow(/NATS_SERVER_BIN is \/no\/such\/nats-server.*apt-get install nats-server/);
   });
 
-  test('a program that does not work is told with what it said', async () => {
+  test('reports a program that does not work, with its output', async () => {
     const program = join(dataDir, 'broken');
     await writeFile(program, '#!/bin/sh\necho out of order >&2\nexit 3\n');
     await chmod(program, 0o755);
@@ -219,7 +219,7 @@ describe('the private nats-server', () => {
     );
   });
 
-  test('an identity that was cut short by a crash is replaced', async () => {
+  test('replaces an identity that a crash has truncated', async () => {
     const first = await start();
     await first.stop();
     const path = join(dataDir, 'nats', 'identity.json');
@@ -231,7 +231,7 @@ describe('the private nats-server', () => {
   });
 });
 
-/** Another program on this machine was quicker: not ours, too. */
+/** Another program on this machine took the port first. */
 function isTaken(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
 }

@@ -25,7 +25,7 @@ async function newStreams(): Promise<EventConnection> {
 }
 
 describe('publisher', () => {
-  test('stores the events of one call in the order they were stated, without waiting in between', async () => {
+  test('stores the events of one call in their order, without pauses in between', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const call = eventTeller();
@@ -37,7 +37,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('stores a event once that is published again', async () => {
+  test('stores an event once if it is published again', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const event = eventTeller().failed();
@@ -50,7 +50,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('keeps trying while the stream cannot store, and keeps the order', async () => {
+  test('retries while the stream cannot store, and keeps the order', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
     const call = eventTeller();
@@ -79,7 +79,7 @@ describe('publisher', () => {
     await expect(publisher.publish([call.failed()])).rejects.toThrow('stopped');
   });
 
-  test('publishes several events of a call at once, and none of them after one that waits', async () => {
+  test('publishes several events of a call, and none before an earlier one that waits', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
     const call = eventTeller();
@@ -97,7 +97,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('writes the context before the event that changed it, again while that fails', async () => {
+  test('writes the context before the event that changed it, and retries if that fails', async () => {
     const connection = await newStreams();
     const call = eventTeller();
     const seen: string[] = [];
@@ -115,7 +115,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('publishes what calls that are up state before what is left of those that are over', async () => {
+  test('publishes events of calls that are up before those of calls that have ended', async () => {
     const connection = await newStreams();
     const begun: string[] = [];
     const goOn = new AbortController();
@@ -139,7 +139,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('passes an event that the stream refuses, and says so on the dead-letter subject', async () => {
+  test('skips an event that the stream refuses, and publishes a dead letter for it', async () => {
     const connection = await newStreams();
     const name = streamNames(connection.prefix).calls;
     await connection.manager.streams.update(name, { max_msg_size: 1_500 });
@@ -160,7 +160,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('ends though the events may not leave yet, and it is not known when', async () => {
+  test('stops even if the events may not be published yet', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger, {
       untilAllowed: () => new Promise<void>(() => {}),
@@ -170,7 +170,7 @@ describe('publisher', () => {
     await event;
   });
 
-  test('never lets an identifier break a subject', async () => {
+  test('refuses an identifier that would break a subject', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
 
@@ -183,7 +183,7 @@ describe('publisher', () => {
 });
 
 describe('batch consumer', () => {
-  test('hands over every event of many calls, each call in order', async () => {
+  test('delivers every event of many calls, each call in order', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const seen: CallEvent[] = [];
@@ -203,7 +203,7 @@ describe('batch consumer', () => {
     await publisher.stop(1_000);
   });
 
-  test('goes on where it stopped, and takes no event twice that was handled', async () => {
+  test('continues where it stopped, and delivers no handled event twice', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const seen: string[] = [];
@@ -224,7 +224,7 @@ describe('batch consumer', () => {
     await publisher.stop(1_000);
   });
 
-  test('gives back what it had taken when it stops, and the next one takes it', async () => {
+  test('gives its messages back when it stops, and the next consumer takes them', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     let release = () => {};
@@ -261,7 +261,8 @@ describe('batch consumer', () => {
       connection,
       (events) => void second.push(...events.map((event) => event.type)),
     );
-    // Mostly at once; nats-server 2.9 may still send one to the old inbox, and that comes after the acknowledge wait.
+    // Mostly at once. nats-server 2.9 may still send one message to the old inbox; it comes again
+    // after the acknowledge wait.
     await eventually(() => second.length === 2, 'the others arrive');
 
     expect(first).toEqual(['dialing']);
@@ -270,7 +271,7 @@ describe('batch consumer', () => {
     await publisher.stop(1_000);
   });
 
-  test('brings a event again whose handler failed, and does not hold the other calls up', async () => {
+  test('delivers an event again if its handler failed, and does not delay other calls', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const bad = eventTeller();
@@ -294,7 +295,7 @@ describe('batch consumer', () => {
     await publisher.stop(1_000);
   });
 
-  test('puts what is no event on the dead-letter subject with the reason', async () => {
+  test('publishes a dead letter with the reason for a message that is not an event', async () => {
     const connection = await newStreams();
     const seen: CallEvent[] = [];
     const consumer = await startEventReader(connection, (events) => void seen.push(...events));
@@ -303,7 +304,7 @@ describe('batch consumer', () => {
 
     await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
     await connection.jetstream.publish(subject, 'not json');
-    // A database would refuse it each time that it comes again.
+    // A database would refuse this event at each delivery.
     await connection.jetstream.publish(
       subject,
       JSON.stringify({ ...call.failed(), id: 'evt-\u0000' }),
@@ -324,7 +325,7 @@ describe('batch consumer', () => {
 });
 
 describe('call stream', () => {
-  test('reads back every event of one call and of no other', async () => {
+  test('returns every event of one call and of no other', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const call = eventTeller();

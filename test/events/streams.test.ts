@@ -43,7 +43,7 @@ describe('streams and buckets', () => {
     expect(bucket.config.max_age).toBe(dayNs);
   });
 
-  test('are brought up to the configuration, and keep what they hold', async () => {
+  test('are updated to the configuration, and keep their messages', async () => {
     const connection = await ensured('changed', { eventDays: 30, contextHours: 24 });
     const publisher = createPublisher(connection, logger);
     await publisher.publish([eventTeller().failed()]);
@@ -59,7 +59,7 @@ describe('streams and buckets', () => {
     expect(bucket.config.max_age).toBe(dayNs / 24);
   });
 
-  test('a stream of the same name for another purpose is a clear error', async () => {
+  test('reject a stream of the same name that has another purpose', async () => {
     const connection = await nats.connect('taken');
     await connection.manager.streams.add({
       name: 'taken_calls',
@@ -72,7 +72,7 @@ describe('streams and buckets', () => {
     );
   });
 
-  test('the bucket has the name that bot flows are told', async () => {
+  test('the bucket has the name that bot flows use', async () => {
     const connection = await ensured('offhook', { eventDays: 1, contextHours: 1 });
     const bucket = await new Kvm(connection.jetstream).open('call-context');
 
@@ -81,7 +81,7 @@ describe('streams and buckets', () => {
     expect((await bucket.get('st-bot.call-1'))?.string()).toBe('{}');
   });
 
-  test('events are stored and read on when the server was killed in between', async () => {
+  test('events are stored and read after the server was killed in between', async () => {
     const connection = await ensured('killed', { eventDays: 1, contextHours: 1 });
     const publisher = createPublisher(connection, logger);
     const seen = new Set<string>();
@@ -107,7 +107,7 @@ describe('streams and buckets', () => {
 });
 
 describe('subjects', () => {
-  test('hold identifiers and nothing that could widen them', () => {
+  test('contain identifiers and nothing that could widen them', () => {
     const address = { accountId: 'acme', botId: 'st-1', callId: 'call-1' };
 
     expect(callSubject('offhook', address, 'amd')).toBe('offhook.call.acme.st-1.call-1.amd');

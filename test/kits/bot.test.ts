@@ -1,4 +1,5 @@
-// The flow of src/notifier/kits/bot.mjs beside a gateway: it learns who picked up, and hangs up on a machine.
+// Runs src/notifier/kits/bot.mjs beside a gateway: it learns who picked up, and hangs up on a
+// machine.
 
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +28,7 @@ async function follow(target: string): Promise<{ readonly said: string; readonly
 
 const ticksLate = (): Promise<number> => ticksLateOf(laptop.gateway.runtime);
 
-test('a person', async () => {
+test('goes on talking to a person', async () => {
   await undisturbed(ticksLate, async () => {
     const { said } = await follow('tel:+12025550101');
 
@@ -37,7 +38,7 @@ test('a person', async () => {
   });
 }, 180_000);
 
-test('a machine', async () => {
+test('hangs up on a machine', async () => {
   await undisturbed(ticksLate, async () => {
     const { said, callId } = await follow('tel:+12025550110');
     const endOf = () =>

@@ -1,4 +1,5 @@
-// The receivers of src/notifier/kits, each started as its first line says, and scored by `offhook webhooks test`.
+// Starts each receiver of src/notifier/kits as its first lines say, and scores it with `offhook
+// webhooks test`.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import { freeUdpPort } from '../support/free-port.ts';
 
 export type Kit = {
   readonly file: string;
-  /** To run `file` at a port, with a folder for what it makes. */
+  /** The command that runs `file` on a port. It may write into `folder`. */
   command(port: number, folder: string): readonly [string, ...string[]];
 };
 
@@ -20,9 +21,12 @@ const node = (file: string): Kit => ({ file, command: () => [process.execPath, f
 
 export const nodeKits: readonly Kit[] = ['node.mjs', 'express.mjs', 'fastify.mjs'].map(node);
 
-/** With what Debian has; `node src/setup.mjs --kits` installs it. */
+/**
+ * Receivers in other languages. They need Debian packages, which `node src/setup.mjs --kits`
+ * installs.
+ */
 export const otherKits: readonly Kit[] = [
-  // Debian's own, which has Debian's Flask, and not another one that stands before it on PATH.
+  // Debian's own Python, which has Debian's Flask. Another one may precede it on PATH.
   { file: 'receiver.py', command: () => ['/usr/bin/python3', 'receiver.py'] },
   { file: 'receiver.go', command: () => ['go', 'run', 'receiver.go'] },
   {
@@ -39,19 +43,21 @@ export const otherKits: readonly Kit[] = [
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const kitsFolder = fileURLToPath(new URL('../../src/notifier/kits/', import.meta.url));
 
-/** The first run of a compiler on a busy machine of two cores. */
+/** Long enough for the first run of a compiler on a busy machine of two cores. */
 const startTimeoutMs = 90_000;
 
 export type Score = Finished & { readonly score: number | undefined };
 
-/** By the strict rules: what its answers do not tell counts as failed. */
+/**
+ * Scores a receiver by the strict rules: a check that its responses do not answer counts as failed.
+ */
 export async function scoreKit(kit: Kit): Promise<Score> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-kit-'));
   const port = await freeUdpPort();
   const [program, ...args] = kit.command(port, folder);
   const child = spawn(program, args, {
     cwd: kitsFolder,
-    // A group of its own: `go run` and PHP's workers are processes of their own.
+    // A process group of its own, because `go run` and PHP start further processes.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
@@ -59,10 +65,10 @@ export async function scoreKit(kit: Kit): Promise<Score> {
       HOME: folder,
       WEBHOOK_SECRET: secret,
       PORT: String(port),
-      // Of PHP: requests beside each other, and where it keeps its calls.
+      // For PHP: it serves requests in parallel, and keeps its calls in this folder.
       PHP_CLI_SERVER_WORKERS: '4',
       CALLS_FOLDER: join(folder, 'calls'),
-      // Of Python: nothing is written beside the kit.
+      // For Python: it writes no files beside the receiver.
       PYTHONDONTWRITEBYTECODE: '1',
     },
   });

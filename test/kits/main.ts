@@ -1,4 +1,4 @@
-// npm run test:kits: every receiver of src/notifier/kits is started and must have a perfect score.
+// npm run test:kits: starts every receiver of src/notifier/kits and requires a perfect score.
 
 import { nodeKits, otherKits, scoreKit } from './kits.ts';
 

@@ -1,9 +1,9 @@
-// The receivers that run on Node; `npm run test:kits` runs those in other languages as well.
+// The receivers that run on Node. `npm run test:kits` also runs those in other languages.
 
 import { describe, expect, test } from 'vitest';
 import { nodeKits, scoreKit } from './kits.ts';
 
-describe('a receiver to copy from', () => {
+describe('the example receiver', () => {
   test.each(nodeKits.map((kit) => [kit.file, kit] as const))(
     '%s passes every check',
     async (_file, kit) => {

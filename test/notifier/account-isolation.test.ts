@@ -1,4 +1,5 @@
-// An account whose receivers stall, each in its own way: another account is notified as if it were alone.
+// The receivers of one account stall, each in its own way. Another account gets its notifications
+// as if it were alone.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
@@ -20,14 +21,14 @@ const manners: readonly Manner[] = [
   'resets',
   'answers late',
 ];
-/** Far fewer places than in earnest, and a time-out that none of the stalled attempts comes to. */
+/** Far fewer places than in production, and a time-out that no stalled attempt reaches. */
 const limits = {
   ...{ maxCalls: 60, maxUntrusted: 30, maxActive: 10, maxWaiting: 10 },
   ...{ maxActiveFailing: 2, maxWaitingFailing: 2 },
 };
 const timeoutMs = 60_000;
 const callsPerReceiver = 30;
-/** What is asked of these is under way until the time-out. */
+/** Attempts at these receivers stay under way until the time-out. */
 const holding: readonly Manner[] = ['never answers', 'drips a head'];
 
 describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind) => {
@@ -54,7 +55,7 @@ describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind
   }
 
   async function anotherAccountIsNotified(notifier: TestNode) {
-    // At once, and one event after the other.
+    // Sends some events at once, and others one after the other.
     const together = Array.from({ length: 5 }, () => rig.call(receiver.url));
     await notifier.handle(together.flatMap(personCall));
     const alone = rig.call(receiver.url);
@@ -68,7 +69,7 @@ describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind
   const thatAccountHasItsShare = (notifier: TestNode) =>
     eventually(() => notifier.queues() <= limits.maxCalls / 2, 'half of the places, not more');
 
-  test('and never answered: the notifications of another account arrive, in order', async () => {
+  test('delay no notification of another account, if they never answered', async () => {
     const notifier = await rig.start({ gates: limits, timeoutMs });
     await stall(notifier);
     await anotherAccountIsNotified(notifier);
@@ -79,7 +80,7 @@ describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind
     }
   });
 
-  test('and answered before: the notifications of another account arrive, in order', async () => {
+  test('delay no notification of another account, if they answered before', async () => {
     const notifier = await rig.start({ gates: limits, timeoutMs });
     await notifier.handle(stalling.flatMap((each) => stallingCalls(each, 1)));
     await eventually(async () => (await rig.lanesLeft()) === 0, 'each has answered once');
@@ -88,15 +89,15 @@ describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind
     await thatAccountHasItsShare(notifier);
   });
 
-  test('and do so over and over: the attempts at each are bounded', async () => {
+  test('get a bounded number of attempts, if they stall repeatedly', async () => {
     const notifier = await rig.start({ gates: limits, timeoutMs: 500 });
     await stall(notifier);
     await anotherAccountIsNotified(notifier);
     await thatAccountHasItsShare(notifier);
-    // No more connections than sends at once, whatever becomes of them.
+    // No receiver has more connections than attempts at once, however they end.
     await eventually(
       () => stalling.every(({ sockets }) => !(sockets() > limits.maxActive)),
-      'none has more connections than sends at once',
+      'no receiver has more connections than attempts at once',
     );
   });
 });

@@ -1,4 +1,5 @@
-// Attempts are stored in groups, and what is added to a call's queue meanwhile is sent without a look into the database.
+// Attempts are stored in groups. A notification that is added to a call's queue meanwhile is sent
+// without reading the database.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
@@ -9,12 +10,12 @@ import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.
 
 type Statement = { readonly name?: string };
 
-describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
+describe.each(databaseKinds)('results of attempts, on %s', (kind) => {
   let rig: NotifierRig;
   let receiver: Receiver;
-  /** Names of prepared statements, in the order in which they were asked for. */
+  /** Names of the prepared statements, in the order of the queries. */
   let asked: string[];
-  /** The next settlement is not stored. */
+  /** Makes the next settlement fail. */
   let isRefusing: boolean;
 
   const database = forSuite(() => openTestDatabase(kind));
@@ -46,7 +47,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     asked.filter((each) => each.startsWith(`${name} of `)).length;
   const nothingIsOwed = () => eventually(async () => (await rig.lanesLeft()) === 0, 'nothing owed');
 
-  test('of forty calls at once they are stored in a handful of statements', async () => {
+  test('of forty simultaneous calls are stored in a handful of statements', async () => {
     const notifier = await rig.start({ pollMs: 60_000 });
     const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));
 
@@ -56,12 +57,13 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     await nothingIsOwed();
     const tookMs = performance.now() - begunAt;
 
-    // One or two, or more where the receiver's answers take longer than the pause of 100 ms; a statement for each would be 40.
+    // One or two statements, or more if the receiver's responses take longer than the pause of 100
+    // ms. With one statement for each attempt there would be 40.
     expect(times('notifier-settle')).toBeLessThanOrEqual(2 + tookMs / 100);
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 
-  test('what is added while an attempt is under way is sent after it, and nothing is read', async () => {
+  test('a notification that is added during an attempt is sent after it, without reading the database', async () => {
     const notifier = await rig.start({ pollMs: 60_000 });
     const call = rig.call(receiver.url);
     const events = personCall(call);
@@ -82,7 +84,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     }
   });
 
-  test('what another process adds meanwhile is read, and sent once', async () => {
+  test('a notification that another process adds during an attempt is read and sent once', async () => {
     const notifier = await rig.start({ pollMs: 20 });
     const other = await rig.start({ nodeId: 'node-2', pollMs: 20 });
     const call = rig.call(receiver.url);
@@ -100,7 +102,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     expect(receiver.received).toHaveLength(4);
   });
 
-  test('while they cannot be stored the queue is kept; what is added meanwhile goes out, and nothing twice', async () => {
+  test('if they cannot be stored, the queue is kept, and added notifications are sent once', async () => {
     const notifier = await rig.start({ pollMs: 20 });
     const call = rig.call(receiver.url);
     isRefusing = true;
@@ -117,7 +119,7 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 
-  test('what was delivered just before the end of the process is recorded', async () => {
+  test('of deliveries just before the end of the process are stored', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
     const event = call.answered();

@@ -1,4 +1,4 @@
-// Attempts that the database does not take at once.
+// Attempts that the database does not store at once.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AttemptRecords } from '../../src/notifier/attempt-records.ts';
@@ -17,7 +17,7 @@ const attemptOf = (eventId: string): AttemptRecord => ({
 
 let now: number;
 let queue: CallQueue;
-/** Errors of the next settlements; none left: they are stored. */
+/** Errors of the next settlements. Once it is empty, settlements are stored. */
 let failures: unknown[];
 let stored: Settlement[];
 let asked: number;
@@ -44,8 +44,8 @@ beforeEach(() => {
   });
 });
 
-describe('an attempt that the database does not take', () => {
-  test('is tried again while the lease is held, which may have been renewed meanwhile', async () => {
+describe('an attempt that the database does not store', () => {
+  test('is stored again while the lease, or its renewal, is held', async () => {
     failures = [new Error('no answer')];
     const settling = records.settle(queue, attemptOf('one'), { kind: 'finish' });
     const known = queue.leasedUntil;
@@ -53,7 +53,7 @@ describe('an attempt that the database does not take', () => {
     queue.leasedUntil = now + leaseMs;
 
     expect(await settling).toBe(false);
-    // What was known when it was decided is still what the queue is let go with.
+    // The queue is released with the lease that was known at the time of the decision.
     expect(stored).toMatchObject([{ leasedUntil: known, queue: 'finish' }]);
   });
 
@@ -65,14 +65,14 @@ describe('an attempt that the database does not take', () => {
     expect(asked).toBe(1);
   });
 
-  test('is not tried again where the data is refused', async () => {
+  test('is not stored again if the database refuses its data', async () => {
     failures = [Object.assign(new Error('invalid'), { code: '22P02' })];
 
     await expect(records.settle(queue, attemptOf('one'), { kind: 'finish' })).rejects.toThrow();
     expect(asked).toBe(1);
   });
 
-  test('does not take the one after it along', async () => {
+  test('does not prevent the storing of the next attempt', async () => {
     failures = [Object.assign(new Error('invalid'), { code: '22P02' })];
     records.storeSoon(queue, attemptOf('one'));
 

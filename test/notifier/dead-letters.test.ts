@@ -1,4 +1,4 @@
-// What is given up: 410, time, and what comes too late. Listed, and replayed.
+// Notifications that are given up, because of a 410 or of their age. They are listed and replayed.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -14,7 +14,7 @@ import { createNotifierRig, type NotifierRig, personCall, quickSchedule } from '
 const scope = { accountId: 'acme', botId: 'st-bot' };
 const stranger = { accountId: 'others', botId: 'st-bot' };
 
-/** Only what wakes it makes it look. */
+/** The notifier looks only when it is woken. */
 const resting = { longestRestMs: 1_000_000 };
 
 describe.each(databaseKinds)('dead letters, on %s', (kind) => {
@@ -50,7 +50,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     if (page === 'bad-cursor') throw new Error('bad cursor');
     return page;
   };
-  /** The stored call is what tells whose a notification is, and where it goes. */
+  /** The stored call says to which account a notification belongs, and where it goes. */
   async function storeCall({ identity }: ReturnType<typeof eventTeller>, notifyUrl: string) {
     await database.pool.query(
       `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, state, status,
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     );
   }
 
-  test('410 stops the notifications of a call: those that wait, and those that are yet to come', async () => {
+  test('410 stops the waiting and the later notifications of a call', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const events = personCall(call);
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(page.deadLetters.at(-1)).toMatchObject({ attempts: 1, lastStatus: 410 });
   });
 
-  test('of an app: those of its bots in one list, page by page, and no other bot’s', async () => {
+  test('of an app are listed page by page, for its own bots only', async () => {
     const stored = [
       ['evt-1', 'acme', 'st-a'],
       ['evt-2', 'acme', 'st-b'],
@@ -126,7 +126,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(await idsOf('all', { cursor: first.nextCursor ?? '' })).toEqual(['evt-1']);
   });
 
-  test('what its receiver did not take in time is listed, newest first, page by page, to its account only', async () => {
+  test('expired notifications are listed to their account only, newest first, page by page', async () => {
     await rig.stop();
     rig = createNotifierRig(database, { ...quickSchedule, giveUpAfterMs: 1 });
     const notifier = await rig.start(resting);
@@ -152,7 +152,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(await deadLetters.list(scope, { limit: 4, cursor: 'nonsense' })).toBe('bad-cursor');
   });
 
-  test('a call is replayed in order, with the ids and bodies it had, signed afresh, and that is logged', async () => {
+  test('a call is replayed in order, with the same ids and bodies and new signatures, and logged', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     await storeCall(call, receiver.url);
@@ -176,7 +176,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
 
     expect([replayed.count, again.count, later.count]).toEqual([4, 0, 0]);
     expect(glance(bodies)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
-    // The schedule begins anew: a failure is tried again.
+    // The schedule begins anew, so a failed attempt is followed by another one.
     expect(receiver.received.map(({ status }) => status)).toEqual([503, 200, 200, 200, 200]);
     for (const received of receiver.received) {
       expect(signatureIsRight(received, rig.secret)).toBe(true);
@@ -190,7 +190,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect((await listed()).deadLetters).toEqual([]);
   });
 
-  test('one is replayed by its id, those of a time by the time, and a stranger replays nothing', async () => {
+  test('are replayed by id or by time of failure, and never for another account', async () => {
     const notifier = await rig.start({ allowedNetworks: [] });
     const calls = [rig.call(receiver.url), rig.call(receiver.url), rig.call(receiver.url)];
     for (const call of calls) await storeCall(call, receiver.url);
@@ -227,7 +227,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(receiver.received).toHaveLength(3);
   });
 
-  test('a replay reaches a call whose notifications are under way, and keeps their order', async () => {
+  test('a replay reaches a call that is being notified, and keeps the order', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     await storeCall(call, receiver.url);

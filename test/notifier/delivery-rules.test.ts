@@ -59,11 +59,11 @@ describe('the verdict on an attempt', () => {
     });
   });
 
-  test('410 Gone ends what is owed of the call', () => {
+  test('410 Gone ends the notifications of the call', () => {
     expect(judged(response(410))).toEqual({ kind: 'failed', failure: 'gone' });
   });
 
-  test('a URL that may not be sent to fails at once', () => {
+  test('a forbidden URL fails at once', () => {
     expect(judged({ kind: 'forbidden', error: 'private' })).toEqual({
       kind: 'failed',
       failure: 'forbidden',
@@ -79,7 +79,7 @@ describe('the verdict on an attempt', () => {
     [6, 30 * minute],
     [7, hour],
     [20, hour],
-  ])('after attempt %i comes a pause of %i ms', (attempts, afterMs) => {
+  ])('attempt %i is followed by a pause of %i ms', (attempts, afterMs) => {
     expect(judged(response(500), { attempts })).toMatchObject({ afterMs });
   });
 
@@ -90,7 +90,7 @@ describe('the verdict on an attempt', () => {
     });
   });
 
-  test('the last attempt is made at 24 hours, and then it has failed', () => {
+  test('the last attempt is made at an age of 24 hours', () => {
     const attempts = 25;
     expect(judged(response(500), { attempts, ageMs: 23.5 * hour })).toMatchObject({
       afterMs: 0.5 * hour,
@@ -101,21 +101,21 @@ describe('the verdict on an attempt', () => {
     });
   });
 
-  test('what the receiver asks for is honoured, within reason', () => {
+  test('Retry-After is honoured within bounds', () => {
     expect(judged(response(429, 120))).toMatchObject({ afterMs: 2 * minute });
     expect(judged(response(503, 0))).toMatchObject({ afterMs: second });
     expect(judged(response(503, 10_000_000))).toMatchObject({ afterMs: hour });
   });
 });
 
-describe('what an attempt says of the receiver', () => {
+describe('whether an attempt shows that the receiver is down', () => {
   test.each([
-    ['an answer', response(204), false],
+    ['a success', response(204), false],
     ['a refusal of one event', response(404), false],
     ['410, which concerns one call', response(410), false],
     ['an error, even at the last attempt', response(503), true],
-    ['no answer', { kind: 'unreachable', error: 'ECONNREFUSED' }, true],
-    ['nothing, where it was not asked', { kind: 'forbidden', error: 'private' }, undefined],
+    ['no response', { kind: 'unreachable', error: 'ECONNREFUSED' }, true],
+    ['no request', { kind: 'forbidden', error: 'private' }, undefined],
   ] satisfies [string, AttemptResult, boolean | undefined][])('%s', (_, result, failed) => {
     expect(receiverFailed(result)).toBe(failed);
   });
@@ -164,11 +164,11 @@ describe('the next step of a call', () => {
     return next.kind === 'send' ? next.notification.sequence : next;
   };
 
-  test('is the first that is pending', () => {
+  test('is to send the first pending notification', () => {
     expect(step([pending(2), pending(3)])).toBe(2);
   });
 
-  test('is the end when nothing is', () => {
+  test('is to finish if nothing is pending', () => {
     expect(step([])).toEqual({ kind: 'finish' });
   });
 
@@ -177,12 +177,12 @@ describe('the next step of a call', () => {
     expect(step([pending(1)], now)).toBe(1);
   });
 
-  test('is to wait behind one that was just refused, until its retry', () => {
+  test('is to wait for the retry of a notification that was just refused', () => {
     const refused = pending(1, { attempts: 1, refusedAt: now, dueAt: now + 2 * second });
     expect(step([refused, pending(2)])).toEqual({ kind: 'wait', until: now + 2 * second });
   });
 
-  test('is to wait behind a refused one for a minute at most', () => {
+  test('is to wait behind a refused notification for a minute at most', () => {
     const refused = pending(1, {
       attempts: 4,
       refusedAt: now - 50 * second,
@@ -191,13 +191,13 @@ describe('the next step of a call', () => {
     expect(step([refused, pending(2)])).toEqual({ kind: 'wait', until: now + 10 * second });
   });
 
-  test('passes one that has been refused for a minute', () => {
+  test('is to overtake a notification that was first refused a minute ago', () => {
     const refused = pending(1, { attempts: 4, refusedAt: now - minute, dueAt: now + 2 * minute });
     expect(step([refused, pending(2)])).toBe(2);
     expect(step([refused])).toEqual({ kind: 'wait', until: now + 2 * minute });
   });
 
-  test('is the refused one again when its time has come', () => {
+  test('is to send a refused notification again when it is due', () => {
     const refused = pending(1, { attempts: 4, refusedAt: now - 3 * minute, dueAt: now });
     expect(step([refused, pending(2)])).toBe(1);
   });

@@ -50,7 +50,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 
-  test('events that the request selects arrive among the others, and what a node owed of them comes from the next', async () => {
+  test('selected events arrive among the others, and another node delivers those that a node still owed', async () => {
     const first = await rig.start({ nodeId: 'a' });
     receiver.answerWith(({ sequence }) => (sequence === 2 ? 503 : 200));
     const call = rig.call(receiver.url);
@@ -76,7 +76,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     }
   });
 
-  test('events of one batch leave in order too', async () => {
+  test('events of one batch are sent in order', async () => {
     const notifier = await rig.start();
     const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));
 
@@ -110,7 +110,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     hanging.closeAllConnections();
   });
 
-  test('order holds while the receiver fails, and each attempt is recorded and signed afresh', async () => {
+  test('a failing receiver does not change the order; each attempt is recorded and newly signed', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
     let refusals = 3;
@@ -137,7 +137,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     ]);
   });
 
-  test('an event that is refused lets its successors pass after a while, and is tried on', async () => {
+  test('a refused event lets its successors pass after a while, and is still retried', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
     let isRefusing = true;
@@ -146,7 +146,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await notifier.handle([call.answered(), call.amd('amd_human_detected')]);
     await eventually(() => receiver.accepted().length === 1, 'the successor passes');
     expect(receiver.accepted()[0]?.body.sequence).toBe(2);
-    // A later one passes without waiting, though the first is still refused.
+    // A later notification passes without waiting, although the first is still refused.
     await notifier.handle([call.completed()]);
     await receiver.untilEnded(call.identity.callId);
     isRefusing = false;
@@ -179,7 +179,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await other.close();
   });
 
-  test('a receiver that hangs and one that is gone delay no other', async () => {
+  test('a receiver that hangs and one that is unreachable delay no other', async () => {
     const hanging = createServer(() => {
       // Never answers.
     });
@@ -195,13 +195,13 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await receiver.untilEnded(call.identity.callId);
 
     expect(receiver.accepted()).toHaveLength(4);
-    // Its own is let go when its attempts are stored.
+    // Its own queue is released when its attempts are stored.
     await eventually(() => notifier.queues() <= 600, 'only those for the two are left');
     hanging.close();
     hanging.closeAllConnections();
   });
 
-  test('a notification that may not be sent fails at once, with the reason', async () => {
+  test('a forbidden notification fails at once, with the reason', async () => {
     const notifier = await rig.start({ allowedNetworks: [] });
     const call = rig.call(receiver.url);
     const event = call.failed();
@@ -214,7 +214,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect((await rig.attempts(event.id))[0]?.error).toMatch('not in NOTIFY_ALLOWED_NETWORKS');
   });
 
-  test('what was owed when a process ended is delivered by the next one, in order', async () => {
+  test('notifications that a process still owed at its end are delivered by the next one, in order', async () => {
     const first = await rig.start();
     const calls = Array.from({ length: 50 }, () => rig.call(receiver.url));
     receiver.answerWith(() => 500);
@@ -231,7 +231,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
   });
 
-  test('what a lost node was about to send is taken over at the start', async () => {
+  test('notifications that a lost node was about to send are taken over at the start', async () => {
     const call = rig.call(receiver.url);
     const dying = await rig.start();
     await dying.handle([call.answered()]);
@@ -255,7 +255,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  test('a process whose own lease ran out sends nothing of what it has in memory; others do', async () => {
+  test('a process without a lease sends nothing that it has in memory; others send it', async () => {
     let isHeld = true;
     const sleeper = await rig.start({
       ...{ nodeId: 'a', pollMs: 1_000_000, gates: { maxActive: 1 } },

@@ -44,7 +44,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
   };
   const told = () => published.map(({ appId, data }) => [appId, data.alert]);
 
-  test('one alert for a streak, whichever nodes see it, and one when it is over', async () => {
+  test('publish one alert for a streak, whichever nodes see it, and one for its end', async () => {
     const nodes = [startNode(), startNode()] as const;
     fail(nodes[0], 3);
     fail(nodes[1], 2);
@@ -54,7 +54,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
 
     nowMs += 6 * minuteMs;
     fail(nodes[0], 1);
-    // First, since the other node may be the one that alerts.
+    // This node looks first, because the other one may be the one that alerts.
     await nodes[0].report();
     await Promise.all(nodes.map((node) => node.look()));
     for (const node of nodes) await node.look();
@@ -82,7 +82,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect(failing.size).toBe(0);
   });
 
-  test('no alert for one that answers now and then, or that has failed for a moment only', async () => {
+  test('publish no alert if they answer now and then, or have only failed for a moment', async () => {
     const node = startNode();
     for (let minute = 0; minute < 10; minute += 1) {
       fail(node, 10);
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect((await database.pool.query('select from notification_endpoints')).rowCount).toBe(0);
   });
 
-  test('the next streak is told anew, after the end of the one before', async () => {
+  test('publish another alert for the next streak, after the end of the previous one', async () => {
     const node = startNode();
     const streak = async () => {
       fail(node, 5);
@@ -118,7 +118,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
   });
 
-  test('a look tells whether there is anything left to look after', async () => {
+  test('a look returns whether there is anything left for the next look', async () => {
     const node = startNode();
     expect([node.hasNews(), await node.look()]).toEqual([false, false]);
 
@@ -132,7 +132,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect([node.hasNews(), await node.look()]).toEqual([false, false]);
   });
 
-  test('an alert that NATS did not take is sent later, under the same id', async () => {
+  test('an alert that could not be published is published later, under the same id', async () => {
     const node = startNode();
     fail(node, 5);
     await node.look();

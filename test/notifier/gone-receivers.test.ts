@@ -1,4 +1,5 @@
-// A receiver says 410 while an event of its call is being stored: nothing more is sent, whichever comes first.
+// A receiver answers 410 while an event of its call is being stored. Nothing more is sent,
+// whichever is stored first.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
@@ -19,7 +20,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
   const answers = () => receiver.received.map(({ body, status }) => [body.sequence, status]);
 
-  /** A row as `append to calls` makes it, without anything else. */
+  /** Inserts only the row that `append to calls` would insert. */
   async function storePending(sql: Pick<TestDatabase['pool'], 'query'>, event: CallEvent) {
     const { id, callId, appId, accountId, botId } = event;
     await sql.query(
@@ -30,9 +31,9 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     );
   }
 
-  // The statement of the embedded database ends before another one begins.
+  // The embedded database runs one statement after the other, so the two cannot overlap there.
   if (kind === 'postgres')
-    test('comes and is stored while an event of the call is being stored: that one is a dead letter', async () => {
+    test('makes an event a dead letter that is being stored when the 410 is stored', async () => {
       const notifier = await rig.start();
       const call = rig.call(receiver.url);
       const [answered, completed] = [call.answered(), call.completed()];
@@ -42,7 +43,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
       );
       await notifier.handle([answered]);
 
-      // The second statement begins, and waits for what may become a row of the same name.
+      // The second statement begins, and waits for a row of the same name that may be committed.
       const other = await database.pool.connect();
       await other.query('begin');
       await storePending(other, completed);
@@ -64,7 +65,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
       expect(answers()).toEqual([[1, 410]]);
     });
 
-  test('was stored before what is pending of the call is read: that is a dead letter', async () => {
+  test('makes a pending notification a dead letter that is read after the 410 was stored', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
     const [answered, completed] = [call.answered(), call.completed()];
@@ -72,7 +73,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     await notifier.handle([answered]);
     await nothingIsOwed();
 
-    // What a statement leaves that began before.
+    // The rows of a statement that began before the 410 was stored.
     await storePending(database.pool, completed);
     await database.pool.query(
       `insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
@@ -85,7 +86,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     expect(answers()).toEqual([[1, 410]]);
   });
 
-  test('does not keep what is replayed from being sent', async () => {
+  test('does not prevent a replay from being sent', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
     const [answered, completed] = [call.answered(), call.completed()];

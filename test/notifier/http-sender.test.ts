@@ -26,7 +26,7 @@ const notificationFor = (url: string, mayBeSent = () => true, body = '{}') => ({
   ...{ url, headers: {}, body, mayBeSent },
 });
 
-test('not a byte is written of what may not be sent any more when its connection is there', async () => {
+test('writes no byte of a notification that may not be sent any more once it is connected', async () => {
   const receiver = await startReceiver();
   closers.push(() => receiver.close());
   let resolveName: () => void = () => undefined;
@@ -49,7 +49,7 @@ test('not a byte is written of what may not be sent any more when its connection
   expect(receiver.received).toEqual([]);
 });
 
-test('what was given up while its connection was made is not written when it is there', async () => {
+test('writes no byte of a notification that timed out while its connection was made', async () => {
   const receiver = await startReceiver();
   closers.push(() => receiver.close());
   const resolveName: (() => void)[] = [];
@@ -72,7 +72,7 @@ test('what was given up while its connection was made is not written when it is 
   expect(receiver.received.map(({ body }) => body.sequence)).toEqual([2]);
 });
 
-test('a connection is used again, and closed by whoever wants', async () => {
+test('uses a connection again, until either side closes it', async () => {
   const receiver = await startHostileReceiver('never answers');
   closers.push(receiver.close);
   const sender = startSender();
@@ -115,7 +115,7 @@ describe('a receiver that', () => {
 
   test('never accepts ends no attempt late', async () => {
     const { url } = await start('never accepts');
-    // It stands still some milliseconds later.
+    // The receiver stands still after some milliseconds.
     await pause(50);
     expect(await attempts(startSender(quick), url)).toEqual(Array(4).fill(noResponse));
   });
@@ -127,7 +127,7 @@ describe('a receiver that', () => {
     await eventually(() => sockets() === 0, 'no connection is left');
   });
 
-  test('answers at length is read to 64 KiB, not longer, whatever time there is', async () => {
+  test('answers at length is read to 64 KiB at most, even if there is more time', async () => {
     const { url, sockets } = await start('answers at length');
     const sender = startSender({ timeoutMs: 30_000, replyTimeoutMs: 30_000 });
     expect(await sender.send(notificationFor(url))).toEqual(delivered);

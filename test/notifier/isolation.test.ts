@@ -1,4 +1,5 @@
-// A receiver that is dead: the others do not notice, memory stays bounded, and everything arrives when it is back.
+// A receiver is dead. The others do not notice, memory stays bounded, and everything arrives when
+// the receiver has recovered.
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +16,7 @@ import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.
 /** An hour passes in a second and a half. */
 const testTimeFactor = 2_400;
 
-/** The schedule as it is, on the test's clock. */
+/** The default schedule, on the test's clock. */
 function inTestTime(schedule: RetrySchedule): RetrySchedule {
   const scaled = (ms: number) => ms / testTimeFactor;
   return {
@@ -45,7 +46,10 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     await database.clear();
   });
 
-  /** Accepts connections and requests, and never answers. `sockets`: open at this moment. */
+  /**
+   * Accepts connections and requests, and never answers. `sockets` returns the number of open
+   * sockets.
+   */
   async function startHanging() {
     let sockets = 0;
     const server = createServer(() => undefined).on('connection', (socket) => {
@@ -60,7 +64,7 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     return { url: `http://127.0.0.1:${port}/`, sockets: () => sockets };
   }
 
-  test('what a dead receiver is owed stays in the database; others are served past it', async () => {
+  test('leave their notifications in the database and do not block others', async () => {
     const dead = await startHanging();
     const notifier = await rig.start();
     for (let batch = 0; batch < 5; batch += 1) {
@@ -76,16 +80,16 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
       expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
     }
 
-    // Sends at once, and those that wait for their turn.
+    // The attempts under way, and the calls that wait for their turn.
     expect(queuesThen).toBeLessThanOrEqual(32 + 200 + 300);
-    // The end of one that timed out may be seen after the beginning of the next.
+    // The end of an attempt that timed out may be seen after the beginning of the next one.
     await eventually(() => dead.sockets() <= 32, 'no more connections than sends at once');
     await eventually(() => notifier.queues() <= 32 + 200, 'only those for the dead one are left');
-    // The last of those that were served is let go a moment after it was.
+    // The last queue is released a moment after its notification was delivered.
     await eventually(async () => (await rig.lanesLeft()) === 1_500, 'what the dead one is owed');
   });
 
-  test('any number of dead receivers leaves room to those that answer', async () => {
+  test('leave room for receivers that answer, whatever their number', async () => {
     const notifier = await rig.start({
       gates: { maxUntrusted: 40, maxWaiting: 10, maxActive: 10 },
     });
@@ -104,11 +108,11 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
 
     await eventually(
       () => notifier.queues() <= 40 + 25,
-      'the dead ones hold no more than their share',
+      'the dead receivers hold no more than their share',
     );
   });
 
-  test('a receiver that is down for an hour gets everything, in order, when it is back', async () => {
+  test('get everything in order after an hour of downtime', async () => {
     await rig.stop();
     rig = createNotifierRig(database, inTestTime(defaultRetrySchedule));
     await receiver.close();
@@ -120,16 +124,16 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     const events = calls.map((call) => personCall(call));
     const downAt = clock.now();
 
-    // Some are told before the others, as calls go on while the receiver is down.
+    // Some events come before the others, because calls go on while the receiver is down.
     await notifier.handle(events.flatMap((ofCall) => ofCall.slice(0, 3)));
     await eventually(() => clock.now() - downAt > 20 * 60_000, 'twenty minutes');
     await notifier.handle(events.flatMap((ofCall) => ofCall.slice(3)));
     await eventually(() => clock.now() - downAt > 60 * 60_000, 'an hour');
-    // A machine that stood still has tried less often.
+    // A machine that stood still has made fewer attempts.
     const attemptsOfFirst = () => rig.attempts(events[0]?.[2]?.id ?? '');
     await eventually(
       async () => (await attemptsOfFirst()).length > 3,
-      'it is tried again and again',
+      'the receiver gets many attempts',
     );
     receiver = await startReceiver(port);
 

@@ -7,7 +7,7 @@ import { createNotifierRig, personCall } from './notifier-rig.ts';
 describe.each(databaseKinds)('a call without a notify URL, on %s', (kind) => {
   const database = forSuite(() => openTestDatabase(kind));
 
-  test('owes no notification', async () => {
+  test('owes no notifications', async () => {
     proves('notifications.post.rule.omitted');
     const rig = createNotifierRig(database);
     const notifier = await rig.start();

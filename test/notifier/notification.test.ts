@@ -20,7 +20,7 @@ describe('the body of a notification', () => {
     connectDurationInMS: 2_000,
   };
 
-  test('of an answer', () => {
+  test('of an answered call', () => {
     provesOnAny(
       'notifications.answered.rule.trigger',
       'notifications.post.body.conversationId',
@@ -91,7 +91,7 @@ describe('the body of a notification', () => {
     });
   });
 
-  test('of a failed call, without what there was not', () => {
+  test('of a failed call, without the members that do not apply', () => {
     provesOnAny(
       'notifications.failed.rule.trigger',
       'notifications.failed.body.callDisconnectTime',
@@ -113,7 +113,7 @@ describe('the body of a notification', () => {
     });
   });
 
-  test('of an event that the request selects: the event as it is', () => {
+  test('of a selected event has the event unchanged', () => {
     const call = eventTeller();
     call.answered();
     const event = call.selected('dtmf');
@@ -127,7 +127,7 @@ describe('the body of a notification', () => {
     expect(event.data).toMatchObject({ digit: '5', notificationSequence: 2 });
   });
 
-  test('an event without a notification sequence is not notified', () => {
+  test('does not exist for an event without a notification sequence', () => {
     const call = eventTeller();
     const { notificationSequence: _, ...data } = (
       call.amd('amd_stopped') as CallEvent & { type: 'amd' }
@@ -142,7 +142,7 @@ describe('the body of a notification', () => {
 });
 
 describe('the headers of a notification', () => {
-  test('are the caller’s and ours, and ours win in any case of letters', () => {
+  test('are the caller’s and the gateway’s, and the gateway’s win whatever the case of the names', () => {
     const headers = mergeHeaders(
       { 'X-Tenant': 'acme', 'Content-Type': 'text/plain', Accept: 'application/json' },
       { 'content-type': 'application/json', 'gateway-signature': 't=1' },

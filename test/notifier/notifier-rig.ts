@@ -1,4 +1,4 @@
-// A notifier over a real database, fed with events directly; calls go to the URLs that a test names.
+// A notifier over a real database. Tests pass it events directly and name the URLs of their calls.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -18,7 +18,7 @@ import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
-/** Fast enough for a test, in the proportions of the real one. */
+/** Fast enough for a test, in the proportions of the default schedule. */
 export const quickSchedule: RetrySchedule = {
   delaysMs: [20, 40, 80],
   thenEveryMs: 100,
@@ -30,11 +30,11 @@ export const quickSchedule: RetrySchedule = {
 export type NotifierRig = ReturnType<typeof createNotifierRig>;
 
 export type TestNode = {
-  /** The events happen to calls of this node. */
+  /** Stores the events as events of this node's calls. */
   readonly handle: (events: readonly CallEvent[]) => Promise<void>;
-  /** Calls in memory. */
+  /** Returns the number of calls in memory. */
   queues(): number;
-  /** Something is owed that no event of this node brought. */
+  /** Wakes the notifier: something is owed that no event of this node brought. */
   wake(): void;
   stop(): Promise<void>;
 };
@@ -58,9 +58,9 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       readonly allowedNetworks?: readonly string[];
       readonly timeoutMs?: number;
       readonly pollMs?: number;
-      /** As where no other process has the database. */
+      /** Whether no other process uses the database. */
       readonly longestRestMs?: number;
-      /** Where they differ from the usual ones. */
+      /** Limits that differ from the default. */
       readonly gates?: Partial<GateLimits>;
       /** Whether the node's own lease is held. */
       readonly mayDeliver?: () => boolean;
@@ -71,7 +71,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     const store = createNotificationStore(database.pool, ownerId, schedule);
     const sender = createSender({
       guard: createAddressGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
-      // Long by default: a busy machine must not make an attempt fail.
+      // The default time-out is long, so that no attempt fails because the machine is busy.
       timeoutMs: options.timeoutMs ?? 10_000,
       now: Date.now,
     });
@@ -110,7 +110,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
   return {
     secret,
     start,
-    /** A call that is notified to this URL; undefined: its dialer gave none. */
+    /** Creates a call with this notification URL. Undefined if its dial-out request has none. */
     call: (
       notifyUrl: string | undefined,
       {
@@ -163,7 +163,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
   };
 }
 
-/** One step a call, as an outbox stores it. */
+/** Groups the events into one step for each call, as an outbox stores them. */
 function createHandler(
   { pool }: Pick<TestDatabase, 'pool'>,
   ownerId: string,
@@ -221,7 +221,7 @@ function stepOf(events: readonly CallEvent[], known: ReadonlyMap<string, Recipie
   };
 }
 
-/** The rows of calls that this node has. */
+/** Inserts the rows of calls that this node owns. */
 async function own(
   pool: TestDatabase['pool'],
   calls: readonly AcceptedCall[],
@@ -239,7 +239,7 @@ async function own(
   );
 }
 
-/** Every event of a person's call that is notified, and two that are not. */
+/** Returns every notified event of a call that a person answers, and two that are not notified. */
 export function personCall(call: ReturnType<typeof eventTeller>): readonly CallEvent[] {
   return [
     call.dialing(),

@@ -19,7 +19,7 @@ const receiverOf = (origin: string, accountId = 'acme'): Receiver => ({ accountI
 const receiver = receiverOf('https://hooks.example');
 const other = receiverOf('https://other.example');
 
-/** Starts an `enter` and tells what has become of it so far. */
+/** Starts an `enter` and reports its state so far. */
 function entering(gates: OriginGates, target: Receiver) {
   const state: { result?: boolean } = {};
   const done = gates.enter(target, 0).then((result) => {
@@ -35,14 +35,14 @@ async function fail(gates: OriginGates, target: Receiver, times: number) {
   }
 }
 
-test('a receiver is known by its origin, however it is spelled', () => {
+test('URLs that spell the same origin differently belong to one receiver', () => {
   const { origin } = receiver;
   const spellings = ['https://Hooks.example/a', 'https://hooks.example:443/b?c', origin];
   expect(new Set(spellings.map(originOf))).toEqual(new Set([origin]));
   expect([originOf(undefined), originOf('nonsense')]).toEqual(['', '']);
 });
 
-test('only so many are under way to one receiver; others are free', async () => {
+test('bounds the attempts under way to one receiver, and leaves others free', async () => {
   const gates = new OriginGates(limits);
   await gates.enter(receiver, 0);
   await gates.enter(receiver, 0);
@@ -56,7 +56,7 @@ test('only so many are under way to one receiver; others are free', async () => 
   expect(third.state.result).toBe(true);
 });
 
-test('those beyond the waiting room are turned away, and the database is asked for none', async () => {
+test('rejects calls beyond the waiting room, and reports no room to the database', async () => {
   const gates = new OriginGates(limits);
   await gates.enter(receiver, 0);
   await gates.enter(receiver, 0);
@@ -72,7 +72,7 @@ test('those beyond the waiting room are turned away, and the database is asked f
   expect(waiting.map(({ state }) => state.result)).toEqual([false, false]);
 });
 
-test('says when a receiver that answers has room for those that were turned away', async () => {
+test('reports when a receiver that answers has room for rejected calls', async () => {
   const gates = new OriginGates(limits);
   await gates.enter(receiver, 0);
   await gates.enter(receiver, 0);
@@ -84,7 +84,7 @@ test('says when a receiver that answers has room for those that were turned away
   await Promise.all(waiting.map(({ done }) => done));
 });
 
-test('a receiver that fails gets fewer at once, until one succeeds', async () => {
+test('a failing receiver gets fewer attempts at once, until one succeeds', async () => {
   const gates = new OriginGates(limits);
   await fail(gates, receiver, 2);
 
@@ -98,7 +98,7 @@ test('a receiver that fails gets fewer at once, until one succeeds', async () =>
   expect(await gates.enter(receiver, 0)).toBe(true);
 });
 
-test('when a receiver fails, most of those that wait for it go back', async () => {
+test('when a receiver fails, most of its waiting calls go back to the database', async () => {
   const gates = new OriginGates({ ...limits, failuresToFailing: 1 });
   await gates.enter(receiver, 0);
   await gates.enter(receiver, 0);
@@ -113,7 +113,7 @@ test('when a receiver fails, most of those that wait for it go back', async () =
   expect(waiting[0]?.state.result).toBe(true);
 });
 
-test('all that never answered share one part of the room; those that do answer have theirs', async () => {
+test('receivers that never answered share one part of the places; the others keep theirs', async () => {
   const gates = new OriginGates({ ...limits, maxUntrusted: 8 });
   await gates.enter(receiver, 0);
   gates.leave(receiver, 0, false);
@@ -135,7 +135,7 @@ describe('accounts', () => {
   const hold = (gates: OriginGates, accountId: string, calls: number) => {
     for (let call = 0; call < calls; call += 1) gates.hold(accountId);
   };
-  /** As many as it gets. */
+  /** Holds as many places as the account gets. */
   const fill = (gates: OriginGates, accountId: string) => {
     let held = 0;
     for (; gates.hasRoom(receiverOf('https://hooks.example', accountId)); held += 1)
@@ -143,7 +143,7 @@ describe('accounts', () => {
     return held;
   };
 
-  test('that are alone have half of the places, those that come after them half of the rest', () => {
+  test('that are alone get half of the places, and the next account gets half of the rest', () => {
     const gates = new OriginGates({ ...limits, maxCalls: 1_000, maxUntrusted: 1_000 });
     expect(fill(gates, 'greedy')).toBe(500);
     expect(fill(gates, 'second')).toBe(250);
@@ -151,7 +151,7 @@ describe('accounts', () => {
     expect(gates.hasRoom(receiverOf('https://hooks.example', 'greedy'))).toBe(false);
   });
 
-  test('that hold more than their share get nothing until they hold less', async () => {
+  test('that hold more than their share get no place until they hold less', async () => {
     const gates = new OriginGates({ ...limits, maxCalls: 9 });
     hold(gates, 'greedy', 4);
     hold(gates, 'second', 2);
@@ -163,7 +163,7 @@ describe('accounts', () => {
     expect(await gates.enter(greedy, 0)).toBe(true);
   });
 
-  test('have receivers of their own, even where they share an origin', async () => {
+  test('have receivers of their own, even if they share an origin', async () => {
     const gates = new OriginGates(limits);
     await fail(gates, receiver, 2);
     const { origin } = receiver;
@@ -183,7 +183,7 @@ describe('accounts', () => {
     expect(gates.hasRoom(receiverOf('https://third.example', 'another'))).toBe(true);
   });
 
-  test('that are crowded give each receiver what a failing one gets', async () => {
+  test('that are crowded give each receiver no more than a failing one gets', async () => {
     const gates = new OriginGates({ ...limits, maxActive: 10, maxCalls: 30 });
     hold(gates, receiver.accountId, 9);
     await gates.enter(receiver, 0);
@@ -201,7 +201,7 @@ describe('accounts', () => {
   });
 });
 
-test('an idle receiver is forgotten, and its failures with it', async () => {
+test('forgets an idle receiver and its failures', async () => {
   const gates = new OriginGates(limits);
   await fail(gates, receiver, 2);
 

@@ -1,4 +1,5 @@
-// How a receiver checks a signature, as the page on notifications shows it: the blocks run as they are written, on what is sent.
+// The code blocks of the notification page that check a signature. They run unchanged on headers
+// that the gateway signs.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,13 +27,13 @@ const headerOf = (text: string): string => {
 
 const cases: readonly (readonly [name: string, header: string | null, isRight: boolean])[] = [
   ['a signature of this body', headerOf(body), true],
-  ['one of another body', headerOf('{}'), false],
+  ['a signature of another body', headerOf('{}'), false],
   ['no header', null, false],
   ['an empty header', '', false],
-  ['a header that is none', 'hello', false],
+  ['a header that is not a signature', 'hello', false],
 ];
 
-describe('the page’s receiver', () => {
+describe('the receiver on the page', () => {
   test('in Python', async () => {
     const checks = cases.map(([, header]) => header);
     const script = `${blockOf('python')}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rememberRecipients } from '../../src/notifier/recipients.ts';
 
-test('a call’s recipient is asked for once; unknown calls are asked for again', async () => {
+test('looks a call’s recipient up once, and unknown calls again', async () => {
   const asked: (readonly string[])[] = [];
   const { lookup } = rememberRecipients((callIds) => {
     asked.push(callIds);
@@ -26,7 +26,7 @@ test('a call’s recipient is asked for once; unknown calls are asked for again'
   expect(third.get('b')).toEqual({ appId: 'b', accountId: 'acme' });
 });
 
-test('the recipient of a call that was accepted here is not asked for', async () => {
+test('does not look up the recipient of a call that this process accepted', async () => {
   const { lookup, remember } = rememberRecipients(() => Promise.reject(new Error('asked')));
 
   remember('a', { appId: 'app', accountId: 'acme', notifyUrl: 'https://dialer.example/calls' });

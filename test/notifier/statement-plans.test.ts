@@ -1,4 +1,5 @@
-// What one receiver is owed must not slow the others: no statement of the notifier reads a whole table.
+// Notifications that one receiver is owed must not slow the others, so no statement of the notifier
+// may read a whole table.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -22,7 +23,7 @@ const given = {
   created_at: at,
   lease: true,
 };
-/** As the outbox sends it: an end with its notification. */
+/** The parameters of the outbox for a call's end with its notification. */
 function stepOf(number: number) {
   const call = { call_id: `call-${number}`, is_untaken: false, is_repeated: false };
   const event = {
@@ -39,7 +40,7 @@ function stepOf(number: number) {
 }
 const settled = { call_id: 'call-9', known: at, next: at, gone_at: at };
 
-/** By receiver, by account, and of the others. */
+/** The rooms: by receiver, by account, and for unlisted accounts. */
 const rooms = [
   ['acme'],
   ['https://dead.example'],
@@ -81,14 +82,14 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
     );
   });
 
-  test.each(statements)('$name asks indexes only', async (statement, values) => {
+  test.each(statements)('$name uses only indexes', async (statement, values) => {
     const plan = await planOf([statement, values] as (typeof statements)[number]);
     expect(plan).toMatch(/Index.* Scan/);
     expect(plan).not.toMatch(/Seq Scan on (notifications|notification_lanes|delivery_attempts)/);
   });
 
-  // A connection keeps the plans that it made when the first call came.
-  test.each(statements)('$name asks indexes only, planned on an empty database', ({ name }) => {
+  // A connection keeps the plans that it made when the first call arrived.
+  test.each(statements)('$name uses only indexes, planned on an empty database', ({ name }) => {
     expect(plansOnEmpty.get(name)).toMatch(/Index.* Scan/);
     expect(plansOnEmpty.get(name)).not.toMatch(/Seq Scan on (notifications|delivery_attempts)/);
   });

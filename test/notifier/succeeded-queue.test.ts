@@ -1,4 +1,5 @@
-// A call's queue that is let go and made anew in the database at once, while this process has not yet heard of the first.
+// A call's queue is released and created again in the database, while this process has not yet seen
+// the release.
 
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -18,14 +19,14 @@ const owed = (sequence: number): OwedNotification => ({
   ...{ origin: 'https://a.example', sequence, body: `{"sequence":${sequence}}`, lease: true },
 });
 
-/** What the database says when the queue is read. */
+/** @param pendingInSql what the database has pending when the queue is read */
 function open(pendingInSql: readonly number[]) {
   const now = new Date();
   const day = dayOf(now);
   const sent: string[] = [];
   const settlements: Settlement[] = [];
   let reads = 0;
-  let letGo: () => void = () => undefined;
+  let release: () => void = () => undefined;
   const store: Partial<NotificationStore> = {
     releaseLost: async () => 0,
     releaseOwn: async () => undefined,
@@ -40,10 +41,10 @@ function open(pendingInSql: readonly number[]) {
       }));
       return { callId, day, leasedUntil: now.getTime() + leaseMs, pending };
     },
-    // The first is let go when the test says so.
+    // The first queue is released when the test says so.
     settle: async (settlement) => {
       settlements.push(settlement);
-      if (settlements.length === 1) await new Promise<void>((resolve) => (letGo = resolve));
+      if (settlements.length === 1) await new Promise<void>((resolve) => (release = resolve));
       return settlement.queue !== 'keep';
     },
   };
@@ -81,34 +82,34 @@ function open(pendingInSql: readonly number[]) {
   return {
     ...{ sent, settlements, dispatcher, store: store1 },
     reads: () => reads,
-    letGo: () => letGo(),
+    release: () => release(),
   };
 }
 
-/** One was sent; its queue is being let go, and the next one is made. */
+/** One notification was sent. Its queue is being released, and the next queue is created. */
 async function succeeded(pendingInSql: readonly number[]) {
   const world = open(pendingInSql);
   world.store(1);
-  await eventually(() => world.settlements.length === 1, 'the first is let go');
+  await eventually(() => world.settlements.length === 1, 'the first queue is being released');
   world.store(2);
-  // The queue that is made now has found its recipient, and the one before it still there.
+  // The new queue has looked up its recipient, and has found the previous queue still present.
   await new Promise((resolve) => setImmediate(resolve));
   expect(world.sent).toEqual(['{"sequence":1}']);
   expect(world.reads()).toBe(0);
-  world.letGo();
+  world.release();
   await eventually(() => world.dispatcher.queues() === 0, 'nothing is left');
   await world.dispatcher.stop(1_000);
   return world;
 }
 
-test('what is in it is sent, once it was read again', async () => {
+test('the notifications of a successor queue are sent after it was read again', async () => {
   const { sent, reads } = await succeeded([2]);
 
   expect(reads()).toBe(1);
   expect(sent).toEqual(['{"sequence":1}', '{"sequence":2}']);
 });
 
-test('what another one has sent meanwhile is not sent again', async () => {
+test('notifications that another process has sent meanwhile are not sent again', async () => {
   const { sent, reads } = await succeeded([]);
 
   expect(reads()).toBe(1);

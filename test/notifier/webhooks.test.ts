@@ -16,17 +16,20 @@ function header(secrets: readonly string[] = [secret]): string {
   );
 }
 
-/** Written against the description: HMAC-SHA256 of `${t}.${raw body}`, keyed with the secret as it is written. */
+/**
+ * Implements the description: HMAC-SHA256 of `${t}.${raw body}`, keyed with the secret as it is
+ * written.
+ */
 function byHand(key: string, text: string): string {
   return createHmac('sha256', key).update(text, 'utf8').digest('hex');
 }
 
 describe('Gateway-Signature', () => {
-  test('is what its description says', () => {
+  test('has the documented form', () => {
     expect(header()).toBe(`t=${timestampS},v1=${byHand(secret, `${timestampS}.${body}`)}`);
   });
 
-  test('is what openssl dgst -sha256 -hmac computes', () => {
+  test('equals the result of openssl dgst -sha256 -hmac', () => {
     expect(header()).toBe(
       't=1795161600,v1=40d56f5f2dbced70b7fea05713d50801612f8ed5800ccfc0d7cde1c78ec79084',
     );
@@ -67,7 +70,7 @@ describe('Gateway-Signature', () => {
     expect(verify(body, header(), secret, { nowS: timestampS + offByS }).ok).toBe(ok);
   });
 
-  test('the tolerance can be set, and one that is no number lets nothing pass', () => {
+  test('the tolerance can be set, and no signature passes if it is not a number', () => {
     const late = { nowS: timestampS + 10 };
 
     expect(verify(body, header(), secret, { ...late, toleranceS: 10 }).ok).toBe(true);
@@ -78,7 +81,7 @@ describe('Gateway-Signature', () => {
     expect(verify(body, header(), secret, { ...late, toleranceS: Number.NaN }).ok).toBe(false);
   });
 
-  test('passes over versions that it does not know', () => {
+  test('skips signatures of unknown versions', () => {
     const more = `v0=abc,${header()},v2=${'0'.repeat(64)},v1=short`;
 
     expect(verify(body, more, secret, now).ok).toBe(true);
@@ -115,7 +118,7 @@ describe('Gateway-Signature', () => {
     },
   );
 
-  test('a parsed body and a missing secret are told as such', () => {
+  test('a parsed body and a missing secret have reasons of their own', () => {
     expect(verify({ status: 'completed' } as unknown as string, header(), secret, now)).toEqual({
       ok: false,
       reason: 'raw-body-needed',
@@ -155,7 +158,7 @@ describe('Standard Webhooks headers', () => {
   });
 });
 
-test('the type of the body tells an event by its type from the four statuses', () => {
+test('the type of the body separates selected events from the four statuses', () => {
   const pressed = (notification: NotificationBody): string => {
     if (notification.status !== 'Event') return notification.reason;
     const { event } = notification;

@@ -1,4 +1,5 @@
-// The spans of calls that do not go straight, and what goes along with notifications where no collector takes them.
+// The spans of calls with an unusual course, and the trace headers of notifications without a
+// collector.
 
 import { SpanStatusCode } from '@opentelemetry/api';
 import {
@@ -29,7 +30,7 @@ const call = (parent?: string, tracestate?: string): AcceptedCall => ({
   },
 });
 
-/** Spans by name, with how long each took. */
+/** The spans by name, with their durations. */
 function spansOf(events: readonly CallEvent[], of = call(traceparent)) {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -56,7 +57,7 @@ const dialing = (attempt: number): CallEvent => {
 };
 
 describe('the spans of a call', () => {
-  test('that is tried over two gateways has two legs, the first of them failed', () => {
+  test('that tries two gateways include two legs, of which the first failed', () => {
     const spans = spansOf([
       at(dialing(1), 1),
       at(dialing(2), 3),
@@ -76,7 +77,7 @@ describe('the spans of a call', () => {
     expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
   });
 
-  test('that was never dialled waited in the queue', () => {
+  test('that was never dialled include the wait in the queue', () => {
     const spans = spansOf([at(exampleEvent('failed'), 300)]);
 
     expect(spans.map(({ name, ms }) => [name, ms])).toEqual([
@@ -85,7 +86,7 @@ describe('the spans of a call', () => {
     ]);
   });
 
-  test('whose request said not to be recorded are not', () => {
+  test('are not recorded if its request is not sampled', () => {
     const quiet = call(traceparent.replace(/01$/, '00'));
 
     expect(spansOf([at(dialing(1), 1), at(exampleEvent('failed'), 2)], quiet)).toEqual([]);
@@ -98,7 +99,7 @@ test('the spans of a call have the tracestate of its request', () => {
   expect(new Set(spans.map((span) => span.tracestate))).toEqual(new Set(['congo=1,rojo=2']));
 });
 
-test('a request whose trace begins here has a span of its own, and no tracestate', () => {
+test('a request without trace headers gets a span of its own, and no tracestate', () => {
   const tracing = createTracing(new BasicTracerProvider().getTracer('test'));
   const { trace } = tracing.startIntake(undefined);
 
@@ -106,7 +107,7 @@ test('a request whose trace begins here has a span of its own, and no tracestate
   expect(Object.keys(trace)).toEqual(['traceparent']);
 });
 
-describe('where no collector takes traces', () => {
+describe('without a collector', () => {
   const attempt = async (notifyHeaders: Readonly<Record<string, string>>, trace?: TraceHeaders) => {
     let sent: Readonly<Record<string, string>> = {};
     const deps: DeliveryDeps = {
@@ -136,17 +137,17 @@ describe('where no collector takes traces', () => {
     return new Map(lower.filter(([name]) => name.startsWith('trace')));
   };
 
-  test('a notification has the headers of the request', async () => {
+  test('a notification has the trace headers of the request', async () => {
     const trace = { traceparent, tracestate: 'congo=1' };
     expect(await attempt({}, trace)).toEqual(new Map(Object.entries(trace)));
     expect(await attempt({}, { traceparent })).toEqual(new Map([['traceparent', traceparent]]));
   });
 
-  test('and none where the request had none', async () => {
+  test('a notification has no trace headers if the request had none', async () => {
     expect(await attempt({})).toEqual(new Map());
   });
 
-  test('a caller that set a trace of its own for its notifications gets nothing of the request', async () => {
+  test('a notification with a trace of its own has no trace headers of the request', async () => {
     const trace = { traceparent, tracestate: 'congo=1' };
     expect(await attempt({ Traceparent: 'its own' }, trace)).toEqual(
       new Map([['traceparent', 'its own']]),
