@@ -1,4 +1,4 @@
-// Data tables as they are defined, and their rows.
+// Stores the definitions of data tables, and their rows.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
@@ -7,7 +7,7 @@ import type { TableDefinition } from './table-definition.ts';
 
 export type DefinedTable = TableDefinition & { readonly accountId: string };
 
-/** What the service adds to a row. */
+/** The columns that the service adds to a row. */
 export type StoredRow = {
   readonly sysId: string;
   readonly createdOn: Date;
@@ -17,12 +17,16 @@ export type StoredRow = {
 };
 
 export type DataTables = {
-  /** False: there is a table of that name, and it was not to be replaced. Rows stay as they are. */
+  /**
+   * Stores a definition. Existing rows stay as they are.
+   *
+   * @returns false if a table of that name exists and `replace` is false
+   */
   define(table: DefinedTable, options: { readonly replace: boolean }): Promise<boolean>;
-  /** Of every account, by account and name. */
+  /** Returns the tables of all accounts, ordered by account and name. */
   list(): Promise<readonly DefinedTable[]>;
   find(accountId: string, name: string): Promise<TableDefinition | undefined>;
-  /** `row`: checked against the definition. */
+  /** Inserts `row`, which the caller has checked against the definition. */
   insert(table: DefinedTable, row: object, appId: string): Promise<StoredRow>;
 };
 

@@ -1,7 +1,7 @@
-// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by
-// `pg`, so that everything above is written, and fails, the same way. On PostgreSQL there are three
-// kinds of connection, so that neither calls nor the lease wait for what clients read. PGlite has
-// one session.
+// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. `pg` speaks to both, so
+// all code above is written the same way for both, and errors look the same. On PostgreSQL there
+// are three kinds of connection, so that neither calls nor the lease wait for reads by API clients.
+// PGlite has a single session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -16,58 +16,68 @@ import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
-  /** For calls, and all that is not below. */
+  /** Connections for calls, and for all work that uses neither of the other two. */
   readonly pool: Pool;
-  /** For the renewals of the lease alone. */
+  /** A connection that only the lease renewals use. */
   readonly leasePool: Pool;
-  /** For what clients of the API read. */
+  /** Connections for reads by API clients. */
   readonly reads: Reads;
   close(): Promise<void>;
 };
 
 export type DatabaseOptions = {
   readonly databaseUrl?: string;
-  /** The embedded database lives in `pglite` under it. */
+  /** The folder that contains `pglite`, the folder of the embedded database. */
   readonly dataDir: string;
   readonly logger: Logger;
-  /** The embedded database died: nothing can be stored any more, and the process should end. */
+  /**
+   * Called when the embedded database died. Nothing can be stored any more, so the process should
+   * end.
+   */
   readonly onFatal?: (error: Error) => void;
 };
 
 const timeouts = {
-  /** Waiting for a free connection, or for a new one. */
+  /** How long a caller waits for a free connection, or for a new one to open. */
   connectionTimeoutMillis: 10_000,
-  /** Every statement here is small; one that takes this long is stuck, and its caller gives up anyway. */
+  /**
+   * All statements here are small. One that takes this long is stuck, and its caller gives up
+   * anyway.
+   */
   statement_timeout: 15_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  /** For a server that went away without a word. */
+  /** The client's own limit, for a server that disappeared without closing the connection. */
   query_timeout: 20_000,
 } as const satisfies PoolConfig;
 
-/** The client's own is for a server that does not end the statement. */
+/** `query_timeout` is the client's own limit, for a server that does not end the statement. */
 const readTimeouts = {
   connectionTimeoutMillis: readTimeoutMs,
   statement_timeout: readTimeoutMs,
   query_timeout: readTimeoutMs + 2_000,
 } as const satisfies PoolConfig;
 
-/** Together far below PostgreSQL's default of 100 for several nodes; group commit needs few. */
+/**
+ * The sum stays far below PostgreSQL's default of 100 for several nodes. Group commit needs few.
+ */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
-/** A renewal that waits for a connection for longer would only stand in the way of the next one. */
+/** A renewal that waited longer for a connection would only delay the next renewal. */
 const leaseConnectTimeoutMs = 2_000;
 /**
- * A new connection parses each statement, and plans it five times: 15 ms of CPU, as much as thirty of them take. They are needed in bursts,
- * so that with the pool's own ten seconds one was made every other second at twenty calls a second. Firewalls forget one after four minutes.
+ * How long an idle connection stays open. A new connection parses each statement and plans it five
+ * times. That costs 15 ms of CPU, as much as thirty executions. The load comes in bursts: with the
+ * pool's default of ten seconds, a new connection was opened every other second at twenty calls a
+ * second. Firewalls drop an idle connection after about four minutes.
  */
 const idleConnectionMs = 120_000;
-/** What a connection has prepared of statements that name a day goes with it. */
+/** A connection keeps prepared statements that name a day. Closing it after a day frees them. */
 const longestConnectionS = 86_400;
-/** A database that is just starting (a compose file, a fail-over) is waited for this long. */
+/** How long a start waits for a database that is still starting (a compose file, a fail-over). */
 const startPatienceMs = 30_000;
 const closePatienceMs = 500;
 
-/** Opens and reaches the database, and gives it the schema. */
+/** Opens the database, waits until it is reachable, and creates the schema if it is missing. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return options.databaseUrl === undefined
     ? await openPglite(options)
@@ -121,13 +131,15 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     host: server.socketFolder,
     user: 'postgres',
     database: 'postgres',
-    // One session, see pglite-worker.ts. So a transaction must not wait for a query outside of it: it would wait for itself.
+    // PGlite has one session, see pglite-worker.ts. A transaction must not wait for a query outside
+    // of itself: that query waits for the same connection, which would be a deadlock.
     max: 1,
     idleTimeoutMillis: 0,
     maxLifetimeSeconds: longestConnectionS,
     ...timeouts,
     verify: (client, done) => {
-      // The session outlives its connection: a new one must not inherit what a broken one left.
+      // The session outlives its connection. A new connection must not inherit state from a broken
+      // one.
       client.query('discard all', (error) => {
         if (error) done(error);
         else client.query(`set default_statistics_target = ${statisticsTarget}`, done);
@@ -140,7 +152,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   );
   const close = async (): Promise<void> => {
     const ended = Promise.all([growth.stop(), pool.end()]);
-    // Waits for the code that still has the connection, but not for one that will never give it back.
+    // Waits for code that still uses the connection, but not for code that never returns it.
     await Promise.race([ended, pause(closePatienceMs, undefined, { ref: false })]);
     await server.close();
   };
@@ -154,14 +166,18 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   return { kind: 'pglite', pool, leasePool: pool, reads: createReads(pool, pgliteReads), close };
 }
 
-/** Without a listener the loss of a connection would end the process; the pool replaces it by itself. */
+/**
+ * Logs lost idle connections. Without a listener, the error would end the process. The pool opens a
+ * new connection by itself.
+ */
 function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
-  // The pool listens only to idle ones: one that is lost in a transaction fails its statement, or the next, which says so.
+  // The pool listens only to idle connections. If a connection is lost in a transaction, its
+  // current or next statement fails with that error.
   pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
-/** Fails on a server that only reads, as a write would: the pool then closes the connection. */
+/** Fails on a read-only server, as any write would. The pool then closes the connection. */
 const writableStatement = `
 do $$ begin
   if current_setting('transaction_read_only')::boolean then
@@ -169,7 +185,11 @@ do $$ begin
   end if;
 end $$`;
 
-/** @throws Error while the database does not answer, or only reads, as a standby does. */
+/**
+ * Checks that the database answers and accepts writes.
+ *
+ * @throws Error if the database does not answer, or is read-only, as a standby is.
+ */
 export async function checkWritable(pool: Pick<Pool, 'query'>): Promise<void> {
   await pool.query(writableStatement);
 }
@@ -182,12 +202,12 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       await checkWritable(pool);
       return;
     } catch (error) {
-      // Anything but "not yet" is a mistake to be told at once.
+      // Any other error is a mistake in the configuration, and waiting does not repair it.
       if (!isUnreachable(error) || Date.now() > deadline) {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
       const { code } = error as { code?: unknown };
-      // Once for each reason, not for each try.
+      // Logs once for each reason, not for each attempt.
       if (code !== logged) logger.warn({ code }, 'waiting for the database');
       logged = code;
       await pause(500);

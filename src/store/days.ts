@@ -1,24 +1,30 @@
-// Tables whose rows go with the age of their call have a partition for each day, so that forgetting a
-// day is dropping its partitions: a moment, where deleting its rows would be minutes of writing.
+// Some tables keep their rows as long as the call. They have a partition for each day, so that
+// retention drops the partitions of a day. That takes a moment; deleting the rows would take
+// minutes of writes.
 //
-// The day is the UTC day on which the call was accepted, whenever the row is written. So all rows of a
-// call are in one partition, a key that includes the day is as unique as the same key without it, and
-// what comes after midnight finds what came before.
+// The day is the UTC day on which the call was accepted, whenever the row itself is written. All
+// rows of a call are therefore in one partition. A key that includes the day is as unique as the
+// same key without it, and code that runs after midnight finds the rows from before midnight.
 //
-// A statement of the hot path names the day in its text (`where day = '2026-03-01'`) and is prepared
-// once for each day. Its plan then has one partition. With the day as a parameter or from a join, each
-// execution locks and opens the partitions of all days: three times the CPU with 30 of them.
+// A statement of the hot path names the day in its text (`where day = '2026-03-01'`) and is
+// prepared once for each day. Its plan then has one partition. If the day is a parameter or comes
+// from a join, each execution locks and opens the partitions of all days: three times the CPU with
+// 30 of them.
 //
-// Every table has a partition for the rest (`call_events_rest`): an insert never fails because a day has
-// no partition, as after a pause of days or with a clock that is wrong. A day whose first row is there
-// stays there, and retention deletes its rows one by one.
+// Every table also has a default partition (`call_events_rest`). An insert therefore never fails
+// because its day has no partition, for example after a pause of several days or with a wrong
+// clock. If the default partition already has a row of a day, all rows of that day go there, and
+// retention deletes them one by one.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { hasCode } from './sql-errors.ts';
 import { inTransaction } from './transaction.ts';
 
-/** `YYYY-MM-DD`, safe in the text of a statement. The column `day` of `calls` is the same in SQL. */
+/**
+ * `YYYY-MM-DD`, which is safe in the text of a statement. The column `day` of `calls` has the same
+ * value in SQL.
+ */
 export type Day = `${number}-${number}-${number}`;
 
 export function dayOf(acceptedAt: Date): Day {
@@ -55,16 +61,27 @@ export function restOf(table: TableByDay): string {
   return `${table}_rest`;
 }
 
-/** A dump that reads all tables keeps partitions from being made. No dump takes this long. */
+/**
+ * How many days ahead partitions are created. A dump that reads all tables blocks their creation,
+ * but no dump takes this long.
+ */
 const daysAhead = 2;
 const dayMs = 86_400_000;
-/** Later statements queue behind one that waits for a table. */
+/**
+ * The time limit for a table lock. Later statements queue behind a statement that waits for one.
+ */
 const lockTimeoutMs = 200;
-/** Nodes that start together wait for each other. It differs from the lock of the schema. */
+/**
+ * Key of the advisory lock with which nodes that start together wait for each other. It differs
+ * from the lock key of the schema.
+ */
 const lockKey = '31366214770880364';
 const longestWaitMs = 10_000;
 
-/** Makes the partitions of today and of the next days. Each node calls it when it starts, and then every hour. */
+/**
+ * Creates the missing partitions of today and of the next days. Each node calls it at its start,
+ * and then every hour.
+ */
 export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<void> {
   const days = Array.from({ length: daysAhead + 1 }, (_, ahead) =>
     dayOf(new Date(now.getTime() + ahead * dayMs)),
@@ -84,7 +101,10 @@ async function missingOf(pool: Pool, days: readonly Day[]): Promise<readonly Par
   return wanted.filter((partition) => !known.has(nameOf(partition)));
 }
 
-/** Makes a table and attaches it. To create it as a partition would lock the whole table against reading and writing. */
+/**
+ * Creates a table and attaches it as a partition. Creating it directly as a partition would lock
+ * the whole table against reads and writes.
+ */
 async function makePartition(client: PoolClient, table: TableByDay, day: Day): Promise<void> {
   const name = nameOf({ table, day });
   await client.query(`set local lock_timeout = ${longestWaitMs}`);
@@ -99,7 +119,7 @@ async function makePartition(client: PoolClient, table: TableByDay, day: Day): P
     end $$`);
 }
 
-/** The partitions of single days, oldest first. */
+/** Returns the partitions of single days, oldest first. */
 export async function listDays(pool: Pick<Pool, 'query'>): Promise<readonly Partition[]> {
   const { rows } = await pool.query<Partition>(
     `select inhparent::regclass::text as table, to_char(to_date(right(relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day
@@ -112,8 +132,9 @@ export async function listDays(pool: Pick<Pool, 'query'>): Promise<readonly Part
 }
 
 /**
- * Drops the partition if `isOver` still holds once nobody else has the table. The lock is given up
- * after a moment, so that calls do not wait behind it for what somebody reads: the next look tries again.
+ * Drops the partition if `isOver` still holds once no other session uses the table. It gives up
+ * waiting for the lock after a moment, so that calls do not queue behind it while somebody reads
+ * the table. The next purge tries again.
  */
 export async function dropDay(
   pool: Pool,
@@ -126,13 +147,16 @@ export async function dropDay(
     inTransaction(pool, async (client) => {
       await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
       await client.query(`lock table only ${partition.table} in access exclusive mode`);
-      // Another node may have been faster.
+      // Another node may have dropped the partition first.
       if (await isOver(client)) await client.query(`drop table if exists ${nameOf(partition)}`);
     }),
   );
 }
 
-/** Leaves the change to the next look if others use the table (55P03) or its rest has rows of the day (23514). */
+/**
+ * Runs `change`. Leaves it to the next attempt if other sessions use the table (55P03), or if the
+ * default partition has rows of that day (23514).
+ */
 async function unlessBusy(
   logger: Logger,
   partition: Partition,

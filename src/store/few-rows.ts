@@ -1,8 +1,14 @@
-// Statements get their query plans while their tables are small, and keep them. Of rows that are given as JSON the planner expects a
-// hundred, for which reading a whole small table is cheaper than a hundred looks into an index; when the table has grown, that is
-// what every statement still does.
+// Statements get their query plans while their tables are small, and keep them. For rows that
+// arrive as JSON, the planner expects a hundred rows. Reading a whole small table is then cheaper
+// than a hundred index look-ups. When the table has grown, every statement would still read it
+// whole.
 
-/** Holds for every row, and lets the planner expect one, so that it looks each up by its key. `column`: a text that is not null. */
+/**
+ * Returns a condition that is true for every row but makes the planner expect one row, so that it
+ * looks up each row by its key.
+ *
+ * @param column the name of a text column that is not null
+ */
 export function fewRows(column: string): string {
   return `${column} = ${column} || ''`;
 }

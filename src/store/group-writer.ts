@@ -1,5 +1,5 @@
-// Group commit for SQL: many small writes become one statement. A row that the database refuses fails alone: the others of
-// its batch are written without it.
+// Group commit for SQL: many small writes become one statement. If the database refuses a row, only
+// that row fails. The other rows of its batch are written without it.
 
 import { Batcher, type BatcherOptions } from '../lib/batcher.ts';
 import { isRefusedData, retryConflicts } from './sql-errors.ts';
@@ -11,8 +11,9 @@ export type Settled<Result> =
 type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
 /**
- * `write` is one statement: it stores all of its items or none. No two items with the same key are in one, and those of a
- * key are written in the order in which they were added (with a concurrency of 1).
+ * Groups items into calls of `write`, which must be one statement that stores all of its items or
+ * none. A statement never contains two items with the same key. Items with the same key are written
+ * in the order in which they were added, if the concurrency is 1.
  */
 export class GroupWriter<Item extends { readonly key: string }, Result> {
   readonly #batcher: Batcher<Item, Settled<Result>>;
@@ -23,7 +24,8 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
   async add(item: Item): Promise<Result> {
     const settled = await this.#batcher.add(item);
-    // The error is shared by all items of a batch: each caller gets one of its own, with its own stack.
+    // All items of a batch share one error. Each caller gets an error of its own, with its own
+    // stack.
     if (!settled.ok) throw new Error('the database did not store it', { cause: settled.error });
     return settled.value;
   }
@@ -31,7 +33,10 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
 type Entry<Item> = { readonly item: Item; readonly index: number };
 
-/** A statement changes a row once, so a key's second item of a batch goes into the next statement. Mostly there is only one. */
+/**
+ * Writes a batch. A statement can change a row only once, so the second item of a key goes into the
+ * next statement. Most batches need only one statement.
+ */
 async function writeStatements<Item extends { readonly key: string }, Result>(
   items: readonly Item[],
   write: Write<Item, Result>,
@@ -52,7 +57,7 @@ async function writeStatements<Item extends { readonly key: string }, Result>(
       write,
     );
     for (const [position, { index }] of statement.entries()) {
-      // One result for each item of the statement.
+      // `write` returns one result for each item of the statement.
       settled[index] = results[position] as Settled<Result>;
     }
   }
@@ -64,11 +69,11 @@ export async function writeIsolated<Item, Result>(
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {
   try {
-    // Two nodes that write the same rows can meet: the loser of a deadlock tries again.
+    // Two nodes that write the same rows can deadlock. The loser tries again.
     const results = await retryConflicts(() => write(items));
     return results.map((value) => ({ ok: true, value }));
   } catch (error) {
-    // A database that is unreachable or in trouble is not asked again row by row: that would only make it worse.
+    // If the database is unreachable or in trouble, trying row by row would only make it worse.
     if (items.length === 1 || !isRefusedData(error)) return items.map(() => ({ ok: false, error }));
     // Halving finds one bad row among 200 with about 15 statements.
     const middle = Math.ceil(items.length / 2);

@@ -1,11 +1,12 @@
-// The processes that share the database. Leases run by the database's clock, so that no other clock matters: a process
-// that does not renew in time is marked lost by another one, once, and can never renew again.
+// The processes that share the database, with their leases. Leases run by the database's clock, so
+// that no other clock matters. A process that does not renew in time is marked lost by another
+// process, once, and can never renew again.
 //
-// After an outage of the database all leases have run out, although every process may be alive. So
-// only a steady process marks others lost: its own renewals have arrived for a whole lease without a
-// gap, in which time the others could renew, too. The statement that marks them judges this itself,
-// from what is stored and by the database's clock: one that was sent before an outage may arrive
-// after it.
+// After an outage of the database all leases have expired, although every process may be alive. So
+// only a steady process marks others lost: its own renewals have arrived for a whole lease without
+// a gap, so the others could renew in that time, too. The statement that marks them checks this
+// itself, from the stored rows and by the database's clock, because a statement sent before an
+// outage may arrive after it.
 
 import type { Database } from './database.ts';
 import type { Queries } from './queries.ts';
@@ -16,11 +17,11 @@ export type NodeRow = {
   readonly version: string;
   readonly startedAt: Date;
   readonly renewedAt: Date;
-  /** Late: its lease ran out, and no process has taken over yet. */
+  /** `late`: the lease expired, and no process has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
-  /** Of a lost one: those that are not ended yet, not what it last said. */
+  /** For a lost process: its calls that have not ended yet, not the number it last reported. */
   readonly calls: number;
-  /** Since the lease was renewed last, by the database's clock. */
+  /** Milliseconds since the last renewal of the lease, by the database's clock. */
   readonly leaseAgeMs: number;
 };
 
@@ -30,26 +31,35 @@ export type NodeState = { readonly calls: number; readonly draining: boolean };
 
 export type NodeStore = {
   register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
-  /** False: another process has marked this one lost. `afterFailure`: the last renewal failed. */
+  /**
+   * Renews the lease. `afterFailure`: the previous renewal failed.
+   *
+   * @returns false if another process has marked this process lost
+   */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks those lost whose lease ran out, and takes their calls over. While this process is not
-   * steady, it marks only its predecessors: those of its `NODE_ID` that have not renewed since it
-   * started. `evenIfRunning`: all others, where this process has the database alone.
+   * Marks processes lost whose lease expired, and takes over their calls. Returns their owner ids.
+   *
+   * While this process is not steady, it marks only its predecessors: processes with the same
+   * `NODE_ID` that have not renewed since it started. `evenIfRunning` marks all other processes,
+   * for a process that has the database to itself.
    */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
-  /** Takes over what processes left that are gone, or took in their last moment. How many calls. */
+  /**
+   * Takes over calls of processes that are gone, including calls that a process took in its last
+   * moment. Returns the number of calls.
+   */
   takeOverLeft(): Promise<number>;
-  /** This process ends and owes nothing any more. Its lost predecessors can be forgotten, too. */
+  /** Removes this process, which ends and owes nothing any more, and its lost predecessors. */
   leave(): Promise<void>;
-  /** Lost ones whose calls are ended, some time ago: they can be forgotten. */
+  /** Forgets lost processes after a day, and the takes of processes that are gone. */
   forgetLost(): Promise<void>;
 };
 
-/** A renewal that hangs must not keep the next from being tried. */
+/** The time limit for a renewal. A renewal that hangs must not prevent the next attempt. */
 const longestRenewalMs = 2_000;
 
-/** As an interval of SQL. */
+/** Returns milliseconds as an SQL interval. */
 function interval(ms: number): string {
   return `${Math.trunc(ms)} * interval '1 millisecond'`;
 }
@@ -60,8 +70,8 @@ export function createNodeStore(
   leaseMs: number,
 ): NodeStore {
   const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and one may take another quarter. Nobody loses the
-  // lease in an outage as short as that.
+  // Renewals are a quarter of the lease apart, and one may take another quarter. An outage as short
+  // as that costs no process its lease.
   const longestGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {
@@ -73,7 +83,7 @@ export function createNodeStore(
     },
     async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
       const renewal = {
-        // `between`: another server that took over may have an earlier clock.
+        // `between`: after a fail-over, the new server's clock may be behind.
         text: `update nodes set renewed_at = now(), lease_until = now() + ${lease}, calls = $2, draining = $3,
                  steady_since = case when $4 or renewed_at not between now() - ${longestGap} and now()
                    then now() else steady_since end
@@ -127,14 +137,20 @@ export function createNodeStore(
   };
 }
 
-/** `alone`: the asking process has the database alone, so that no node runs, whatever its lease says. */
+/**
+ * `alone`: the asking process has the database to itself, so no other process runs, whatever its
+ * lease says.
+ */
 export type Onlooker = { readonly alone: boolean };
 
 export function createNodeDirectory(pool: Queries, onlooker?: Onlooker): NodeDirectory {
   return { list: () => listNodes(pool, onlooker) };
 }
 
-/** Without lost ones that have left no calls and were started again under their name. */
+/**
+ * Lists the processes. It omits a lost process that has no calls left if a process with the same
+ * name started later.
+ */
 export async function listNodes(
   pool: Queries,
   { alone }: Onlooker = { alone: false },

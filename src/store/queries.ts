@@ -1,4 +1,4 @@
-// What one statement at a time is asked of: a pool, or an account's share of one.
+// Runs one statement at a time. A pool implements it, and so does an account's share of a pool.
 
 import type { QueryConfig, QueryResultRow } from 'pg';
 

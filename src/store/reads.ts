@@ -1,35 +1,43 @@
-// What clients of the API read as often as they like: lists, timelines, the history. Reads have
-// connections of their own, a statement of theirs ends after some seconds, and an account has only
-// so many under way. The next ones wait for a moment, or are refused.
+// Reads by API clients, which may ask as often as they like for lists, timelines and the history.
+// Reads have their own connections. A read's statement is stopped after some seconds, and an
+// account may run only a few at once. Further reads wait for a moment, and are then refused.
 
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { takeTurns } from '../lib/turns.ts';
 import type { Queries } from './queries.ts';
 import { isStatementTimeout } from './sql-errors.ts';
 
-/** A read's statement on PostgreSQL. PGlite cannot interrupt one. */
+/** The time limit for a read's statement on PostgreSQL. PGlite cannot interrupt a statement. */
 export const readTimeoutMs = 5_000;
 
 export type ReadLimits = {
-  /** Statements under way at once: for each account, or for all together. */
+  /**
+   * The scope of the limits: the statements of each account, or the statements of all accounts
+   * together.
+   */
   readonly share: 'account' | 'all';
   readonly running: number;
   readonly waiting: number;
   readonly waitMs: number;
 };
 
-/** Several pages of a dashboard at once: where a statement takes milliseconds, all get through. */
+/**
+ * How many reads may wait. Several pages of a dashboard load at once, and all get through if a
+ * statement takes milliseconds.
+ */
 const mostWaiting = 200;
-/** Half of the connections: the slow reads of one account leave the other half to the rest. */
+/**
+ * Half of the connections for each account: slow reads of one account leave the other half free.
+ */
 export const postgresReads: ReadLimits = {
   ...{ share: 'account', running: 3, waiting: mostWaiting, waitMs: 5_000 },
 };
-/** Its one session has the calls' statements in between. */
+/** PGlite's one session runs the statements of calls in between. */
 export const pgliteReads: ReadLimits = {
   ...{ share: 'all', running: 1, waiting: mostWaiting, waitMs: 10_000 },
 };
 
-/** The database is well, and this read is too much for it. */
+/** Thrown if a read is too expensive, or if too many reads wait, while the database is healthy. */
 export class ReadRefusedError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? {} : { cause });
@@ -37,7 +45,7 @@ export class ReadRefusedError extends Error {
   }
 }
 
-/** By account. */
+/** Returns the queries of one account. */
 export type Reads = (accountId: string) => Queries;
 
 export function createReads(pool: Pool, limits: ReadLimits): Reads {
@@ -47,7 +55,7 @@ export function createReads(pool: Pool, limits: ReadLimits): Reads {
       () => new ReadRefusedError('Too many reads are under way. Try again shortly.'),
     );
   const turnsOfAll = makeTurns();
-  // As many as there are accounts: who reads is known.
+  // Has one entry for each account. Only known accounts can read, so the map stays small.
   const turnsByAccount = new Map<string, typeof turnsOfAll>();
   const turnsOf = (accountId: string): typeof turnsOfAll => {
     if (limits.share === 'all') return turnsOfAll;
@@ -64,7 +72,7 @@ export function createReads(pool: Pool, limits: ReadLimits): Reads {
 function refuseSlow(error: unknown): never {
   if (!isStatementTimeout(error)) throw error;
   throw new ReadRefusedError(
-    'The read takes too long and was stopped. Ask for less, or for a shorter time, or try again later.',
+    'The read took too long and was stopped. Ask for fewer rows or a shorter period, or try again later.',
     error,
   );
 }

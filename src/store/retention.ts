@@ -1,23 +1,24 @@
-// Deleting what is old, a little at a time, so that no statement is long and the calls of the moment never wait.
+// Deletes old rows in small batches, so that no statement takes long and live calls never wait.
 //
-// Calls are deleted one by one, and keep their day: its partitions are dropped when it is past its time
-// and no call of it is left. So what a call has is forgotten up to a day after the call itself, or later
-// if another call of its day still owes something.
+// Calls are deleted one by one. The partitions of a day are dropped when the day is past its time
+// and has no calls left. The events and notifications of a call therefore remain up to a day longer
+// than the call itself, or longer if another call of its day still owes something.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
 import type { Database } from './database.ts';
 import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from './days.ts';
 
-/** Rows in one statement: some 100 ms on a slow disk. */
+/** Rows for each statement: some 100 ms on a slow disk. */
 const batchRows = 500;
-/** Between statements: leaves the single session of the embedded database to others. */
+/** The pause between statements leaves the single session of the embedded database to others. */
 const pauseMs = 20;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
 const dayMs = 86_400_000;
 
-// A call that still owes something is kept, however old: its end is not on the stream, or it has notifications to deliver.
+// A call that still owes something is kept, however old it is: its end is not on the stream, or it
+// has notifications to deliver.
 const callStatement = `
 with doomed as (
   select call_id from calls
@@ -37,13 +38,13 @@ select exists (
   where accepted_at >= $1::date::timestamp at time zone 'UTC'
     and accepted_at < ($1::date + 1)::timestamp at time zone 'UTC') as found`;
 
-// The newest attempt has the highest number. Replays make attempts at any time.
+// The newest attempt has the highest id. Replays make attempts at any time.
 const attemptsLeftStatement = `
 select exists (
   select from (select started_at from delivery_attempts where day = $1 order by attempt_id desc limit 1) as newest
   where started_at >= $2::timestamptz - interval '${attemptRetention}') as found`;
 
-/** Rows whose day had no partition in time. */
+/** Deletes rows from the default partition, which holds days that had no partition in time. */
 const restStatement = (table: TableByDay) => `
 delete from ${restOf(table)} where ctid = any(array(
   select r.ctid from ${restOf(table)} r
@@ -59,7 +60,8 @@ delete from notification_replays where replay_id in (
   select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
 
-// A receiver that nothing is sent to any more, so that it cannot be known whether it has recovered.
+// Forgets receivers that get no notifications any more, so nothing can show whether they have
+// recovered.
 const endpointStatement = `
 delete from notification_endpoints where (app_id, origin) in (
   select app_id, origin from notification_endpoints
@@ -98,14 +100,18 @@ const tables = ['calls', 'call_legs', 'idempotency_keys', ...tablesByDay.map(res
 
 type Stored = Pick<Database, 'kind' | 'pool'>;
 type Limits = {
-  /** Calls that ended before are deleted. */
+  /** Calls that ended before this time are deleted. */
   readonly before: Date;
   readonly now: Date;
-  /** Ends the work early: the next purge goes on. */
+  /** Ends the work early. The next purge continues it. */
   readonly stopped?: AbortSignal | undefined;
 };
 
-/** Calls that ended before `before` with all that belongs to them; and what has its own, shorter time. Calls deleted. */
+/**
+ * Deletes calls that ended before `before`, with everything that belongs to them. Also deletes rows
+ * with a shorter retention of their own: attempts, replays, failing receivers and idempotency keys.
+ * Returns the number of deleted calls.
+ */
 export async function purgeExpired(
   database: Stored,
   logger: Logger,
@@ -126,7 +132,10 @@ export async function purgeExpired(
   return calls;
 }
 
-/** The days that are past their time and have no calls any more; of attempts earlier, once all are old. */
+/**
+ * Drops the days that are past their time and have no calls left. The attempts of a day are dropped
+ * earlier, once all of them are old.
+ */
 async function dropOldDays(
   { pool }: Stored,
   logger: Logger,
@@ -148,7 +157,10 @@ async function dropOldDays(
   }
 }
 
-/** Of messages between bots and users; what is left of these stays until `purgeHistory`. */
+/**
+ * Deletes the trace ids of old messages between bots and users. `purgeHistory` deletes the messages
+ * themselves.
+ */
 export async function forgetTraceIds(
   database: Stored,
   before: Date,
@@ -158,7 +170,10 @@ export async function forgetTraceIds(
   if (forgotten > 0) await vacuum(database, ['messages']);
 }
 
-/** Messages between bots and users that are older; conversations and test runs that were told of last before then. How many. */
+/**
+ * Deletes old messages between bots and users, and conversations and test runs that were last
+ * updated before `before`. Returns the number of deleted rows.
+ */
 export async function purgeHistory(
   database: Stored,
   before: Date,
@@ -173,7 +188,7 @@ export async function purgeHistory(
   return messages + conversations + testRuns;
 }
 
-/** Ends early at the signal: the next purge goes on. */
+/** Deletes in batches. If the signal aborts, it ends early, and the next purge continues. */
 async function deleteAll(
   { pool }: Stored,
   statement: string,
@@ -190,7 +205,7 @@ async function deleteAll(
   return total;
 }
 
-/** PGlite has no autovacuum: without this its files would only ever grow. */
+/** PGlite has no autovacuum. Without this its files would only grow. */
 async function vacuum({ kind, pool }: Stored, names: readonly string[]): Promise<void> {
   if (kind !== 'pglite') return;
   for (const name of names) await pool.query(`vacuum (analyze) ${name}`);

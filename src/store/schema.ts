@@ -1,6 +1,6 @@
-// Gives an empty database the schema, and refuses one that another version made. Nodes that start
-// together do so one after the other, each in one transaction. The functions by which calls are taken
-// stand apart from the tables: a start replaces one whose text has changed.
+// Creates the schema in an empty database, and refuses a database that another version made. Nodes
+// that start together do so one after the other, each in one transaction. The functions that take
+// calls are separate from the tables: a start replaces a function whose text has changed.
 
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
@@ -18,11 +18,11 @@ import { takeSlot } from './schema/take-slot.ts';
 import { trunks } from './schema/trunks.ts';
 
 export type Schema = {
-  /** The release that made the tables as they are. */
+  /** The release that defined the tables in their present form. */
   readonly version: string;
-  /** SQL, executed in this order. */
+  /** SQL statements, executed in this order. */
   readonly tables: readonly string[];
-  /** SQL by the name of the function. */
+  /** SQL by function name. */
   readonly functions: Readonly<Record<string, string>>;
 };
 
@@ -35,7 +35,7 @@ const currentSchema: Schema = {
   functions: { take_calls: takeCalls, take_slot: takeSlot },
 };
 
-/** How messages name a database, and what they advise if this version cannot use it. */
+/** The name of a database in messages, and the advice if this version cannot use it. */
 export type DatabaseHome = { readonly name: string; readonly remedy: string };
 
 export const postgresHome: DatabaseHome = {
@@ -48,11 +48,14 @@ export function pgliteHome(dataDir: string): DatabaseHome {
   return { name: `the data folder ${dataDir}`, remedy };
 }
 
-/** Any number that no other program takes an advisory lock on: the letters `offhook`. */
+/** Any number that no other program uses for an advisory lock: the letters `offhook`. */
 const lockKey = '31366214770880363';
-/** Nodes that start together wait for the first one; one that waits this long has met a stuck node. */
+/**
+ * Nodes that start together wait for the first one. If a node waits this long, the first one is
+ * stuck.
+ */
 const longestWaitMs = 120_000;
-/** The row of `schema_migrations` that notes the version of the tables; the others note functions. */
+/** The row of `schema_migrations` with the version of the tables. The other rows are functions. */
 const tablesRow = 'tables';
 const notesTable = `
 create table if not exists schema_migrations (
@@ -73,7 +76,11 @@ export async function refusalOf(
   return refusal(await readVersions(sql), home, currentSchema);
 }
 
-/** @throws Error with the sentence of `refusalOf`. */
+/**
+ * Creates whatever is missing of the schema, in one transaction.
+ *
+ * @throws Error with the sentence of `refusalOf`.
+ */
 export async function ensureSchema(
   pool: Pool,
   { logger, home }: { readonly logger: Logger; readonly home: DatabaseHome },
@@ -103,7 +110,7 @@ export async function ensureSchema(
 
 class OtherVersion extends Error {}
 
-/** @returns the names of the tables' version and of the functions that it made */
+/** @returns the name of the tables' row and of each function, if it was made now */
 async function makeMissing(
   client: PoolClient,
   home: DatabaseHome,
@@ -125,14 +132,17 @@ async function makeMissing(
   if (known.size === 0) await make(tablesRow, version, [notesTable, ...tables].join('\n'));
   for (const [name, sql] of Object.entries(functions)) {
     const hash = createHash('sha256').update(sql).digest('hex');
-    // Dropped first: `create or replace` keeps the old parameters and columns.
+    // `create or replace` would keep the old parameters and columns, so the function is dropped
+    // first.
     if (known.get(name) !== hash)
       await make(name, hash, `drop function if exists ${name};\n${sql}`);
   }
   return made;
 }
 
-/** What the database notes of its schema, by name. Versions before 0.9 noted a number for each migration. */
+/**
+ * Reads the recorded versions by name. Versions before 0.9 recorded a number for each migration.
+ */
 async function readVersions(sql: Pick<PoolClient, 'query'>): Promise<ReadonlyMap<string, string>> {
   const { rows: tables } = await sql.query(
     `select where to_regclass('schema_migrations') is not null`,
@@ -154,10 +164,10 @@ function refusal(
   const order = found?.localeCompare(version, 'en', { numeric: true });
   return order !== undefined && order > 0
     ? `${name} was made by Offhook ${found}, and this is ${version}: start Offhook ${found} or later`
-    : `${name} was made by Offhook ${found ?? '0.2 or earlier'}, whose data ${version} does not read: ${remedy}`;
+    : `${name} was made by Offhook ${found ?? '0.2 or earlier'}, and ${version} cannot read its data: ${remedy}`;
 }
 
-/** The pool's own time-out is for statements that are small. */
+/** Runs a statement with a long time-out. The pool's own time-out is meant for small statements. */
 async function patiently(client: PoolClient, text: string): Promise<void> {
   const query = { text, query_timeout: longestWaitMs };
   await client.query(query);

@@ -1,5 +1,6 @@
-// Encryption of what is stored but must not be readable in a dump: JWT, webhook and stream secrets, the callers' headers.
-// AES-256-GCM; `| version 1 | nonce 12 | ciphertext | tag 16 |`, bound to what it is for by the additional data.
+// Encrypts stored values that must not be readable in a dump: JWT, webhook and stream secrets, and
+// the callers' headers. AES-256-GCM: `| version 1 | nonce 12 | ciphertext | tag 16 |`. The
+// additional data binds a ciphertext to its purpose and row.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
@@ -13,15 +14,20 @@ export type SecretPurpose =
   | 'stream-query'
   | 'notify-headers'
   | 'connection';
-/** What we sign for ourselves, to be shown again by the client that was given it. */
+/**
+ * Values that the gateway signs for itself: it gives them to a client, which presents them again
+ * later.
+ */
 export type SignedPurpose = 'result-link';
 
-/** `id`: the row that it belongs to. A ciphertext that was moved to another row or column does not open. */
+/**
+ * `id` is the row that owns the value. A ciphertext moved to another row or column does not open.
+ */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
-  /** @throws Error when the key is another one, or the ciphertext was changed or moved. */
+  /** @throws Error if the key differs, or if the ciphertext was changed or moved */
   open(purpose: SecretPurpose, id: string, sealed: Uint8Array): string;
-  /** HMAC-SHA256, with a key of its own for each purpose. */
+  /** Returns an HMAC-SHA256, with a separate key for each purpose. */
   sign(purpose: SignedPurpose, text: string): Buffer;
 };
 
@@ -29,11 +35,14 @@ const algorithm = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Names the key, so that a later one can be told from it. */
+/** Identifies the key, so that a later key can be distinguished from it. */
 const keyVersion = 1;
 const keyFileName = 'secrets.key';
 
-/** SECRETS_KEY, or, in the embedded profile, a key of our own that is kept beside the data. */
+/**
+ * Opens the box with SECRETS_KEY. Without it, as in the embedded profile, it uses a generated key
+ * that is stored beside the data.
+ */
 export async function openSecretBox(options: {
   readonly secretsKey?: string;
   readonly dataDir: string;
@@ -77,7 +86,7 @@ export function createSecretBox(key: Buffer): SecretBox {
   };
 }
 
-/** @throws Error that names `source`. */
+/** @throws Error that names `source` */
 export function parseKey(text: string, source: string): Buffer {
   const key = keyOf(text);
   if (key === undefined) throw new Error(`${source} ${keyForm}`);
@@ -115,7 +124,7 @@ async function readOrCreateKeyFile(dataDir: string, path: string): Promise<strin
     await file.close();
   }
   try {
-    // A link is made whole or not at all, and never over a key that another process has just made.
+    // Linking is atomic, and never replaces a key that another process has just made.
     await link(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

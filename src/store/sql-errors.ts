@@ -1,33 +1,50 @@
-// What an error of the database means for its caller: this data is never taken, the same again may succeed at once, or
-// the database is unreachable. PostgreSQL says it in a SQLSTATE (its Appendix A), the network in a code of the system.
+// Classifies errors of the database by what they mean for the caller: the data will never be
+// accepted, the same statement may succeed at once, or the database is unreachable. PostgreSQL
+// reports a SQLSTATE (its Appendix A), and the network a system error code.
 
-/** Classes that one row's content can cause: cardinality, data, integrity, program limits. */
+/** Error classes that one row's content can cause: cardinality, data, integrity, program limits. */
 const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
-/** Serialization failure, deadlock. Not the rest of class 40: 40003 does not say whether the statement took effect. */
+/**
+ * Serialization failure and deadlock. The rest of class 40 is excluded: 40003 does not say whether
+ * the statement took effect.
+ */
 const conflict = /^(40001|40P01)$/;
-/** Sockets and names; class 08, shutdown and start-up; too many clients, a time-out of a statement or a lock. */
+/**
+ * Errors of sockets and host names; class 08, shutdown and start-up; too many clients; time-outs of
+ * a statement or a lock.
+ */
 const away =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
-/** Of these, what only a new connection fails with: the socket, its name, PostgreSQL that starts or has no room. */
+/**
+ * The subset of `away` that can only occur while connecting: the socket or its name, a PostgreSQL
+ * that is starting or has no free connection.
+ */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
-/** A server that only reads: a standby, or a primary that was told to be read only. */
+/** A read-only server: a standby, or a primary that was configured as read-only. */
 const readOnly = /^25006$/;
-/** `pg` has no code for these, and words are all it gives. */
+/** Messages of `pg` for errors that have no code. */
 const unconnectedPool =
   /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect)$/;
 const poolFailure =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
 
-/** Drivers wrap: the database's own error is the cause of a query's error. Deeper than any of them nests. */
+/**
+ * Drivers wrap errors: the database's own error is the cause of a query's error. No driver nests
+ * deeper than this.
+ */
 const maxDepth = 8;
 const conflictRetries = 3;
 
-/** The data is what is wrong: it fails in the same way each time. */
+/** Reports whether the database refuses the data itself. The same write would fail each time. */
 export function isRefusedData(error: unknown): boolean {
   return dataRefusal(error) !== undefined;
 }
 
-/** Of refused data: that, in words. */
+/**
+ * Describes why the database refuses the data.
+ *
+ * @returns undefined if the error is something else
+ */
 export function dataRefusal(error: unknown): string | undefined {
   const state = chainOf(error)
     .map(codeOf)
@@ -35,12 +52,18 @@ export function dataRefusal(error: unknown): string | undefined {
   return state === undefined ? undefined : `the database refuses it (${state})`;
 }
 
-/** Another session changed the same rows: the statement did nothing, and may be tried again at once. */
+/**
+ * Reports whether another session changed the same rows. The statement did nothing, and may be
+ * tried again at once.
+ */
 export function isConflict(error: unknown): boolean {
   return chainOf(error).some((each) => conflict.test(codeOf(each)));
 }
 
-/** The database cannot be reached, or is too busy to answer: nothing is wrong with what was asked. */
+/**
+ * Reports whether the database cannot be reached, or is too busy to answer. The statement itself
+ * may be fine.
+ */
 export function isUnreachable(error: unknown): boolean {
   return (
     isReadOnlyServer(error) ||
@@ -48,19 +71,24 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** The server answers, and stores nothing. */
+/** Reports whether the server answers but is read-only. */
 export function isReadOnlyServer(error: unknown): boolean {
   return chainOf(error).some((each) => readOnly.test(codeOf(each)));
 }
 
-/** The database, or our patience, ended a statement that took too long. */
+/**
+ * Reports whether the database or the client's own time-out ended a statement that took too long.
+ */
 export function isStatementTimeout(error: unknown): boolean {
   return chainOf(error).some(
     (each) => codeOf(each) === '57014' || each.message.startsWith('Query read timeout'),
   );
 }
 
-/** It never left for the database, or the database undid it. False: it is not known, as where the answer is lost. */
+/**
+ * Reports whether the statement certainly had no effect: it never left for the database, or the
+ * database undid it. False if this is unknown, for example after a lost answer.
+ */
 export function isCertainlyUndone(error: unknown): boolean {
   const isUnsent = chainOf(error).some(
     (each) => unconnected.test(codeOf(each)) || unconnectedPool.test(each.message),
@@ -68,7 +96,7 @@ export function isCertainlyUndone(error: unknown): boolean {
   return isUnsent || isReadOnlyServer(error) || isRefusedData(error) || isConflict(error);
 }
 
-/** `run` is one statement, or one transaction. */
+/** Repeats `run` after a conflict. `run` must be one statement or one transaction. */
 export async function retryConflicts<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -79,7 +107,7 @@ export async function retryConflicts<Result>(run: () => Promise<Result>): Promis
   }
 }
 
-/** The database refused with a SQLSTATE that matches. */
+/** Reports whether the database refused with a SQLSTATE that matches `code`. */
 export function hasCode(error: unknown, code: RegExp): boolean {
   return chainOf(error).some((each) => code.test(codeOf(each)));
 }

@@ -1,14 +1,15 @@
-// Statements that are put together from parts: filters that were asked for, columns that are wanted. Their text comes from the
-// program alone, because only `sql` makes it; what is put into it is a parameter, or a part that was made in the same way.
-// `pg` takes them as they are: `pool.query(sql`select … where id = ${id}`)`. A statement that is always the same is a string.
+// Builds statements from parts, for optional filters and selected columns. Their text comes only
+// from the program, because only `sql` makes it. Each inserted value becomes a parameter, unless it
+// is a part that `sql` made. `pg` accepts the result as it is: `pool.query(sql`select … where id =
+// ${id}`)`. A statement that never varies is a plain string.
 
-/** Not undefined, which `pg` would take for null. */
+/** A parameter. Undefined is excluded because `pg` would send it as null. */
 type Value = string | number | boolean | Date | Buffer | readonly string[] | null;
 
 class Sql {
   readonly text: string;
   readonly values: Value[];
-  /** One more than there are values, which stand between them. */
+  /** The texts around the values: one more than there are values. */
   readonly #texts: readonly string[];
 
   constructor(texts: readonly string[], parts: readonly (Sql | Value)[]) {
@@ -39,10 +40,10 @@ export function joined(parts: readonly Sql[], separator: ', ' | ' + ' | ' and ')
   return new Sql(['', ...parts.slice(1).map(() => separator), ''], parts);
 }
 
-/** All of them hold; those that are undefined were not asked for. */
+/** Joins conditions with `and`. Undefined entries are filters that the caller did not ask for. */
 export function all(conditions: readonly (Sql | undefined)[]): Sql {
   const asked = conditions.filter((condition) => condition !== undefined);
-  // In parentheses, so that an `or` in one of them does not undo another.
+  // Parentheses keep an `or` in one condition from changing another.
   return asked.length === 0
     ? sql`true`
     : joined(

@@ -1,4 +1,5 @@
-// What a data table is: its columns with their types, and the apps that may write to it. Made by the operator of the service.
+// The definition of a data table: its columns with their types, and the apps that may write to it.
+// The operator of the service creates it.
 
 import { z } from 'zod';
 import { plainId } from '../lib/ids.ts';
@@ -14,7 +15,7 @@ export const columnTypes = [
 ] as const;
 export type ColumnType = (typeof columnTypes)[number];
 
-/** What the service adds to each row. */
+/** The columns that the service adds to each row. */
 export const systemColumns = [
   'Created_On',
   'Updated_On',
@@ -24,10 +25,10 @@ export const systemColumns = [
   '_id',
 ] as const;
 
-/** A row of so many short values still fits into a request. */
+/** A row with this many short values still fits into a request. */
 export const maxColumns = 500;
 
-/** JSON parsers refuse the last one: no request could ever fill it. */
+/** JSON parsers refuse `__proto__`, so no request could ever fill such a column. */
 const reservedNames = new Set([...systemColumns, '__proto__'].map((name) => name.toLowerCase()));
 
 const column = z.strictObject({
@@ -51,7 +52,7 @@ export const tableDefinition = z.strictObject({
 });
 export type TableDefinition = Readonly<z.infer<typeof tableDefinition>>;
 
-/** Names that differ in case alone are a mistake waiting to happen. */
+/** Compares names without case: two names that differ only in case would be confused. */
 function areDistinct(columns: readonly { readonly name: string }[]): boolean {
   return new Set(columns.map(({ name }) => name.toLowerCase())).size === columns.length;
 }

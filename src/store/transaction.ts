@@ -1,9 +1,11 @@
-// One transaction on a connection of its own.
+// Runs one transaction on its own connection.
 
 import type { Pool, PoolClient } from 'pg';
 import { isUnreachable } from './sql-errors.ts';
 
-/** `work` must ask nothing but its client: the embedded database has one connection. */
+/**
+ * `work` must use only its client for queries, because the embedded database has one connection.
+ */
 export async function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
@@ -16,14 +18,14 @@ export async function inTransaction<Result>(
     await client.query('commit');
     return result;
   } catch (error) {
-    // Its server does not answer, or only reads: the next transaction would fail there, too.
-    if (isUnreachable(error)) failure = new Error('the database is away', { cause: error });
+    // The server does not answer, or is read-only: the next transaction would fail there, too.
+    if (isUnreachable(error)) failure = new Error('the database is unreachable', { cause: error });
     await client.query('rollback').catch((cause: unknown) => {
       failure = new Error('a transaction could not be rolled back', { cause });
     });
     throw error;
   } finally {
-    // A client that may be inside a transaction is not used again.
+    // A client that may still be inside a transaction is not used again.
     client.release(failure);
   }
 }

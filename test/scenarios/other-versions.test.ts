@@ -45,7 +45,7 @@ test.each(cases)('on %s of %s', async (kind, _version, statement) => {
   const sentence =
     statement === ofNewer
       ? `${name} was made by Offhook 1.12, and this is 0.9: start Offhook 1.12 or later`
-      : `${name} was made by Offhook 0.2 or earlier, whose data 0.9 does not read: ${remedy}`;
+      : `${name} was made by Offhook 0.2 or earlier, and 0.9 cannot read its data: ${remedy}`;
   expect(code).toBe(1);
   expect(said).toBe(`offhook: ${sentence}\n`);
   if (databaseUrl !== undefined) {

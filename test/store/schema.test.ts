@@ -82,7 +82,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     await ensure(schemaWith(number));
 
     await expect(ensure(schemaWith(number, '0.10'))).rejects.toThrow(
-      'the database was made by Offhook 0.9, whose data 0.10 does not read: name an empty one',
+      'the database was made by Offhook 0.9, and 0.10 cannot read its data: name an empty one',
     );
   });
 
@@ -93,7 +93,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
       insert into schema_migrations values (1, 'calls-and-notifications', now())`);
 
     await expect(ensure()).rejects.toThrow(
-      'the database was made by Offhook 0.2 or earlier, whose data 0.9 does not read: name an empty one',
+      'the database was made by Offhook 0.2 or earlier, and 0.9 cannot read its data: name an empty one',
     );
     expect(await noted()).toHaveLength(1);
   });

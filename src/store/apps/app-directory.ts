@@ -1,4 +1,5 @@
-// Apps: who may call the API, for which account and bots, and what signs their tokens and notifications.
+// Apps: who may call the API, for which account and bots, and the keys of their tokens and
+// notifications.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
@@ -16,11 +17,14 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Shared secrets, then public keys. */
+/** The algorithms with a shared secret, then those with public keys. */
 export const jwtAlgorithms = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const;
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
-/** Has at most one of the two members of a reading, for requests that say nothing. */
+/**
+ * The default reading of numbers, for requests that name no reading, has at most one of its two
+ * members.
+ */
 export type App = NumberReading & {
   readonly appId: string;
   readonly accountId: string;
@@ -29,22 +33,29 @@ export type App = NumberReading & {
   readonly bots: readonly string[];
   readonly scopes: readonly Scope[];
   readonly jwtAlgorithm: JwtAlgorithm;
-  /** Those that are live, newest first: the shared secret, or a JWKS document where the algorithm has public keys. */
+  /**
+   * The valid keys, newest first: shared secrets, or JWKS documents if the algorithm has public
+   * keys.
+   */
   readonly jwtKeys: readonly string[];
-  /** Hashes of the API keys that are live, newest first. */
+  /** The hashes of the valid API keys, newest first. */
   readonly apiKeyIds: readonly string[];
-  /** Those that are live, newest first. */
+  /** The valid stream secrets, newest first. */
   readonly streamSecrets: readonly string[];
   readonly createdAt: Date;
-  /** Left out: none. */
+  /** Default: no limits. */
   readonly limits?: AppLimits;
-  /** How long its tokens may live; left out: as long as they say. */
+  /** The longest lifetime of a token. Default: the token alone decides. */
   readonly tokenMaxTtlS?: number;
 };
 
 export type AppDirectory = {
-  /** Undefined: unknown or revoked. Cached for a few seconds; every request asks. */
+  /**
+   * Finds an app. Cached for a few seconds, because every request asks.
+   *
+   * @returns undefined if the app is unknown or revoked
+   */
   find(appId: string): Promise<App | undefined>;
-  /** Likewise. */
+  /** Finds an app like `find`, by its API key. */
   findByApiKey(apiKey: string): Promise<App | undefined>;
 };

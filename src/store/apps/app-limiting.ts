@@ -1,4 +1,4 @@
-// Sets and lifts the limits of an app, and how it has numbers without `+` read.
+// Sets and lifts the limits of an app, and its reading of numbers without `+`.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
@@ -6,7 +6,7 @@ import type { Database } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { type AppColumns, readingOf } from './app-rows.ts';
 
-/** What is undefined here is lifted, what is left out stays. */
+/** A member that is undefined lifts the setting. An omitted member keeps it. */
 export type LimitChange = {
   readonly [Setting in keyof Settings]?: Settings[Setting] | undefined;
 };
@@ -19,7 +19,7 @@ export type LimitedApp = { readonly limits: AppLimits } & NumberReading & {
 
 type Columns = Pick<AppColumns, 'limits' | 'token_max_ttl_s' | 'default_country' | 'bare_numbers'>;
 
-/** Undefined: unknown or revoked. */
+/** @returns undefined if the app is unknown or revoked */
 export async function limitApp(
   { pool }: Pick<Database, 'pool'>,
   appId: string,
@@ -63,7 +63,7 @@ function settingsAfter(app: Columns, change: LimitChange): Settings {
   ) as Settings;
 }
 
-/** A new reading replaces the one before, whichever setting it is. */
+/** Drops the previous reading if either setting is new, because an app has at most one. */
 function readingAfter(before: NumberReading, change: LimitChange): NumberReading {
   const isReplaced = change.defaultCountry !== undefined || change.bareNumbers !== undefined;
   return isReplaced ? {} : before;

@@ -1,5 +1,7 @@
-// A credential is replaced while the one before it lives on for a grace time, so that its clients can change over. At most
-// two of a kind are live: a rotation within that time would end the oldest at once, which a client may still use. It must be forced.
+// Replaces a credential while the previous one stays valid for a grace time, so that its clients
+// can change over. At most two credentials of a kind are valid. A second rotation within the grace
+// time would end the oldest one at once, although a client may still use it. Such a rotation must
+// be forced.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -20,17 +22,19 @@ import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type Rotation = {
   readonly what: RotatableCredential;
-  /** How long the former one is still taken, or signed with; 0 ends it at once. */
+  /** How long the former credential is still accepted, or still signs. 0 ends it at once. */
   readonly graceS: number;
-  /** PEM, JWK or JWKS: for `jwt`, where the app signs with a private key of its own. */
+  /** PEM, JWK or JWKS: the new public keys for `jwt`, if the app signs with its own private key. */
   readonly publicKeys?: string;
-  /** Also where the one before the present one is still in its grace time: it ends now. */
+  /**
+   * Rotates even if the credential before the present one is in its grace time. That one ends now.
+   */
   readonly force?: boolean;
 };
 
 export type Rotated = {
   readonly appId: string;
-  /** The new credential, shown once; none where the app brought its own key. */
+  /** The new credential, shown once. All are absent if the app brought its own key. */
   readonly apiKey?: string;
   readonly jwtSecret?: string;
   readonly webhookSecret?: string;
@@ -40,11 +44,11 @@ export type Rotated = {
 
 export type RotationResult =
   | { readonly kind: 'rotated'; readonly rotated: Rotated }
-  /** Or revoked. */
+  /** The app is unknown or revoked. */
   | { readonly kind: 'unknown' }
-  /** What was given does not fit the app. */
+  /** The given key does not suit the app. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** Two are live already, the older one until then. */
+  /** Two credentials are already valid, the older one until this time. */
   | { readonly kind: 'in-grace'; readonly until: Date };
 
 export type RotationDependencies = {
@@ -69,7 +73,8 @@ export async function rotate(
   const now = dependencies.clock.now();
   const until = new Date(now.getTime() + graceS * 1_000);
   return await inTransaction(dependencies.database.pool, async (client) => {
-    // Two rotations at once would both leave a secret without an end: the second one waits here.
+    // Two simultaneous rotations would leave a secret that never expires. `for update` makes the
+    // second one wait.
     const { rows } = await client.query<AppColumns>(
       'select * from apps where app_id = $1 and revoked_at is null for update',
       [appId],
@@ -102,7 +107,11 @@ const formerUntil = {
   'api-key': 'previous_api_key_until',
 } as const;
 
-/** Of the credential before the present one; undefined: none is live. */
+/**
+ * Returns when the credential before the present one expires.
+ *
+ * @returns undefined if no former credential is valid
+ */
 async function graceEnd(
   client: PoolClient,
   app: AppColumns,
@@ -185,7 +194,7 @@ async function rotateStreamSecret({ client, app, until, secrets }: Step) {
 async function rotateWebhookSecret({ client, app, until, secrets, clock }: Step) {
   const { app_id: appId } = app;
   const now = clock.now();
-  // The present one ends after its grace time, and the one before it now.
+  // The present secret ends after its grace time, and the one before it ends now.
   await client.query(
     `update webhook_secrets set expires_at = case when expires_at is null then $3 else $2::timestamptz end
      where app_id = $1 and (expires_at is null or expires_at > $2)`,

@@ -1,4 +1,4 @@
-// A row of `apps` as `pg` gives it, and the app that it is.
+// A row of `apps` as `pg` returns it, and its conversion to an app.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
 import type { BareNumberReading, NumberReading } from '../../calls/target/number-reading.ts';
@@ -11,31 +11,34 @@ export type AppColumns = {
   /** Bot ids, or `*` for every bot of the account. */
   readonly bots: readonly string[];
   readonly scopes: readonly string[];
-  /** The one algorithm that this app's tokens are signed with. */
+  /** The only algorithm that this app's tokens may be signed with. */
   readonly jwt_algorithm: App['jwtAlgorithm'];
   /**
-   * What its tokens are verified with, encrypted with SECRETS_KEY: the shared secret, or a JWKS document. Public keys are
-   * sealed too, so that an attacker who can write this table cannot plant one.
+   * Verifies the app's tokens, encrypted with SECRETS_KEY: the shared secret, or a JWKS document.
+   * Public keys are encrypted too, so that an attacker who can write this table cannot plant one.
    */
   readonly jwt_secret: Buffer;
-  /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
+  /** SHA-256 of the API key. The key is random and long, so a slow hash would add nothing. */
   readonly api_key_hash: string;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
-  /** What was there before the last rotation, and until when it is taken. */
+  /** The credential before the last rotation, and until when it is accepted. */
   readonly previous_jwt_secret: Buffer | null;
   readonly previous_jwt_secret_until: Date | null;
   readonly previous_api_key_hash: string | null;
   readonly previous_api_key_until: Date | null;
-  /** Signs the upgrade to a bot, encrypted. */
+  /** Signs the upgrade request to a bot. Encrypted. */
   readonly stream_secret: Buffer;
   readonly previous_stream_secret: Buffer | null;
   readonly previous_stream_secret_until: Date | null;
-  /** Null: none. */
+  /** Null if the app has no limits. */
   readonly limits: AppLimits | null;
-  /** Null: a token may live as long as it says. */
+  /** Null: the token alone decides how long it lives. */
   readonly token_max_ttl_s: number | null;
-  /** How numbers without `+` are read, for requests that say nothing; at most one is not null. */
+  /**
+   * How numbers without `+` are read, for requests that name no reading. At most one of the two is
+   * not null.
+   */
   readonly default_country: string | null;
   readonly bare_numbers: BareNumberReading | null;
 };
@@ -65,7 +68,7 @@ export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'str
   };
 }
 
-/** Those that are live, newest first. */
+/** Returns the valid key ids, newest first. */
 export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
   const { api_key_hash: present, previous_api_key_hash: previous } = row;
   const until = row.previous_api_key_until;
@@ -73,7 +76,7 @@ export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
   return isPreviousLive && previous !== null ? [present, previous] : [present];
 }
 
-/** Those that are live, newest first, sealed. */
+/** Returns the valid secrets, newest first, still encrypted. */
 export function streamSecretsOf(row: AppColumns, now: Date): readonly Buffer[] {
   const { stream_secret: present, previous_stream_secret: previous } = row;
   const until = row.previous_stream_secret_until;

@@ -1,5 +1,5 @@
-// Apps and their secrets. What an app proves itself with is told once: the API key is kept only as a hash, the rest
-// encrypted.
+// Apps and their secrets. Credentials are shown once. The API key is kept only as a hash, and the
+// other secrets are encrypted.
 
 import { randomUUID } from 'node:crypto';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
@@ -35,7 +35,7 @@ export type NewApp = NumberReading & {
   /** Bot ids, or `*` alone. */
   readonly bots: readonly string[];
   readonly scopes: readonly Scope[];
-  /** Of its shared secret; left out: HS256. */
+  /** The algorithm of the shared secret. Default: HS256. */
   readonly jwtAlgorithm?: SharedSecretAlgorithm;
 };
 
@@ -51,43 +51,61 @@ export type AppSummary = Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> & 
   readonly revokedAt?: Date;
 };
 
-/** What is stored of an app, opened. */
+/** The stored secrets of an app, decrypted. */
 export type StoredApp = {
   readonly credentials: Omit<AppCredentials, 'apiKey'>;
   readonly apiKeyHash: string;
 };
 
 export type AppStore = AppDirectory & {
-  /** Reads past the cache: knows what was rotated or revoked elsewhere a moment ago. */
+  /**
+   * Reads past the cache, so that it sees rotations and revocations that another process made a
+   * moment ago.
+   */
   findNow(appId: string): Promise<App | undefined>;
   createApp(app: NewApp): Promise<AppCredentials>;
-  /** An app that signs its tokens with a private key of its own. */
+  /** Creates an app that signs its tokens with its own private key. */
   createAppWithKeys(
     app: Omit<NewApp, 'jwtAlgorithm'>,
     keys: PublicKeys,
   ): Promise<Omit<AppCredentials, 'jwtSecret'>>;
-  /** Revoked ones too, oldest first. */
+  /** Lists all apps, also revoked ones, oldest first. */
   list(): Promise<readonly AppSummary[]>;
   rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
-  /** Changes what is given; undefined there lifts a limit. Undefined: unknown or revoked. Elsewhere within seconds. */
+  /**
+   * Changes the given limits. A member that is undefined lifts its limit. Other processes apply the
+   * change within seconds.
+   *
+   * @returns undefined if the app is unknown or revoked
+   */
   limit(appId: string, change: LimitChange): Promise<LimitedApp | undefined>;
-  /** False: unknown. Within seconds the app is refused everywhere; what its calls still owe is delivered. */
+  /**
+   * Revokes an app. All processes refuse it within seconds. Notifications that its calls still owe
+   * are delivered.
+   *
+   * @returns false if the app is unknown
+   */
   revoke(appId: string): Promise<boolean>;
-  /** All that are live, newest first: each notification is signed with every one of them. Cached for a few seconds. */
+  /**
+   * Returns all valid secrets, newest first. Each notification is signed with every one of them.
+   * Cached for a few seconds.
+   */
   webhookSecrets(appId: string): Promise<readonly string[]>;
-  /** Past the cache; for those who keep the credentials elsewhere too. */
+  /** Reads past the cache, for code that also keeps the credentials elsewhere. */
   load(appId: string): Promise<StoredApp | undefined>;
-  /** With credentials that were given out before. */
+  /** Stores an app with credentials that were issued before. */
   insert(app: NewApp, credentials: AppCredentials): Promise<void>;
   setApiKey(appId: string, apiKey: string): Promise<void>;
 };
 
 export type AppStoreDependencies = RotationDependencies & {
-  /** How long tokens of apps that are made here may live. */
+  /** The token lifetime of apps that this store creates. */
   readonly tokenMaxTtlS: number;
 };
 
-/** How long a revoked app or secret goes on being taken; every request asks. */
+/**
+ * How long a revoked app or secret is still accepted. Every request asks, so results are cached.
+ */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
 export function createAppStore(dependencies: AppStoreDependencies): AppStore {
@@ -98,7 +116,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
   const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
   const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
 
-  /** What this process changed, it knows at once. */
+  /** Clears the caches after a change, so that this process sees its own change at once. */
   async function changing<Result>(change: () => Promise<Result>): Promise<Result> {
     const result = await change();
     for (const cache of [known, keyOwners, signing]) cache.clear();
@@ -117,7 +135,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
     find: (appId) => known.memo(appId),
     findNow: (appId) => readApp(dependencies, appId),
     async findByApiKey(apiKey) {
-      // What cannot be a key need not reach the database, or push a key out of the cache.
+      // A text that cannot be a key must not reach the database, nor push a key out of the cache.
       const appId = apiKeyPattern.test(apiKey)
         ? await keyOwners.memo(hashApiKey(apiKey))
         : undefined;
@@ -234,7 +252,7 @@ async function listApps({ database }: AppStoreDependencies): Promise<readonly Ap
   }));
 }
 
-/** The time of the first revocation stays. */
+/** Keeps the time of the first revocation. */
 async function revokeApp(
   { database, clock }: AppStoreDependencies,
   appId: string,

@@ -1,5 +1,6 @@
-// Bots: whose they are, and under which names requests may call them. A bot need not be registered to be dialled for;
-// what is registered belongs to its account alone, for good. Ids and stream aliases are one set of names.
+// Bots: the account that owns each bot, and the names that requests may use for it. A request can
+// use a bot that is not registered. A registered bot belongs to its account for good. Ids and
+// stream aliases share one set of names.
 
 import type { Clock } from '../../calls/ports.ts';
 import { isId } from '../../lib/ids.ts';
@@ -16,27 +17,40 @@ import {
 export type Bot = {
   readonly botId: string;
   readonly accountId: string;
-  /** The other identifier that requests may use for it. */
+  /** A second identifier that requests may use for the bot. */
   readonly streamId?: string;
   readonly iconUrl?: string;
-  /** Where it takes the audio of calls whose request does not say; left out: nowhere. */
+  /**
+   * The address that takes the audio of a call whose request names no address. Omitted if the bot
+   * has none.
+   */
   readonly stream?: StreamAddress;
 };
 
-/** What is given replaces what there is; `stream: null` takes it away. */
+/** Given members replace the stored ones. `stream: null` removes the stream. */
 export type ChangedBot = Omit<Bot, 'stream'> & { readonly stream?: StreamAddress | null };
 
 export type BotDirectory = {
-  /** By id or stream alias; undefined: not registered. Cached for a few seconds; every request asks. */
+  /**
+   * Finds a bot by its id or stream alias. Cached for a few seconds, because every request asks.
+   *
+   * @returns undefined if the bot is not registered
+   */
   find(name: string): Promise<Bot | undefined>;
-  /** Whose what was published about a bot is: undefined in production for one that is not registered. */
+  /**
+   * Returns the bot to which a published message belongs.
+   *
+   * @returns undefined in production if the bot is not registered
+   */
   ownerOf(name: string): Promise<Bot | undefined>;
 };
 
 export type BotStore = BotDirectory & {
-  /** Of a bot that its account registered before, what is left out stays as it is. */
+  /**
+   * Adds or changes a bot. If its account registered it before, omitted members keep their values.
+   */
   add(bot: ChangedBot): Promise<AddedBot>;
-  /** Oldest first. */
+  /** Lists all bots, oldest first. */
   list(): Promise<readonly Bot[]>;
 };
 
@@ -47,11 +61,14 @@ export type AddedBot =
 export type BotDirectoryDependencies = {
   readonly database: Pick<Database, 'pool'>;
   readonly clock: Clock;
-  /** The account that owns every bot that is not registered: `dev` in the embedded profile. */
+  /** The account that owns every unregistered bot: `dev` in the embedded profile. */
   readonly ownerOfUnknown?: string;
 };
 
-/** What is null was left out; of the audio stream that is said apart, as null takes it away. */
+/**
+ * Null means that the caller omitted the member, which keeps the column. For the stream, $6 says
+ * whether it was given, because null removes it.
+ */
 const upsert = `
 insert into bots (bot_id, account_id, stream_id, icon_url, created_at, stream_url, stream_query, stream_connect)
 values ($1, $2, $3, $4, $5, $7, $8, $9)
@@ -62,7 +79,7 @@ on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots
   stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
 returning *`;
 
-/** How long a change goes unnoticed. */
+/** How long a change may go unnoticed. */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 10_000 };
 
 export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
@@ -75,7 +92,8 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotS
   return {
     find: (name) => known.memo(name),
     async ownerOf(name) {
-      // A producer may put anything in a subject: what the database refuses would come again and again.
+      // A producer may put anything into a subject. The database would refuse such a name each time
+      // the message is redelivered.
       if (!isId(name)) return undefined;
       const bot = await known.memo(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
@@ -112,7 +130,8 @@ async function addBot(
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
-    // No index holds two columns to one set of names; this happens when an operator types a command.
+    // No index can keep the values of two columns distinct from each other. The lock is rare: it
+    // happens when an operator runs a command.
     await client.query('lock table bots in share row exclusive mode');
     const { rows: named } = await client.query<BotColumns>(
       'select * from bots where bot_id = any($1) or stream_id = any($1)',
@@ -120,7 +139,7 @@ async function addBot(
     );
     const other = named.find((row) => row.bot_id !== botId);
     if (other !== undefined) {
-      return { kind: 'refused', message: `one of its names is already a name of ${other.bot_id}` };
+      return { kind: 'refused', message: `one of the names already belongs to ${other.bot_id}` };
     }
     if (named.some((row) => row.account_id !== accountId)) {
       return { kind: 'refused', message: 'the bot belongs to another account' };

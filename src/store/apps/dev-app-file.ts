@@ -1,4 +1,4 @@
-// DATA_DIR/dev-app.json: the credentials of the dev app, where the command line finds them.
+// DATA_DIR/dev-app.json holds the credentials of the dev app, where the command line finds them.
 
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +21,10 @@ const fileSchema = z.object({
   streamSecret: z.string().min(1),
 });
 
-/** After a rotation by the command line: its next command should know the new credential. Other apps have no file. */
+/**
+ * Updates the file after a rotation by the command line, so that its next command knows the new
+ * credential. Other apps have no file.
+ */
 export async function updateDevAppFile(
   dataDir: string,
   rotated: { readonly appId: string } & Partial<AppCredentials>,
@@ -33,7 +36,7 @@ export async function updateDevAppFile(
   await writeDevAppFile(dataDir, { ...file, apiKey, jwtSecret, webhookSecret, streamSecret });
 }
 
-/** Undefined: no file, or not one that can be used. */
+/** @returns undefined if there is no file, or if its content is not valid */
 export async function readDevAppFile(dataDir: string): Promise<AppCredentials | undefined> {
   try {
     const parsed = fileSchema.safeParse(
@@ -47,7 +50,7 @@ export async function readDevAppFile(dataDir: string): Promise<AppCredentials | 
   }
 }
 
-/** Whole or not at all, and never readable by others, not even for a moment. */
+/** Writes the file atomically. Other users can never read it, not even for a moment. */
 export async function writeDevAppFile(dataDir: string, credentials: AppCredentials): Promise<void> {
   const path = join(dataDir, fileName);
   await makeFolder(dataDir);

@@ -1,4 +1,5 @@
-// The app of the first try: every scope, every bot, credentials in a file beside the data, where the CLI finds them.
+// The app for a first try: it has every scope and every bot. Its credentials are in a file beside
+// the data, where the command line finds them.
 
 import { type AppCredentials, hashApiKey, newApiKey } from './app-credentials.ts';
 import { scopes } from './app-directory.ts';
@@ -8,8 +9,9 @@ import { devAccountId, devAppId, readDevAppFile, writeDevAppFile } from './dev-a
 const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
 
 /**
- * Makes file and row agree, whichever of them is missing: an empty database takes the file's credentials, so that the developer who
- * holds them can go on; a missing file is written again, with a new API key, of which only a hash is stored.
+ * Makes the file and the row agree, whichever of them is missing. An empty database takes the
+ * credentials of the file, so that the developer who holds them can continue. A missing file is
+ * written again, with a new API key, because only a hash of the old one is stored.
  */
 export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<AppCredentials> {
   const file = await readDevAppFile(dataDir);

@@ -1,5 +1,5 @@
-// The public keys that an app's tokens are verified with: PEM, JWK or JWKS in, a JWKS document out that holds nothing but
-// public keys of the one algorithm, each strong enough.
+// The public keys that verify an app's tokens. Takes PEM, JWK or JWKS, and produces a JWKS document
+// that contains only sufficiently strong public keys of one algorithm.
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
@@ -14,12 +14,15 @@ const kinds = {
 export type PublicKeyAlgorithm = keyof typeof kinds;
 
 export type VerificationKey = {
-  /** Absent: it verifies whatever key a token names. */
+  /** Absent if the key has no id. It then verifies a token whatever `kid` the token names. */
   readonly kid?: string;
   readonly key: KeyObject;
 };
 
-/** Issuers publish the present key, the next and the last one. More would cost a check each for tokens without `kid`. */
+/**
+ * Issuers publish the present key, the next and the last one. Each further key would cost a check
+ * for tokens without `kid`.
+ */
 const maxKeys = 10;
 /** Ten RSA keys of 8192 bits with their certificates fit. */
 export const maxKeyDocumentChars = 64 * 1_024;
@@ -28,7 +31,7 @@ const minRsaBits = 2_048;
 
 const jwkSchema = z.looseObject({
   kty: z.string(),
-  /** Private, and shared: they are looked for only to be refused. */
+  /** Members of private and shared keys. The parser looks for them only to refuse them. */
   d: z.unknown().optional(),
   k: z.unknown().optional(),
   crv: z.string().optional(),
@@ -47,23 +50,23 @@ export function isPublicKeyAlgorithm(algorithm: JwtAlgorithm): algorithm is Publ
   return algorithm in kinds;
 }
 
-/** What an operator gives: a PEM public key or certificate, a JWK, or a JWKS document. */
+/** Reads what an operator provides: a PEM public key or certificate, a JWK, or a JWKS document. */
 export function parsePublicKeys(text: string, algorithm: PublicKeyAlgorithm): ParsedKeys {
   try {
     if (text.length > maxKeyDocumentChars) throw new KeyProblem('is longer than 64 KiB');
     const keys = text.trimStart().startsWith('{') ? fromJson(text, algorithm) : [fromPem(text)];
     for (const { key } of keys) assertStrong(key, algorithm);
     const kids = keys.flatMap(({ kid }) => kid ?? []);
-    if (new Set(kids).size < kids.length) throw new KeyProblem('names two keys alike (`kid`)');
+    if (new Set(kids).size < kids.length) throw new KeyProblem('has two keys with the same `kid`');
     return { ok: true, jwks: JSON.stringify({ keys: keys.map(toJwk) }) };
   } catch (error) {
     if (error instanceof KeyProblem) return { ok: false, message: error.message };
-    // What node:crypto says of a key that it cannot read is about OpenSSL's insides.
-    return { ok: false, message: 'is no public key in PEM, JWK or JWKS' };
+    // The messages of node:crypto for an unreadable key describe OpenSSL internals.
+    return { ok: false, message: 'is not a public key in PEM, JWK or JWKS' };
   }
 }
 
-/** Of a document that `parsePublicKeys` made. */
+/** Reads a document that `parsePublicKeys` made. */
 export function readVerificationKeys(jwks: string): readonly VerificationKey[] {
   return jwksSchema.parse(JSON.parse(jwks)).keys.map(readJwk);
 }
@@ -81,7 +84,8 @@ function fromJson(text: string, algorithm: PublicKeyAlgorithm): readonly Verific
   const all = whole.success ? whole.data.keys : [jwkSchema.parse(document)];
   if (all.some(({ d, k }) => d !== undefined || k !== undefined)) throw privateKey();
   const { name, kty, curve } = kinds[algorithm];
-  // An issuer's document may hold keys for encryption, or for other algorithms: they are not this app's.
+  // An issuer's document may hold keys for encryption, or for other algorithms, which this app does
+  // not use.
   const fitting = all.filter(
     (jwk) =>
       jwk.kty === kty &&
@@ -104,10 +108,10 @@ function assertStrong(key: KeyObject, algorithm: PublicKeyAlgorithm): void {
   const { name, kty, curve } = kinds[algorithm];
   const jwk = key.export({ format: 'jwk' });
   if (jwk.kty !== kty || jwk.crv !== curve)
-    throw new KeyProblem(`is no ${name} key, which ${algorithm} needs`);
+    throw new KeyProblem(`is of the wrong type: ${algorithm} needs ${name}`);
   const bits = key.asymmetricKeyDetails?.modulusLength ?? minRsaBits;
   if (bits < minRsaBits) {
-    throw new KeyProblem(`is an RSA key of ${bits} bits; ${minRsaBits} is the least`);
+    throw new KeyProblem(`is an RSA key of ${bits} bits; at least ${minRsaBits} are needed`);
   }
 }
 
@@ -116,5 +120,7 @@ function toJwk({ kid, key }: VerificationKey): object {
 }
 
 function privateKey(): KeyProblem {
-  return new KeyProblem('is a private or shared key: keep it, and give only the public one');
+  return new KeyProblem(
+    'is a private or shared key: keep it secret, and provide only the public key',
+  );
 }

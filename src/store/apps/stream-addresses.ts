@@ -1,5 +1,6 @@
-// Where a bot takes its audio, as it is stored. The query string may be a secret, and is encrypted; the rest is not. It is bound
-// to the bot, so that a request can take over what its bot has.
+// The stored form of a bot's stream URL. The query string may be a secret, and is encrypted; the
+// rest is not. The ciphertext is bound to the bot, so that a request can reuse the address of its
+// bot.
 
 import type { RequestedStream, StreamConnect } from '../../calls/stream/stream.ts';
 import type { SecretBox } from '../secrets.ts';
@@ -17,7 +18,11 @@ export function sealStreamUrl(
   return { url: url.slice(0, at), sealedQuery: query.toString('base64') };
 }
 
-/** To the letter what was sealed. @throws Error when the key is another one. */
+/**
+ * Returns exactly the URL that was sealed.
+ *
+ * @throws Error if the key differs
+ */
 export function openStreamUrl(
   secrets: SecretBox,
   botId: string,
@@ -27,14 +32,14 @@ export function openStreamUrl(
   return `${url}${secrets.open('stream-query', botId, Buffer.from(sealedQuery, 'base64'))}`;
 }
 
-/** Of a bot's row. */
+/** The stream columns of a bot's row. */
 export type StreamColumns = {
   readonly stream_url: string | null;
   readonly stream_query: Buffer | null;
   readonly stream_connect: StreamConnect | null;
 };
 
-/** Address, query string, when to connect. */
+/** Returns the columns in the order address, query string, time of connecting. */
 export function streamColumnsOf(
   stream: StreamAddress | null | undefined,
 ): readonly [string | null, Buffer | null, StreamConnect | null] {

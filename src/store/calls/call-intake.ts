@@ -1,4 +1,5 @@
-// Accepting calls: a batch of them in one statement, each with its first event, and its idempotency key where it has one.
+// Accepts calls. One statement stores a batch of calls, each with its first event, and with its
+// idempotency key if it has one.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -24,7 +25,10 @@ import { acceptWithin, type LimitedCall } from './limited-intake.ts';
 type Item = {
   /** The call id. */
   readonly key: string;
-  /** The row as JSON, made for each call by itself, so that one that cannot be written down fails alone. */
+  /**
+   * The row as JSON. It is built for each call separately, so that a call that cannot be serialised
+   * fails alone.
+   */
   readonly row: string;
   readonly requestHash: string | undefined;
 };
@@ -34,13 +38,14 @@ type KeyedItem = Item & { readonly requestHash: string };
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
-// A key is taken where it is free or has expired; what did not get its key is not inserted. Sorted by `distinct on`, so that
-// two batches with the same keys wait for each other in the same order.
+// A call takes its key if the key is free or expired. A call that did not get its key is not
+// inserted. `distinct on` sorts the keys, so that two batches with the same keys wait for each
+// other in the same order.
 const acceptStatement = { name: 'accept calls', text: acceptText('') };
 
 /**
- * For a batch in which a request selects the first event of its call: the notification and its queue
- * are stored in the same commit.
+ * The statement for a batch in which at least one request selects the first event of its call. It
+ * stores the notification and its queue in the same commit.
  */
 const acceptOwingStatement = {
   name: 'accept calls that owe a notification',
@@ -88,18 +93,22 @@ with input as (
 select call_id from accepted`;
 }
 
-/** One batch at a time on the one session of PGlite; on PostgreSQL a second is written while the first is being synced. */
+/**
+ * Writes one batch at a time on the one session of PGlite. On PostgreSQL, a second batch is written
+ * while the first is synced to disk.
+ */
 export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
   const batches = {
     maxBatch: 200,
-    // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
+    // As many calls as a node can take in ten seconds. The intake refuses with 429 long before
+    // that.
     maxWaiting: 5_000,
   };
   const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items), {
     ...batches,
     concurrency,
   });
-  // A writer of its own: calls without limits wait for no lock.
+  // A separate writer, so that calls without limits wait for no lock.
   const limitedWriter = new GroupWriter<LimitedItem, Acceptance>(
     (items) => acceptLimitedBatch(pool, items),
     { ...batches, concurrency: 1 },
@@ -129,7 +138,7 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
       return verdict;
     }
   };
-  // Also a batch: where the queue is full, those that ask again are many.
+  // Also a batch: when the intake queue is full, many clients repeat their requests.
   const asked = new Batcher<KeyedItem, EarlierResult | undefined>(
     (items) => readEarlier(pool, items),
     {
@@ -150,7 +159,7 @@ function keyedItem(
   return { key: callId, row: storableJson(row), requestHash };
 }
 
-/** @throws what does not say that nothing was stored. */
+/** @throws the cause, if the call may have been stored */
 function notStored(cause: unknown): AcceptResult {
   if (cause instanceof BatchQueueFullError || isCertainlyUndone(cause)) {
     return { kind: 'not-stored', cause };
@@ -253,12 +262,18 @@ type Earlier = {
   readonly answer: DialoutAnswer;
 };
 
-/** Never throws: the other calls of the batch are accepted by now, and must be told so. */
+/**
+ * Never throws: the other calls of the batch are already accepted, and their callers must learn
+ * that.
+ */
 async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {
     const earlier = await readEarlier(pool, late);
-    // None only if the key expired and was purged between the two statements.
-    const gone = { kind: 'unanswered', cause: new Error('the key is gone') } as const;
+    // Only happens if the key expired and was purged between the two statements.
+    const gone = {
+      kind: 'unanswered',
+      cause: new Error('the idempotency key was deleted'),
+    } as const;
     return new Map(late.map((item, index) => [item.key, earlier[index] ?? gone]));
   } catch (cause) {
     return new Map(late.map((item) => [item.key, { kind: 'unanswered', cause }]));

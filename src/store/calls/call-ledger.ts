@@ -1,4 +1,4 @@
-// The ledger of calls: accepting them, reading them, forgetting them. What happens to them in between is in `outbox`.
+// The ledger of calls: accepts, reads and forgets them. `outbox` stores what happens in between.
 
 import type { CallIntake } from '../../calls/dialout-ports.ts';
 import type { Clock } from '../../calls/ports.ts';
@@ -11,7 +11,10 @@ import { type CallReads, createCallReads } from './call-reads.ts';
 
 export type CallLedger = CallReads &
   CallIntake & {
-    /** Deletes calls that ended before, with all that belongs to them, and expired keys and attempts. Calls deleted. */
+    /**
+     * Deletes calls that ended before `before`, with everything that belongs to them, and expired
+     * keys and attempts. Returns the number of deleted calls.
+     */
     purge(before: Date, stopped?: AbortSignal): Promise<number>;
   };
 

@@ -1,4 +1,4 @@
-// What sweepers, recovery, control and the notifier ask about calls.
+// Reads of calls for sweeps, recovery, commands and the notifier.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -14,10 +14,10 @@ import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 export type CallNotifying = {
   readonly appId: string;
   readonly accountId: string;
-  /** Absent: the call is not notified. */
+  /** Absent if the call sends no notifications. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
-  /** W3C Trace Context: of the request that the call came of. */
+  /** The W3C Trace Context of the request that created the call. */
   readonly trace?: TraceHeaders;
 };
 
@@ -27,30 +27,39 @@ export type CallOwnership =
   | { readonly phase: 'ended' };
 
 export type CallReads = {
-  /** Of this process and not ended, oldest first. */
+  /** Returns calls of this process that have not ended, oldest first. */
   unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
-  /** What ended calls of this process may still owe; oldest call first. `except`: those that are being worked on. */
+  /**
+   * Returns ended calls of this process that may still owe something, oldest first. `except`: calls
+   * that the process already works on.
+   */
   unsettledEnds(
     ownerId: string,
     except: readonly CallId[],
     limit: number,
   ): Promise<readonly UnsettledEnd[]>;
-  /** Unknown calls are left out. */
+  /** Returns no entry for an unknown call. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
-  /** A call with a stream, by the digits of the name that its bot knows. */
+  /**
+   * Finds a call with a stream by `digits`, the digits of the CallSid that its bot knows. Finds a
+   * call without a stream by `callId`.
+   */
   callOfSid(digits: string, callId: string): Promise<{ callId: CallId; appId: string } | undefined>;
-  /** Undefined: no such call. */
+  /** @returns undefined if there is no such call */
   ownership(callId: CallId): Promise<CallOwnership | undefined>;
 };
 
-// `end_published_at is null` is said everywhere, though `ended_at is null` implies it: it is what the partial index
-// `calls_open` is known by.
+// Each condition names `end_published_at is null`, although `ended_at is null` implies it. The
+// planner recognises the partial index `calls_open` by it.
 const openCondition = 'end_published_at is null and ended_at is null';
 
 const storedLegs =
   '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
 
-/** As they were stated; the call's identity is that of its row. */
+/**
+ * The events after `sequence`, as they were stated. They lack the call's identity, which is in its
+ * row.
+ */
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
       'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
@@ -126,7 +135,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async callOfSid(digits, callId) {
       const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
-        // In the words of the index `calls_by_call_sid`.
+        // These are the expressions of the index `calls_by_call_sid`.
         `select call_id, app_id from calls
          where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1
          union all
@@ -168,11 +177,11 @@ function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
   return { call, events, legs: row.legs ?? [] };
 }
 
-/** JSON of the database has times in another spelling. */
+/** Restores an event. JSON from the database spells times differently. */
 function eventOf(call: AcceptedCall, event: EventRow): CallEvent {
   const { callId, sid, conversationId, botId, accountId, appId } = call;
   const time = new Date(event.time).toISOString();
-  // Written by us from an event.
+  // The row was written from a CallEvent.
   return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
 }
 
@@ -191,7 +200,10 @@ function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger):
   };
 }
 
-/** Headers that do not open must not hold up the notifications of every other call: those of this one go without. */
+/**
+ * Decrypts the headers of a call's notifications. If they do not open, the notifications of this
+ * call go without them, so that they do not hold up those of other calls.
+ */
 function openHeaders(
   callId: string,
   sealed: Buffer,

@@ -1,4 +1,4 @@
-// A row of `calls` as `pg` gives it, and what the domain calls it.
+// A row of `calls` as `pg` returns it, and its conversion to the domain's type.
 
 import type { AcceptedCall, DialoutRequest } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -19,7 +19,7 @@ export const callColumns =
 
 export function acceptedCallOf(row: CallColumns): AcceptedCall {
   return {
-    // Written by us from a CallId.
+    // The column was written from a CallId.
     callId: row.call_id as CallId,
     sid: row.sid,
     conversationId: row.conversation_id,

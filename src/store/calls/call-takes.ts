@@ -1,5 +1,6 @@
-// Taking calls, and what trunks allow over all nodes: a row of `trunk_pacing` is a trunk's clock, a row of `trunk_slots` a leg that
-// may be on its wire, and a row of `call_takes` what a process took last from a source. The functions are in `../schema`.
+// Takes calls within the limits of trunks, across all nodes. A row of `trunk_pacing` is a trunk's
+// clock. A row of `trunk_slots` is a leg that may be on the trunk's wire. A row of `call_takes` is
+// what a process took last from a source. The SQL functions are in `../schema`.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -13,7 +14,8 @@ import type {
 } from '../../calls/dialout-ports.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 
-// `offset 0`: each is looked up by its key. The planner believes that the function gives a thousand, and would read all calls.
+// `offset 0` makes the planner look up each call by its key. It believes that the function returns
+// a thousand rows, and would otherwise read all calls.
 const takeStatement = `
 select t.*, c.last_event_sequence, c.published_event_sequence
 from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
@@ -28,15 +30,21 @@ where trunk = $1
 returning extract(epoch from next_start_at - clock_timestamp())::double precision * 1000 - $2 as start_in_ms,
   extract(epoch from clock_timestamp() - statement_timestamp())::double precision * 1000 as took_ms`;
 
-/** The far end of a call that its node lost may take so long to be hung up. */
+/** How long recovery may need to hang up the far end of a call whose node was lost. */
 const lostSlotAge = '10 seconds';
-/** Between a take and its machine lie milliseconds, or a take that is asked for again. */
+/**
+ * A taken call gets its machine within milliseconds, or when the take is repeated. A call without a
+ * machine after this time is reported as not here.
+ */
 const notHereAge = '10 seconds';
-/** They cost two statements each, which they share; the next look finds the rest. */
+/**
+ * The largest number of each kind in one sweep. An expired call costs two statements, which it
+ * shares with the others. The next sweep finds the rest.
+ */
 const expiredAtOnce = 1_000;
 const notHereAtOnce = 1_000;
 
-// `end_published_at is null` is what the index of open calls is known by.
+// The planner recognises the index of open calls by `end_published_at is null`.
 const sweepStatement = `
 with released as (
   delete from trunk_slots s where taken_at < clock_timestamp() - interval '${lostSlotAge}'
@@ -84,7 +92,7 @@ export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
         values: [trunk, intervalMs],
       });
       const [row] = rows;
-      if (row === undefined) throw new Error('the trunk has no clock');
+      if (row === undefined) throw new Error('the trunk has no row in trunk_pacing');
       return { startInMs: row.start_in_ms, tookMs: row.took_ms };
     },
     async release(legIds) {
@@ -129,10 +137,13 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
       queued: queuedOf(row.last_event_sequence, row.published_event_sequence),
     });
   }
-  throw new Error('taking calls ended without its last row');
+  throw new Error('a take ended without its last row');
 }
 
-/** A call that was accepted in the very moment of the take is not seen here yet: storing its event again does no harm. */
+/**
+ * Reports what is stored of a call's first event. This statement cannot see a call that was
+ * accepted during the take. Storing its event again does no harm.
+ */
 function queuedOf(stored: number | null, published: number | null): Grant['queued'] {
   if (stored === null) return 'unknown';
   return published === null ? 'stored' : 'published';

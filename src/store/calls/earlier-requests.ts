@@ -1,4 +1,4 @@
-// Requests that came before, by their idempotency keys: those whose answers are still kept.
+// Finds earlier requests by their idempotency keys, if their answers are still kept.
 
 export const earlierStatement = `
 select i.call_id, k.request_hash, k.answer

@@ -1,7 +1,10 @@
-// Accepting calls of apps with limits. The counts are exact across nodes: the row of `app_usage` is held from the count to the
-// commit, so that a node that accepts calls of the same app sees what the one before it accepted. Calls at once are counted
-// from the calls themselves (a counter would be wrong for good after the first process that dies); those of a day are a
-// counter, because a day may have a million.
+// Accepts calls of apps with limits. The counts are exact across nodes: a transaction locks the row
+// of `app_usage` from the count to the commit, so that the next node that accepts calls of the app
+// sees what this one accepted.
+//
+// Simultaneous calls are counted from the calls themselves, because a counter would stay wrong
+// after the first process that dies. The calls of a day are a counter, because a day may have a
+// million.
 
 import type { Pool, PoolClient } from 'pg';
 import type { DialTarget } from '../../calls/call-types.ts';
@@ -14,17 +17,17 @@ export type LimitedCall = {
   readonly callId: string;
   readonly appId: string;
   readonly acceptedAt: Date;
-  /** Of the call, and of whom it is to be connected to. */
+  /** The target of the call, and the targets that the person may be connected to. */
   readonly targets: readonly DialTarget[];
   readonly limits: AppLimits;
-  /** With the bot; left out: none. */
+  /** Unique for an app and bot. Omitted if the request has no key. */
   readonly idempotencyKey?: string;
   readonly botId: string;
 };
 
 const dayMs = 86_400_000;
 
-// Clocks of nodes differ: a day that has begun for one of them has begun.
+// The clocks of nodes differ: once a day has begun for one node, it has begun for all.
 const lockStatement = `
 insert into app_usage (app_id, day, calls)
 select app_id, day, 0 from json_to_recordset($1::json) as i(app_id text, day integer) order by app_id
@@ -32,7 +35,7 @@ on conflict (app_id) do update set day = greatest(app_usage.day, excluded.day),
   calls = case when app_usage.day < excluded.day then 0 else app_usage.calls end
 returning app_id, calls`;
 
-// `end_published_at is null` is what the index of open calls is known by.
+// The planner recognises the index of open calls by `end_published_at is null`.
 const openStatement = `
 select app_id, count(*)::integer as calls from calls
 where end_published_at is null and ended_at is null and app_id = any($1::text[]) group by app_id`;
@@ -42,8 +45,9 @@ update app_usage u set calls = u.calls + i.calls
 from json_to_recordset($1::json) as i(app_id text, calls integer) where u.app_id = i.app_id`;
 
 /**
- * In one transaction: leaves out what is over a limit, and hands the rest to `accept`, which tells the ids of those that are
- * new. A request that came before is handed on too: it gets its first answer, and counts for nothing.
+ * Refuses the calls that are over a limit, and passes the others to `accept`, all in one
+ * transaction. `accept` returns the ids of the calls that are new. A repeated request is passed on
+ * too: it gets its first answer, and counts for nothing.
  */
 export async function acceptWithin(
   pool: Pool,
@@ -82,7 +86,7 @@ async function lockUsage(
   const rows = [...days].map(([appId, day]) => ({ app_id: appId, day }));
   type Count = { readonly app_id: string; readonly calls: number };
   const today = await client.query<Count>(lockStatement, [JSON.stringify(rows)]);
-  // A statement of its own, after the lock: it must see what others accepted before.
+  // A separate statement after the lock, because it must see what other nodes accepted before.
   const open = await client.query<Count>(openStatement, [[...days.keys()]]);
   const openByApp = new Map(open.rows.map((row) => [row.app_id, row.calls]));
   return new Map(
@@ -128,7 +132,7 @@ function refuse(
       call.idempotencyKey === undefined
         ? undefined
         : JSON.stringify([call.appId, call.botId, call.idempotencyKey]);
-    // One that repeats another of the same batch is a replay of it.
+    // A call that repeats another call of the same batch is a replay of it.
     if (known.has(call.callId) || (key !== undefined && keys.has(key))) continue;
     const more = admitted.get(call.appId) ?? 0;
     const limit = limitReached(call, usage.get(call.appId), more);

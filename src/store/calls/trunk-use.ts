@@ -1,4 +1,4 @@
-// How many calls are on each trunk, and how many wait for it, over all nodes.
+// Counts the calls on each trunk, and the calls that wait for it, over all nodes.
 
 import type { Queries } from '../queries.ts';
 

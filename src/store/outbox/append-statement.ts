@@ -1,24 +1,22 @@
-// What happened to calls, in one statement and so in one commit: their events, the state of their rows, the notifications that
-// they owe and the queues of those. One row a call in `given`, because a statement changes a row once.
+// Stores what happened to calls in one statement, and so in one commit: their events, the state of
+// their rows, the notifications that they owe, and the queues of those notifications.
 //
-// The fence: a call takes its events from the process that owns it, and none after its end. The process that takes a lost one's calls
-// over sets their `owner_id` first; what that process still sends finds no row. Its leg gets into SQL all the same, because
-// another process has to hang it up; never in place of a dialog.
+// The fence: a call accepts events only from the process that owns it, and none after its end. A
+// process that takes over the calls of a lost process first sets their `owner_id`, so steps that
+// the lost process still sends match no row. The statement stores the leg of such a step
+// nevertheless, because another process has to hang it up. It never replaces the leg of an
+// established dialog.
 //
-// Nor does a call that was answered end as one that failed, whichever process believes so: it is found without its end, and ended by what the
-// row says.
+// An answered call never ends as failed, whichever process believes that it failed. Such a step
+// matches no row. The call is later found without its end, and recovery ends it by its row.
 //
-// A statement sees what was stored when it began. A queue that was there then and is not any more was let go meanwhile, and its
-// receiver may have said 410: the queue that is made instead is not leased. So it is read again before anything is sent from it
-// (`loadStatement`), which finds the 410.
-//
-// The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
-// by their keys.
+// A repetition after a lost answer succeeds in the same way: the statement recognises the end by
+// its event, and events and notifications by their keys.
 
 import type { Day } from '../days.ts';
 import { fewRows } from '../few-rows.ts';
 
-/** Of an ending that depends on whether the answer was stored: the one that holds. */
+/** The ending that applies: some depend on whether the answer was stored. */
 const ending =
   'case when i.ending_if_answered is not null and c.answered_at is not null then i.ending_if_answered else i.ending end';
 
@@ -26,28 +24,34 @@ const isAnswer = 'i.answered_at is not null';
 const rings =
   "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
 
-/** For calls that were accepted on this day. */
-export const appendStatement = (day: Day) => ({
-  name: `append to calls of ${day}`,
-  text: `
-with given as materialized (
-  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
-    notification_sequence integer, published integer)
+/** The steps ($1). A call has one row here, because a statement can change a row only once. */
+const given = `given as materialized (
+  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean,
+    ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
+    event_sequence integer, notification_sequence integer, published integer)
   where ${fewRows('call_id')}
-), moved as (
+)`;
+
+/**
+ * Updates the rows of the calls, for this process ($2). Returns the calls that accept their step:
+ * the fence is its condition. All other parts but `legs` and `released` store only for these calls.
+ */
+const moved = `moved as (
   update calls c set
     owner_id = $2,
     ringing_at = coalesce(c.ringing_at, i.ringing_at),
     answered_at = coalesce(c.answered_at, i.answered_at),
     state = case when c.ended_at is not null then c.state when i.ending is not null then 'ended'
       when ${isAnswer} then 'answered' when ${rings} then 'ringing' else c.state end,
-    status = case when c.ended_at is not null then c.status when i.ending is not null then (${ending}) ->> 'status'
+    status = case when c.ended_at is not null then c.status
+      when i.ending is not null then (${ending}) ->> 'status'
       when ${isAnswer} then 'answered' when ${rings} then 'ringing' else c.status end,
     ended_at = coalesce(c.ended_at, ((${ending}) ->> 'at')::timestamptz),
     end_event = coalesce(c.end_event, (${ending}) -> 'event'),
     outcome = coalesce(c.outcome, (${ending}) ->> 'outcome'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
-    last_event_sequence = greatest(c.last_event_sequence, i.event_sequence, ((${ending}) ->> 'eventSequence')::integer),
+    last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
+      ((${ending}) ->> 'eventSequence')::integer),
     last_notification_sequence = greatest(c.last_notification_sequence, i.notification_sequence,
       ((${ending}) ->> 'notificationSequence')::integer),
     published_event_sequence = greatest(c.published_event_sequence, i.published)
@@ -55,68 +59,135 @@ with given as materialized (
   where c.call_id = i.call_id
     and case when i.is_untaken then c.dial_started_at is null else c.owner_id = $2 end
     and (c.ended_at is null
-      or c.end_published_at is null and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
-    and (c.answered_at is null or i.ending_if_answered is not null or i.ending ->> 'status' is distinct from 'failed')
-  returning c.call_id, c.answered_at is not null as is_answered, c.published_event_sequence as published
-), legs as (
+      or c.end_published_at is null
+        and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
+    and (c.answered_at is null or i.ending_if_answered is not null
+      or i.ending ->> 'status' is distinct from 'failed')
+  returning c.call_id, c.answered_at is not null as is_answered,
+    c.published_event_sequence as published
+)`;
+
+/** Stores the legs ($8) of all calls, also of calls that this process does not own any more. */
+const legs = `legs as (
   insert into call_legs as known (call_id, leg_id, leg)
-  select call_id, leg_id, leg from json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
+  select call_id, leg_id, leg
+  from json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
   where leg is not null
   order by call_id, leg_id
   on conflict (call_id, leg_id) do update set leg = excluded.leg
   where known.leg ->> 'dialogId' is null or excluded.leg ->> 'dialogId' is not null
-), released as (
-  delete from call_legs known using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
+)`;
+
+/** Deletes the legs that are off the wire: their entries of $8 have no leg. */
+const released = `released as (
+  delete from call_legs known
+  using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
   where l.leg is null and known.call_id = l.call_id and known.leg_id = l.leg_id
-), stored as (
+)`;
+
+/** Inserts the events ($3). `only_if` selects the events of the ending that applies. */
+const stored = (day: Day) => `stored as (
   insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
   select date '${day}', e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data
-  from json_to_recordset($3::json) as e(call_id text, event_sequence integer, event_id text, type text, time timestamptz,
-    data jsonb, only_if text)
+  from json_to_recordset($3::json) as e(call_id text, event_sequence integer, event_id text,
+    type text, time timestamptz, data jsonb, only_if text)
   join moved using (call_id)
   where e.only_if is null or (e.only_if = 'answered') = moved.is_answered
   order by e.call_id, e.event_sequence
   on conflict do nothing
   returning call_id
-), owed as materialized (
-  select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text, account_id text, bot_id text,
-    origin text, sequence integer, body text, lease boolean, only_if text)
+)`;
+
+/** The notifications ($4) that the stored events owe. `only_if` selects them like the events. */
+const owed = `owed as materialized (
+  select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text,
+    account_id text, bot_id text, origin text, sequence integer, body text, lease boolean,
+    only_if text)
   join moved using (call_id)
   where n.only_if is null or (n.only_if = 'answered') = moved.is_answered
-), judged as materialized (
+)`;
+
+/**
+ * Adds to each owed notification whether the receiver has answered 410 to an earlier one of the
+ * call.
+ */
+const judged = (day: Day) => `judged as materialized (
   select owed.*, (
-    select true from notifications g where g.day = '${day}' and g.call_id = owed.call_id and g.failure = 'gone' limit 1) as is_gone
+    select true from notifications g
+    where g.day = '${day}' and g.call_id = owed.call_id and g.failure = 'gone' limit 1) as is_gone
   from owed
-), inserted as (
-  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
-    failed_at, failure)
+)`;
+
+/** Inserts the notifications, at the time $5. After a 410 they are dead letters from the start. */
+const inserted = (day: Day) => `inserted as (
+  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body,
+    state, attempts, created_at, failed_at, failure)
   select date '${day}', event_id, call_id, app_id, account_id, bot_id, sequence, body,
     case when is_gone then 'failed' else 'pending' end, 0, $5::timestamptz,
     case when is_gone then $5::timestamptz end, case when is_gone then 'gone' end
   from judged order by event_id
   on conflict do nothing
   returning event_id, call_id, state
-), queues as (
+)`;
+
+/**
+ * The queue of each call with a new pending notification, and whether this process leases it.
+ *
+ * A statement sees the rows that existed when it began. A queue that existed then may be gone when
+ * `queued` inserts: another process let it go meanwhile, and its receiver may have answered 410.
+ * The queue that `queued` creates in its place is therefore not leased. A dispatcher reads it again
+ * (`loadStatement`) before it sends anything from it, and finds the 410.
+ */
+const queues = `queues as (
   select inserted.call_id,
-    bool_and(judged.lease) and not exists (select from notification_lanes l where l.call_id = inserted.call_id) as lease,
+    bool_and(judged.lease) and not exists (
+      select from notification_lanes l where l.call_id = inserted.call_id) as lease,
     min(judged.account_id) as account_id, min(judged.origin) as origin
   from inserted join judged using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
-), queued as (
-  insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at, leased_by, leased_until)
-  select call_id, date '${day}', account_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+)`;
+
+/**
+ * Creates the queues, leased until $6, or makes existing queues due. A queue keeps the time of its
+ * next attempt while it retries a notification that was not refused before $7. An existing lease
+ * ends a millisecond later: the dispatcher that holds it recognises the addition by that.
+ */
+const queued = (day: Day) => `queued as (
+  insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at,
+    leased_by, leased_until)
+  select call_id, date '${day}', account_id, origin, $5::timestamptz,
+    case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
     next_attempt_at = case when (
-      select true from notifications n where n.day = '${day}' and n.call_id = lane.call_id and n.state = 'pending'
-        and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz) limit 1
+      select true from notifications n
+      where n.day = '${day}' and n.call_id = lane.call_id and n.state = 'pending'
+        and n.attempts > n.attempts_before
+        and (n.refused_at is null or n.refused_at > $7::timestamptz) limit 1
     ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
     leased_until = lane.leased_until + interval '1 millisecond'
-  returning call_id, (xmax = 0) as is_new, case when leased_by = $2 then leased_until end as leased_until
-)
-select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored, queued.is_new, queued.leased_until,
-  array(select i.event_id from inserted i where i.call_id = moved.call_id and i.state = 'pending') as event_ids
+  returning call_id, (xmax = 0) as is_new,
+    case when leased_by = $2 then leased_until end as leased_until
+)`;
+
+/**
+ * One row for each call that accepted its step: how many events are new, and what its queue has.
+ */
+const results = `
+select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored,
+  queued.is_new, queued.leased_until,
+  array(
+    select i.event_id from inserted i where i.call_id = moved.call_id and i.state = 'pending'
+  ) as event_ids
 from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
-left join queued using (call_id)`,
+left join queued using (call_id)`;
+
+/** The statement for calls that were accepted on `day`, prepared once for each day. */
+export const appendStatement = (day: Day) => ({
+  name: `append to calls of ${day}`,
+  text: `with ${[
+    ...[given, moved, legs, released, stored(day)],
+    ...[owed, judged(day), inserted(day), queues, queued(day)],
+  ].join(', ')} ${results}`,
 });

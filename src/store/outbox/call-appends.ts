@@ -1,4 +1,5 @@
-// Steps of calls → the rows of `appendStatement`, and what came of each.
+// Turns the steps of calls into rows for `appendStatement`, and its answer into one result for each
+// step.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -11,45 +12,53 @@ import { appendStatement } from './append-statement.ts';
 export type WaitingStep = {
   readonly call: AcceptedCall;
   readonly step: CallStep;
-  /** No process has taken the call. */
+  /** True if no process has taken the call. */
   readonly isUntaken: boolean;
-  /** Some of it may be stored already. */
+  /** True if some of the step may already be stored. */
   readonly isRepeated: boolean;
 };
 
-/** A notification that an event owes; as it is signed and sent. */
+/** A notification that an event owes, as it is signed and sent. */
 export type OwedNotification = {
   readonly eventId: string;
   readonly callId: string;
   readonly appId: string;
   readonly accountId: string;
   readonly botId: string;
-  /** Of its URL. */
+  /** The origin of the notification URL. */
   readonly origin: string;
   readonly sequence: number;
   readonly body: string;
-  /** The call's queue, where it is made now, is this process's to send from. */
+  /** True if this process leases the call's queue, should the statement create it. */
   readonly lease: boolean;
 };
 
 export type AppendPorts = {
   readonly pool: Pool;
   readonly ownerId: string;
-  /** Undefined: this event is not notified. */
+  /**
+   * Builds the notification of an event.
+   *
+   * @returns undefined if the event owes no notification
+   */
   readonly owedFor: (call: AcceptedCall, event: CallEvent) => OwedNotification | undefined;
-  /** Up to where the call's events are on the stream; undefined: nothing new is known. */
+  /**
+   * Returns the number of the last event that is known to be on the stream.
+   *
+   * @returns undefined if nothing new is known
+   */
   readonly publishedThrough: (callId: string) => number | undefined;
   readonly now: () => Date;
-  /** For queues that are made now. */
+  /** Returns when the lease of a queue that is created at `now` ends. */
   readonly leaseUntil: (now: Date) => Date;
-  /** An event that its receiver refused so long ago no longer holds the later ones up. */
+  /** A refused notification holds up the later ones for this long. */
   readonly passRefusedAfterMs: number;
 };
 
 export type AppendedStep =
-  /** The call has ended, or is another process's. */
+  /** The call has ended, or another process owns it. */
   | { readonly kind: 'not owned' }
-  /** Another process has stated something under these numbers. */
+  /** Another process has stored different events under these numbers. */
   | { readonly kind: 'contradicted' }
   | {
       readonly kind: 'stored';
@@ -58,9 +67,12 @@ export type AppendedStep =
       readonly storedAt: Date;
       /** Whether the call's first event is known to be on the stream. */
       readonly isQueuedPublished: boolean;
-      /** The queue is leased to this process until then. */
+      /**
+       * When this process's lease of the queue ends. Omitted if this process does not hold the
+       * lease.
+       */
       readonly leasedUntil?: Date;
-      /** It was made now. */
+      /** Whether the statement created the queue. */
       readonly isNewQueue: boolean;
     };
 
@@ -77,7 +89,10 @@ type Row = {
 type OnlyIf = 'answered' | 'unanswered';
 type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
 
-/** One result for each step, in the same order. No two of the same call, and all of calls of one day. */
+/**
+ * Appends the steps, of different calls that were accepted on one day. Returns one result for each
+ * step, in the same order.
+ */
 export async function appendSteps(
   ports: AppendPorts,
   steps: readonly WaitingStep[],
@@ -105,7 +120,10 @@ export async function appendSteps(
   return prepared.map((each) => resultOf(each, byCall.get(each.waiting.call.callId), now));
 }
 
-/** Both ends of a doubted call have one id: only `onlyIf` tells which of the two is owed. */
+/**
+ * The two possible ends of a doubtful answer have the same event id. Only `onlyIf` tells which of
+ * them is owed.
+ */
 type Owed = { readonly notification: OwedNotification; readonly onlyIf: OnlyIf | undefined };
 
 type Prepared = {
@@ -160,7 +178,7 @@ function resultOf(
   const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
     onlyIf === undefined || onlyIf === holding;
   const events = candidates.filter(holds).map(({ event }) => event);
-  // An answer that was given up is given again, so that it is published.
+  // An answer that the machine gave up is stated again, so that it gets published.
   const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
   const mayBeKnown = waiting.isRepeated || isDoubted;
   if (!mayBeKnown && row.stored < events.length) return { kind: 'contradicted' };
@@ -203,7 +221,7 @@ function legRows({ call: { callId }, step }: WaitingStep): string[] {
   );
 }
 
-/** Undefined: there is no such ending. */
+/** @returns undefined if there is no such ending */
 function endingColumns(event: CallEvent | undefined) {
   if (event === undefined || !isTerminal(event)) return undefined;
   const { outcome, sipStatus, machineDetected, notificationSequence } = event.data;

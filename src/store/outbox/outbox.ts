@@ -1,13 +1,19 @@
-// What happened to the calls of this process, on its way into SQL: one step a call waits, and what comes meanwhile is folded into
-// it. All that wait share a statement.
+// Stores what happens to the calls of this process. At most one step waits for each call; later
+// steps are folded into it. All waiting steps share a statement.
 //
-// waiting    In memory. Left with the next statement: at once where an answer is among what waits, else after some
-//            milliseconds, so that what comes close together shares a commit.
-// under way  In a statement. Stored: told to the appender, and to `onStored`. No row: the call has ended or is another
-//            process's, and nothing more of it is taken here. SQL is unreachable: it waits again, before what came meanwhile, and may
-//            be stored already. SQL refuses its content: it is left out, but for the call's end.
+// A step has two states:
 //
-// `stop` leaves what waits: the next process finds the calls without their ends.
+// waiting: in memory. It leaves with the next statement: at once if an answer is among the waiting
+// steps, otherwise after some milliseconds, so that steps that come close together share a commit.
+//
+// under way: in a statement. Four results are possible:
+// - Stored: the outbox reports it to the appender and to `onStored`.
+// - No row: the call has ended or another process owns it. Nothing more of it is stored from here.
+// - SQL is unreachable: the step waits again, before the steps that came meanwhile. It may be
+//   stored already.
+// - SQL refuses the content: the step is dropped, except for the call's end.
+//
+// `stop` abandons steps that still wait. The next process finds the calls without their ends.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -31,11 +37,14 @@ export type OutboxPorts = {
   readonly logger: Logger;
 };
 
-/** Calls in one statement. */
+/** The largest number of calls in one statement. */
 const maxBatch = 200;
-/** What is not an answer waits so long for company: far below what a person or a receiver notices. */
+/**
+ * How long a step without an answer waits for other steps: far below what a person or a receiver
+ * notices.
+ */
 const lingerMs = 8;
-/** Minutes without SQL at full load; some 200 MB. */
+/** Enough for minutes without SQL at full load. Takes some 200 MB. */
 const maxWaitingEvents = 100_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
@@ -47,11 +56,14 @@ type Waiter = {
 type Entry = WaitingStep & { readonly isRecovered: boolean; readonly waiters: readonly Waiter[] };
 
 export type AppendOptions = {
-  /** Of a call that no process has taken. */
+  /** The step belongs to a call that no process has taken. */
   readonly isUntaken?: boolean;
-  /** SQL may hold some of it, e.g. from a version that stored events in another way. */
+  /** SQL may hold some of the step, e.g. from a version that stored events in another way. */
   readonly isRepeated?: boolean;
-  /** A far end may be left in the call: recovery, which hangs up, publishes its events and settles it. */
+  /**
+   * A far end may still be in the call. Recovery hangs it up, publishes the call's events and
+   * settles the call.
+   */
   readonly isRecovered?: boolean;
 };
 
@@ -63,7 +75,9 @@ export class Outbox implements CallOutbox {
   #waitingEvents = 0;
   #retryMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** While SQL is unreachable: an answer does not wait for its end. */
+  /**
+   * Defined during a pause while SQL is unreachable. An answer aborts it, so that it does not wait.
+   */
   #pausing: AbortController | undefined;
   #isStopping = false;
   #running: Promise<void> | undefined;
@@ -90,7 +104,7 @@ export class Outbox implements CallOutbox {
     });
   }
 
-  /** Calls of which something is not stored. */
+  /** Returns the number of calls with a step that is not stored. */
   size(): number {
     return this.#waiting.size + this.#underWay.size;
   }
@@ -99,14 +113,14 @@ export class Outbox implements CallOutbox {
     return this.#waiting.has(callId) || this.#underWay.has(callId);
   }
 
-  /** What waits is stored, if that is possible within this. Then nothing is any more. */
+  /** Stores waiting steps until `timeoutMs` is over. Afterwards nothing is stored any more. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#schedule(true);
     await within(this.#drained(), timeoutMs);
     this.#stopped.abort();
     clearTimeout(this.#timer);
-    // What is under way may be stored all the same.
+    // The database may still store the steps that are under way.
     const error = new Error('stopped before it was known to be stored');
     for (const { waiters } of [...this.#waiting.values(), ...this.#underWay.values()])
       for (const waiter of waiters) waiter.reject(error);
@@ -117,13 +131,13 @@ export class Outbox implements CallOutbox {
     while (this.#running !== undefined) await this.#running;
   }
 
-  /** Behind what waits of its call. */
+  /** Adds a step after those of the same call that already wait. */
   #put(entry: Entry): void {
     const present = this.#waiting.get(entry.call.callId);
     this.#set(present === undefined ? entry : merged(present, entry));
   }
 
-  /** In the place that its call has. */
+  /** Sets the waiting step of a call, which keeps its place in the order. */
   #set(entry: Entry): void {
     const { callId } = entry.call;
     const present = this.#waiting.get(callId);
@@ -143,7 +157,7 @@ export class Outbox implements CallOutbox {
     if (isUrgent) this.#pausing?.abort();
     if (this.#running !== undefined) return;
     if (isUrgent) {
-      // The microtask lets everything of this turn of the loop into the same statement.
+      // The microtask lets all steps of this turn of the event loop into the same statement.
       this.#running = Promise.resolve()
         .then(() => this.#run())
         .finally(() => {
@@ -168,7 +182,7 @@ export class Outbox implements CallOutbox {
       const results = await this.#write(batch);
       const failures = batch.flatMap((entry, index) => {
         this.#underWay.delete(entry.call.callId);
-        // One result for each.
+        // `#write` returns one result for each entry.
         return this.#settle(entry, results[index] as Settled<AppendedStep>);
       });
       if (failures.length === 0) this.#retryMs = 0;
@@ -176,7 +190,10 @@ export class Outbox implements CallOutbox {
     }
   }
 
-  /** A call that makes its statement fail, for whatever reason, must not hold the others up: then each has its own. */
+  /**
+   * Writes a batch. If it fails for an unknown reason, each call gets its own statement, so that
+   * one bad call does not hold up the others.
+   */
   async #write(batch: readonly Entry[]): Promise<readonly Settled<AppendedStep>[]> {
     const { append } = this.#ports;
     const results = await writeIsolated(batch, append);
@@ -189,7 +206,10 @@ export class Outbox implements CallOutbox {
     return single;
   }
 
-  /** Why it waits again; nothing where it does not. */
+  /**
+   * Handles the result of an entry. Returns the error if the entry waits again, otherwise an empty
+   * list.
+   */
   #settle(entry: Entry, result: Settled<AppendedStep>): readonly unknown[] {
     if (result.ok) this.#tell(entry, result.value);
     else if (isRefusedData(result.error)) this.#leaveOut(entry, result.error);
@@ -204,7 +224,7 @@ export class Outbox implements CallOutbox {
     this.#retryMs = Math.min(maxRetryMs, Math.max(firstRetryMs, this.#retryMs * 2));
     const what = { err: failure, calls, retryMs: this.#retryMs };
     this.#ports.logger.warn(what, 'events are not stored, trying again');
-    // What failed alone is tried with what comes next.
+    // If new steps wait, the failed ones are tried with them, without a pause.
     if ([...this.#waiting.values()].some(({ isRepeated }) => !isRepeated)) return;
     this.#pausing = new AbortController();
     const signal = AbortSignal.any([this.#stopped.signal, this.#pausing.signal]);
@@ -212,7 +232,10 @@ export class Outbox implements CallOutbox {
     this.#pausing = undefined;
   }
 
-  /** Takes waiting steps of calls of one day, answers first: a person is on the line and hears nothing yet. */
+  /**
+   * Takes waiting steps of calls that were accepted on one day. Answers go first, because a person
+   * is on the line and hears nothing yet.
+   */
   #takeBatch(): readonly Entry[] {
     const [first, ...others] = this.#waiting.values();
     if (first === undefined) return [];
@@ -236,7 +259,7 @@ export class Outbox implements CallOutbox {
     if (appended.kind !== 'stored') {
       this.#ports.logger.warn(
         { callId: call.callId, why: appended.kind },
-        'a call was ended by another process: what happened to it here is not stored',
+        'another process ended or owns a call: its events from this process are not stored',
       );
     }
     for (const { resolve } of waiters) resolve(appended.kind === 'stored' ? 'stored' : 'not owned');
@@ -244,12 +267,15 @@ export class Outbox implements CallOutbox {
     try {
       this.#ports.onStored(call, appended, { isUntaken, isRepeated, isRecovered });
     } catch (error) {
-      // What it owes is in SQL, and found there.
-      this.#ports.logger.error({ err: error, callId: call.callId }, 'stored events are told later');
+      // The notifications that the step owes are in SQL, and the dispatcher finds them there.
+      this.#ports.logger.error(
+        { err: error, callId: call.callId },
+        'stored events are published and notified late',
+      );
     }
   }
 
-  /** Its content is what is wrong. The call gets its end all the same. */
+  /** Drops a step whose content SQL refuses. The call still gets its end. */
   #leaveOut(entry: Entry, cause: unknown): void {
     const { call, step, waiters } = entry;
     const { ending } = step;
@@ -264,7 +290,7 @@ export class Outbox implements CallOutbox {
     for (const { reject } of waiters) reject(new Error('the database refuses it', { cause }));
   }
 
-  /** Before what came meanwhile. It may be stored all the same. */
+  /** Puts the entry before the steps that came meanwhile. It may already be stored. */
   #postpone(entry: Entry): void {
     const again: Entry = { ...entry, isRepeated: true };
     const later = this.#waiting.get(entry.call.callId);

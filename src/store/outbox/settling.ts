@@ -1,5 +1,5 @@
-// Marks ended calls as done with: all that they stated is on the stream, and no far end is left in them. Not urgent, so that calls that
-// end within a moment share a statement.
+// Marks ended calls as settled: all their events are on the stream, and no far end is left in them.
+// This is not urgent, so calls that end close together share a statement.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -8,9 +8,9 @@ import type { Logger } from '../../lib/logger.ts';
 import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
-/** After a failure: the database may be away. */
+/** The pause after a failure, because the database may be away. */
 const retryMs = 1_000;
-/** More are left to the look for calls that are not done with. */
+/** The sweep for unsettled calls finds the calls beyond this number. */
 const maxWaiting = 50_000;
 
 const settleStatement = {
@@ -23,7 +23,10 @@ where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $
   and end_published_at is null`,
 } as const;
 
-/** Of calls that wait to be taken: the process that takes one need not publish that it was queued. */
+/**
+ * Marks calls that still wait to be taken. The process that takes such a call need not publish its
+ * `queued` event.
+ */
 const markStatement = {
   name: 'mark queued calls',
   text: `
@@ -31,7 +34,10 @@ update calls set published_event_sequence = 1
 where call_id = any($1::text[]) and published_event_sequence is null`,
 } as const;
 
-/** A process that takes a call over before it is done with need not hang it up again. */
+/**
+ * Deletes stored legs. A process that takes such a call over before it is settled need not hang it
+ * up again.
+ */
 const legsOverStatement = {
   name: 'legs that are over',
   text: 'delete from call_legs where call_id = any($1::text[])',
@@ -47,16 +53,19 @@ export class Settling {
   readonly #waiting = {
     settled: new Set<CallId>(),
     queued: new Set<CallId>(),
-    /** Off the wire, and not settled: of this turn. */
+    /** Calls without a far end that are not settled, added in this turn. */
     over: new Set<CallId>(),
   };
-  /** The same of the last turn: their events still wait, for NATS or for SQL. */
+  /** Such calls of the previous turn. Their events still wait for NATS or for SQL. */
   #stillOver: readonly CallId[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopping = false;
 
-  /** `isHere`: its next step will say how far it is published. */
+  /**
+   * `isHere` reports whether this process has the call. The call's next step then stores up to
+   * where its events are published.
+   */
   constructor(pool: Pool, ownerId: string, isHere: (callId: CallId) => boolean, logger: Logger) {
     this.#pool = pool;
     this.#ownerId = ownerId;
@@ -64,12 +73,17 @@ export class Settling {
     this.#logger = logger;
   }
 
-  /** Tried until it is done: the sweep for calls that are not settled would hang it up again. */
+  /**
+   * Settles a call, and retries until that succeeds. Otherwise the sweep for unsettled calls would
+   * hang the call up again.
+   */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
 
-  /** No far end is left in it. Stored only where it is not settled soon. */
+  /**
+   * Notes that no far end is left in the call. This is stored only if the call is not settled soon.
+   */
   legsAreOver(callId: CallId): void {
     this.#add('over', callId);
   }
@@ -82,7 +96,7 @@ export class Settling {
     return this.#waiting.settled.has(callId);
   }
 
-  /** What waits is stored, or left to the next process. */
+  /** Stores waiting marks once more. If that fails, they are left to the next process. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#flush();
@@ -105,8 +119,7 @@ export class Settling {
 
   #arm(waitMs = lingerMs): void {
     if (this.#isStopping) return;
-    const flush = (): void =>
-      inBackground(this.#flush(), this.#logger, 'marking calls as done with');
+    const flush = (): void => inBackground(this.#flush(), this.#logger, 'marking calls as settled');
     this.#timer ??= setTimeout(flush, waitMs);
   }
 
@@ -122,7 +135,7 @@ export class Settling {
       const elsewhere = queued.filter((callId) => !this.#isHere(callId));
       if (elsewhere.length > 0) await this.#pool.query({ ...markStatement, values: [elsewhere] });
     } catch (error) {
-      this.#logger.warn({ err: error }, 'ended calls are not marked as done with');
+      this.#logger.warn({ err: error }, 'ended calls could not be marked as settled');
       this.#stillOver = [...over, ...this.#stillOver].slice(0, maxWaiting);
       this.#arm(retryMs);
       return;
@@ -131,7 +144,10 @@ export class Settling {
     for (const callId of queued) this.#waiting.queued.delete(callId);
   }
 
-  /** What is still to be stored of the last turn; this turn's are next. */
+  /**
+   * Returns the calls of the previous turn that are still unsettled. The calls of this turn follow
+   * in the next.
+   */
   #takeOver(): readonly CallId[] {
     const { settled, over } = this.#waiting;
     const isOpen = (callId: CallId): boolean => !settled.has(callId);

@@ -1,6 +1,7 @@
-// The embedded database's folder, made on the first start, by a process of its own. PGlite runs PostgreSQL's initdb in a second
-// database in memory and copies that to the folder as an archive: half a gigabyte, which a thread of this process would leave
-// behind in its heaps, and the compiler's threads in theirs.
+// Creates the embedded database's folder on the first start, in a separate process. PGlite runs
+// PostgreSQL's initdb in a second in-memory database and copies that to the folder as an archive.
+// This takes half a gigabyte, which would stay in the heaps of this process and of the compiler's
+// threads.
 
 import { spawn } from 'node:child_process';
 import { access, mkdtemp, readdir, rename, rm, rmdir } from 'node:fs/promises';
@@ -8,19 +9,23 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { siblingModule } from '../../lib/threads/worker-threads.ts';
 
-/** Takes 3 s on a laptop, and several times that on a crowded machine. */
+/** Takes 3 s on a laptop, and several times that on an overloaded machine. */
 const createTimeoutMs = 60_000;
-/** Of what the process said when it failed: the error is at the end. */
+/** How much is kept of the failed process's error output. The error is at its end. */
 const maxErrorLength = 2_000;
 
-/** @throws Error where it cannot be made, or where the folder holds something that is no database. */
+/**
+ * Creates the folder's database if there is no database yet.
+ *
+ * @throws Error if it cannot be created, or if the folder holds something that is not a database
+ */
 export async function ensurePgliteFolder(folder: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
-  // Where it is not installed, that is the error, and not what a process makes of it.
+  // Throws the clear error if the package is not installed, before a process fails for that reason.
   import.meta.resolve('@electric-sql/pglite');
   if (await exists(folder)) await rmdir(folder);
-  // Under another name, so that whatever interrupts it leaves no half a database; and a new one, because a process that was
-  // killed may have left one that is still at work.
+  // Creation uses another name, so that an interruption leaves no half-made database. The name is
+  // new each time, because a process that was killed may have left a child that still works.
   const prefix = `${folder}-unfinished-`;
   await removeUnfinished(prefix);
   const unfinished = await mkdtemp(prefix);
@@ -42,7 +47,7 @@ async function createIn(folder: string): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: createTimeoutMs,
   });
-  // A start that is given up leaves nothing at work.
+  // If this process exits, its child must not go on.
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('close', () => process.removeListener('exit', kill));
@@ -54,7 +59,10 @@ async function createIn(folder: string): Promise<void> {
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) resolve();
-      else reject(new Error(`it could not be created (${signal ?? code}): ${errors.trim()}`));
+      else
+        reject(
+          new Error(`the database could not be created (${signal ?? code}): ${errors.trim()}`),
+        );
     });
   });
 }

@@ -1,10 +1,11 @@
-// What PGlite's PostgreSQL is started with.
+// The start parameters of PGlite's PostgreSQL.
 
 import { PGlite } from '@electric-sql/pglite';
 
 /**
- * WebAssembly has no memory that is only promised: all of it is written to at the start, and so resident. PostgreSQL's own
- * 128 MB would be the largest part of an idle gateway. What does not fit is in the cache of the system, a read away.
+ * WebAssembly cannot reserve memory without using it: PGlite writes to the whole of it at the
+ * start, so it is resident. PostgreSQL's default of 128 MB would be the largest part of an idle
+ * gateway. Pages that do not fit are in the system's cache, one read away.
  */
 const sharedBuffers = '16MB';
 

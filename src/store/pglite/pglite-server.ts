@@ -1,4 +1,4 @@
-// The embedded database's life, seen from the main thread: its worker, and the folder of its socket.
+// The embedded database as the main thread sees it: its worker, and the folder of its socket.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,22 +14,28 @@ import { ensurePgliteFolder } from './pglite-creation.ts';
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };
 
 export type PgliteServer = {
-  /** What `pg` calls the host: the folder of the socket. */
+  /** The folder of the socket, which `pg` takes as the host. */
   readonly socketFolder: string;
   readonly worker: Worker;
   close(): Promise<void>;
 };
 
-/** `sun_path` holds 104 bytes on macOS and 108 on Linux, with a closing zero. */
+/** `sun_path` holds 104 bytes on macOS and 108 on Linux, including the final zero. */
 const longestSocketPathBytes = 100;
 /** The name that `pg` builds from the folder and its default port. */
 const socketName = '.s.PGSQL.5432';
-/** Recovery after a crash reads at most a few segments of its log. */
+/** Recovery after a crash reads at most a few segments of the write-ahead log. */
 const startTimeoutMs = 60_000;
-/** A clean stop writes a checkpoint; beyond this it is ended as a crash, which loses nothing that was committed. */
+/**
+ * A clean stop writes a checkpoint. After this time the worker is terminated like a crash, which
+ * loses nothing that was committed.
+ */
 const stopTimeoutMs = 10_000;
 
-/** `onFatal` is called once if the worker dies without having been asked to; `logger` has what it writes. */
+/**
+ * Starts the database. `onFatal` is called once if the worker dies without a call of `close`.
+ * `logger` gets the worker's output.
+ */
 export async function startPglite(
   dataDir: string,
   onFatal: (error: Error) => void,
@@ -101,7 +107,7 @@ async function untilReady(worker: Worker): Promise<void> {
       if (error === undefined) resolve();
       else reject(error);
     };
-    const onExit = (code: number): void => settle(new Error(`its worker ended (${code})`));
+    const onExit = (code: number): void => settle(new Error(`the worker ended (${code})`));
     worker.once('error', settle);
     worker.once('exit', onExit);
     worker.once('message', () => settle());
@@ -114,14 +120,18 @@ async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
   await worker.terminate();
 }
 
-/** A folder that only this user may enter: a program that reaches the socket is the database's superuser. */
+/**
+ * Returns a folder that only this user may enter, because a program that reaches the socket is the
+ * database's superuser.
+ */
 async function privateSocketFolder(dataDir: string): Promise<string> {
   const near = join(dataDir, 'pglite-socket');
   if (Buffer.byteLength(join(near, socketName)) <= longestSocketPathBytes) {
     await mkdir(near, { recursive: true, mode: 0o700 });
     return near;
   }
-  // Named after the data folder, so that what a killed process left is used again and not piled up.
+  // The name depends on the data folder, so that the folder of a killed process is used again, and
+  // such folders do not pile up.
   const user = userInfo();
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const far = join(tmpdir(), `offhook-${user.uid}-${name}`);
@@ -136,7 +146,7 @@ function folderIn(dataDir: string): string {
   return join(dataDir, 'pglite');
 }
 
-/** Whether a gateway has ever kept its data here. */
+/** Reports whether a gateway has ever kept its data here. */
 export function hasEmbeddedDatabase(dataDir: string): boolean {
   return existsSync(folderIn(dataDir));
 }

@@ -1,22 +1,26 @@
-// PGlite has no autovacuum: nothing tells its planner how large tables have become, and a query plan that was kept from when they
-// were empty would go on reading them whole. So each table is analysed when it has doubled, which also drops the query plans that were kept
-// of it. A new query plan for each execution instead is a third of what a call costs there.
+// PGlite has no autovacuum, so its planner does not learn that tables have grown. A plan from when
+// a table was empty would go on reading the whole table. So each table is analysed when it has
+// doubled, which also discards its cached plans. Planning every execution instead would take a
+// third of a call's cost there.
 
 import type { Pool } from 'pg';
 
-/** Until then a new table is read whole: some hundred rows, at the rate that PGlite can take. */
+/**
+ * Until the first look, a new table is read whole: some hundred rows at the rate that PGlite can
+ * take.
+ */
 export const growthLookMs = 10_000;
 
 /**
- * Of PostgreSQL's own 100: 3,000 rows are looked at instead of 30,000, since the calls of the moment wait for the one session
- * meanwhile.
+ * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000, because
+ * live calls wait for the one session meanwhile.
  */
 export const statisticsTarget = 10;
 
-/** What fits into so few is read whole by the best of query plans. */
+/** For tables up to this size, reading the whole table is the best plan. */
 const fewPages = 4;
 
-/** `relpages` is what the last analysis has found. */
+/** `relpages` is the size at the last analysis. */
 const grownStatement = {
   name: 'grown tables',
   text: `
@@ -25,10 +29,10 @@ where relnamespace = 'public'::regnamespace and relkind = 'r'
   and pg_relation_size(oid) / current_setting('block_size')::integer >= 2 * greatest(relpages, ${fewPages})`,
 } as const;
 
-/** The names of those tables. */
+/** Analyses the tables that have grown. Returns their names. */
 export async function analyzeGrown(pool: Pick<Pool, 'query'>): Promise<readonly string[]> {
   const { rows } = await pool.query<{ name: string }>(grownStatement);
-  // One by one: others come in between.
+  // One statement for each table, so that other statements run in between.
   for (const { name } of rows) await pool.query(`analyze ${name}`);
   return rows.map(({ name }) => name);
 }

@@ -1,5 +1,6 @@
-// Worker thread: PGlite (PostgreSQL as WebAssembly) behind a private unix socket that speaks PostgreSQL's protocol. In the
-// main thread its synchronous file and WebAssembly work would block every call.
+// Worker thread: PGlite (PostgreSQL as WebAssembly) behind a private unix socket that speaks
+// PostgreSQL's protocol. In the main thread, its synchronous file and WebAssembly work would block
+// every call.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
@@ -11,8 +12,9 @@ const { folder, socketPath } = workerData as PgliteWorkerData;
 
 const database = await PGlite.create({ dataDir: folder, startParams: startParameters });
 
-// An SQL error is an answer of the protocol and never comes here. What throws is a broken database (WebAssembly trap, disk
-// full), after which pglite-socket would leave every later query waiting for ever: the thread dies of it instead.
+// An SQL error is a regular answer of the protocol and never throws here. An exception means a
+// broken database (WebAssembly trap, disk full). pglite-socket would then leave every later query
+// waiting for ever, so the thread ends.
 const execute = database.execProtocolRawStream.bind(database);
 database.execProtocolRawStream = async (message, options) => {
   try {
@@ -23,9 +25,10 @@ database.execProtocolRawStream = async (message, options) => {
   }
 };
 
-// PGlite is one session: all connections share it, and pglite-socket takes turns between single protocol messages (0.2.17).
-// Two connections could put their Parse and Bind into each other's statements, so the pool has one. The other places are for
-// those that are still closing: `pg` replaces a connection after each error.
+// PGlite has one session that all connections share, and pglite-socket alternates between single
+// protocol messages (0.2.17). Two connections could mix their Parse and Bind messages, so the pool
+// has one. The other places are for connections that are still closing, because `pg` replaces a
+// connection after each error.
 const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 20 });
 await server.start();
 
@@ -39,7 +42,7 @@ port?.once('message', () => {
 });
 port?.postMessage('ready');
 
-/** Thrown where nobody catches it: the thread that started this one is told. */
+/** Throws outside of any `catch`, so that the thread ends and its parent gets the error. */
 function endThread(message: string, cause: unknown): void {
   setImmediate(() => {
     throw new Error(message, { cause });

@@ -5,18 +5,18 @@ create table apps (
   app_id text primary key,
   account_id text not null,
   name text not null,
-  -- Bot ids, or * alone for every bot of the account.
+  -- Bot ids, or only * for every bot of the account.
   bots jsonb not null,
   scopes jsonb not null,
   jwt_algorithm text not null,
-  -- Verifies the app's tokens. Encrypted: the shared secret, or a JWKS document.
+  -- Verifies the app's tokens: the shared secret, or a JWKS document. Encrypted.
   jwt_secret bytea not null,
-  -- The secret that was rotated out, and until when it still verifies.
+  -- The secret before the last rotation, and until when it still verifies tokens.
   previous_jwt_secret bytea,
   previous_jwt_secret_until timestamptz(3),
-  -- How long a token may live, in seconds. Null: as long as the token says.
+  -- The longest lifetime of a token, in seconds. Null: the token alone decides.
   token_max_ttl_s integer,
-  -- SHA-256: the key is random and long, so that a slow hash adds nothing.
+  -- SHA-256. The key is random and long, so a slow hash would add nothing.
   api_key_hash text not null,
   previous_api_key_hash text,
   previous_api_key_until timestamptz(3),
@@ -24,7 +24,7 @@ create table apps (
   stream_secret bytea not null,
   previous_stream_secret bytea,
   previous_stream_secret_until timestamptz(3),
-  -- What the app may dial, and how much: guards against toll fraud. Null: no limits.
+  -- What the app may dial, and how many calls: guards against toll fraud. Null: no limits.
   limits jsonb,
   -- How numbers without a + are read. Null: a number is valid only with its +.
   default_country text,
@@ -35,8 +35,8 @@ create table apps (
 create unique index apps_api_key on apps (api_key_hash);
 create unique index apps_previous_api_key on apps (previous_api_key_hash);
 
--- The calls of an app on one day. A node that accepts calls of an app with limits locks the row, so
--- that nodes count one after the other.
+-- The number of calls of an app on one day. A node that accepts calls of an app with limits locks
+-- the row, so that nodes count one after the other.
 create table app_usage (
   app_id text primary key,
   -- Days since 1970, in UTC.
@@ -57,32 +57,32 @@ create index webhook_secrets_app on webhook_secrets (app_id);
 
 create table bots (
   bot_id text primary key,
-  -- The other identifier that requests may use for the bot.
+  -- A second identifier that requests may use for the bot.
   stream_id text,
   account_id text not null,
   icon_url text,
-  -- Where the bot takes audio streams.
+  -- The URL at which the bot accepts audio streams.
   stream_url text,
-  -- Query parameters of that URL. Encrypted.
+  -- The query parameters of that URL. Encrypted.
   stream_query bytea,
-  -- When the stream is opened.
+  -- When the gateway opens the stream.
   stream_connect text,
   created_at timestamptz(3) not null
 );
 create unique index bots_stream_id on bots (stream_id);
 
--- What an account uploaded for its calls to play.
+-- Sounds that an account uploaded for its calls to play.
 create table sounds (
   account_id text not null,
   name text not null,
   -- µ-law at 8 kHz: a byte is an eighth of a millisecond.
   mulaw bytea not null,
-  -- A new one with each upload.
+  -- Changes with each upload.
   version uuid not null,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   primary key (account_id, name)
 );
--- PostgreSQL's compression does not make speech in µ-law smaller.
+-- PostgreSQL's compression does not make µ-law speech smaller.
 alter table sounds alter column mulaw set storage external;
 `;

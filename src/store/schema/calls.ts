@@ -1,8 +1,8 @@
-// Calls, their events, and the keys under which requests for calls are repeated.
+// Calls, their events, and the idempotency keys of requests.
 
 export const calls = `
--- A call is inserted once and updated five or six times within minutes: free space in each page keeps
--- the updates there (heap-only tuples), so that they touch no index.
+-- A call is inserted once and updated five or six times within minutes. Free space in each page
+-- keeps the updates there (heap-only tuples), so that they touch no index.
 create table calls (
   call_id text primary key,
   sid text not null,
@@ -15,22 +15,23 @@ create table calls (
   -- JSON object of the caller's headers, encrypted.
   notify_headers bytea,
   idempotency_key text,
-  -- The trunk that carries the call. Null: the call needs none and is dialled directly.
+  -- The trunk that carries the call. Null: the call is dialled directly and needs no trunk.
   trunk text,
-  -- queued, dialing, ringing, answered, ended: for people and lists. Decisions rest on the other columns.
+  -- queued, dialing, ringing, answered, ended: for people and lists. The code decides by the other
+  -- columns.
   state text not null,
-  -- Status column of the interactions view.
+  -- The Status column of the interactions view.
   status text not null,
   accepted_at timestamptz(3) not null,
-  -- The partition of its events, notifications, attempts and captures: src/store/days.ts.
+  -- The partition of the call's events, notifications, attempts and captures: src/store/days.ts.
   day date not null generated always as ((accepted_at at time zone 'UTC')::date) stored,
-  -- A call that is still waiting then is not dialled any more.
+  -- A call that still waits at this time is never dialled.
   dial_before timestamptz(3) not null,
-  -- "An INVITE may have left": set before it leaves. Such a call is never dialled again.
+  -- Set before an INVITE may leave. A call with this mark is never dialled again.
   dial_started_at timestamptz(3),
-  -- The process that dials the call: NODE_ID and a random part of this start.
+  -- The process that dials the call: NODE_ID and a part that is random for each start.
   owner_id text,
-  -- The process that was lost, and from which the owner took the call over.
+  -- The lost process from which the owner took the call over.
   previous_owner_id text,
   ringing_at timestamptz(3),
   answered_at timestamptz(3),
@@ -38,11 +39,11 @@ create table calls (
   end_event jsonb,
   outcome text,
   sip_status integer,
-  -- Number of the event stated last. The first one is stored with the call.
+  -- The number of the last stored event. The first event is stored with the call.
   last_event_sequence integer not null default 1,
-  -- Number of the notification stated last. Null: the call owes none so far.
+  -- The number of the last stored notification. Null: the call owes none so far.
   last_notification_sequence integer,
-  -- Events up to this number are on the stream. Null while no event is known to be there.
+  -- Events up to this number are on the stream. Null: no event is known to be there.
   published_event_sequence integer,
   -- When the call was settled: all its events are on the stream, and its far end is gone.
   end_published_at timestamptz(3)
@@ -52,16 +53,17 @@ create index calls_by_idempotency_key on calls (account_id, idempotency_key);
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';
--- Calls that somebody still has to do something about: a few thousand at most, whatever the table holds.
+-- Calls that still need work: a few thousand at most, whatever the size of the table.
 create index calls_open on calls (accepted_at) where end_published_at is null;
--- Taking a call costs the same however many are up. The condition names only two of the columns that
--- change: an update of any column in it writes all indexes.
+-- The cost of taking a call does not depend on how many calls are up. The condition names only two
+-- of the changing columns, because an update of any column in it writes all indexes.
 create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
   where dial_started_at is null and end_published_at is null;
--- For retention. Not on ended_at: an index on a column that changes would make every end a costly update.
+-- For retention. Not on ended_at: an index on a changing column would make every end of a call a
+-- costly update.
 create index calls_by_age on calls (accepted_at);
 
--- What another process needs to end a leg. The first leg's id is that of its call.
+-- What another process needs to end a leg. The id of a call's first leg is the call's own id.
 create table call_legs (
   call_id text not null,
   leg_id text not null,
@@ -91,8 +93,8 @@ create table call_events (
   type text not null,
   time timestamptz(3) not null,
   data jsonb not null,
-  -- The transaction that stored the event. A reader who stays below the oldest transaction under way
-  -- misses no event that is committed late.
+  -- The transaction that stored the event. A reader that stays below the oldest running transaction
+  -- cannot miss an event that is committed late.
   transaction_id xid8 not null default pg_current_xact_id(),
   primary key (call_id, event_sequence, day)
 ) partition by list (day);

@@ -1,4 +1,4 @@
-// What the companion keeps beside the messages.
+// The companion's tables, except for messages.
 
 export const companion = `
 -- Connections to model providers.
@@ -9,9 +9,9 @@ create table connections (
   provider text not null,
   model text not null,
   status text not null,
-  -- The rest of the create body, with masks in the place of secrets: a read needs no key.
+  -- The rest of the create body, with masks in place of secrets, so that a read needs no key.
   settings jsonb not null,
-  -- JSON of the secret values where they stood in the body, encrypted.
+  -- Encrypted JSON of the secret values, at their places in the body.
   secrets bytea not null,
   created_on timestamptz(3) not null,
   modified_on timestamptz(3) not null
@@ -23,7 +23,7 @@ create table conversations (
   account_id text not null,
   bot_id text not null,
   session_id text not null,
-  -- When it was published, in microseconds: an earlier version never replaces a later one.
+  -- The time of publication in microseconds. An earlier version never replaces a later one.
   version bigint not null,
   document jsonb not null,
   primary key (account_id, bot_id, session_id)
@@ -37,19 +37,20 @@ create table test_runs (
   run_id text not null,
   suite_name text not null,
   document jsonb not null,
-  -- The object of the result file.
+  -- The object that holds the result file.
   file_name text,
   is_completed boolean not null,
-  -- The version of the report: a later report has a higher one.
+  -- The version of the report. A later report has a higher one.
   version bigint not null,
   updated_at timestamptz(3) not null,
   primary key (account_id, bot_id, run_id)
 );
 create index test_runs_by_age on test_runs (updated_at);
--- A run is asked for by the stream that it was published with, before its bot is known.
+-- Requests name a run by the stream it was published with, before its bot is known.
 create index test_runs_by_id on test_runs (account_id, run_id);
 
--- Definitions of data tables. Their rows are validated JSON, so that no caller's name becomes SQL.
+-- Definitions of data tables. Their rows are validated JSON, so that no name from a client becomes
+-- SQL.
 create table data_tables (
   account_id text not null,
   name text not null,
@@ -69,7 +70,7 @@ create table data_rows (
 );
 create index data_rows_by_table on data_rows (account_id, table_name, created_on);
 
--- Contact-center configuration as it was imported.
+-- Contact-center configuration in its imported form.
 create table imported_records (
   account_id text not null,
   org_id text not null,

@@ -1,24 +1,24 @@
-// What bots and users said to each other.
+// Messages between bots and users, and their counts.
 
 export const messages = `
 create table messages (
   account_id text not null,
   bot_id text not null,
   message_id text not null,
-  -- When it was published, in microseconds: an earlier version never replaces a later one.
+  -- The time of publication in microseconds. An earlier version never replaces a later one.
   version bigint not null,
   created_on timestamptz(3) not null,
   user_id text not null,
   session_id text not null,
   channel text not null,
   call_id text,
-  -- A message of an alert or action task: version 2 of the history leaves it out.
+  -- True for a message of an alert or action task, which version 2 of the history omits.
   is_task boolean not null,
   tags jsonb,
-  -- The JSON text that answers carry, so that ten thousand of them need no parsing. What filters ask for
-  -- stands in columns of its own.
+  -- The JSON text that responses carry, so that ten thousand messages need no parsing. Values that
+  -- filters need have columns of their own.
   document text not null,
-  -- JSON, too: parts that are answered only when they are asked for.
+  -- More JSON: parts that a response contains only on request.
   trace_id text,
   agent_info text,
   secure_form text,
@@ -30,15 +30,15 @@ create index messages_of_session on messages (account_id, bot_id, session_id, cr
 create index messages_of_call on messages (account_id, bot_id, call_id, created_on, message_id, is_task)
   where call_id is not null;
 create index messages_by_tags on messages using gin (tags jsonb_path_ops) where tags is not null;
--- For retention. Not on created_on itself, which orders pages: a page must not be looked for among
--- everybody's messages.
+-- For retention. Not on created_on itself, which orders pages: the planner must not search a page
+-- among the messages of all accounts.
 create index messages_by_age on messages ((created_on at time zone 'UTC'));
--- Trace ids are kept for 30 days: the index finds those that are older among those that are still there.
+-- Trace ids are kept for 30 days. The index finds the messages that still have one.
 create index messages_with_trace_id on messages ((created_on at time zone 'UTC'))
   where trace_id is not null;
 
--- How many messages a user had on a day of UTC, and the bot in all (user ''): counting millions takes
--- longer than reading a page.
+-- How many messages a user had on a day of UTC, and the bot in total (user ''). Counting millions
+-- of messages takes longer than reading a page.
 create table message_counts (
   account_id text not null,
   bot_id text not null,
@@ -66,8 +66,8 @@ begin
   end if;
 end $$;
 
--- Counts each user's messages and the bot's (user ''), in the order of the keys, so that no two
--- statements wait for each other.
+-- Counts the messages of each user and of the bot (user ''), in key order, so that two statements
+-- cannot deadlock.
 create function count_messages() returns trigger language plpgsql as $$
 begin
   perform count_message(account_id, bot_id, of_user, channel, is_task, day,
@@ -93,8 +93,8 @@ create trigger count_added after insert on messages
   referencing new table as changed for each statement execute function count_messages();
 create trigger count_removed after delete on messages
   referencing old table as changed for each statement execute function count_messages();
--- A later version rarely moves a message. One that changes the message's status is frequent, and
--- changes no count.
+-- A later version rarely moves a message. Versions that change only a message's status are
+-- frequent, and change no count.
 create trigger count_moved after update on messages for each row
   when ((old.user_id, old.channel, old.is_task, old.created_on)
     is distinct from (new.user_id, new.channel, new.is_task, new.created_on))

@@ -1,4 +1,6 @@
-// Takes calls for a process: of a trunk, with limits or without, or those that are dialled directly.
+// Takes calls for a process: from a trunk, with or without limits, or calls that are dialled
+// directly. A start replaces the function if its text changes, comments included
+// (src/store/schema.ts).
 
 export const takeCalls = `
 -- What take for_take of this process holds, or what it takes now: the calls that have waited longest,

@@ -1,4 +1,4 @@
-// Takes a place on a trunk for a second leg, which cannot wait in the queue like a first one.
+// Takes a slot on a trunk for a second leg, which cannot wait in the queue like a first leg.
 
 export const takeSlot = `
 -- A slot for one leg, and in how long its INVITE may leave. No row: the trunk is full. The same again,

@@ -1,15 +1,15 @@
-// What trunks allow, across nodes, and what each process took from them.
+// What trunks allow across all nodes, and what each process took from them.
 
 export const trunks = `
--- The clock of a trunk with callsPerSecond.
+-- The clock of a trunk that has callsPerSecond.
 create table trunk_pacing (
   trunk text primary key,
-  -- Microseconds: a hundred calls a second are 10 ms apart.
+  -- Microseconds matter: a hundred calls a second are 10 ms apart.
   next_start_at timestamptz not null
 );
 
--- Legs that may be on the wire of a trunk with limits. A call may have a second leg, with a slot of
--- its own; the first leg's id is that of its call.
+-- Legs that may be on the wire of a trunk with limits. A second leg of a call has its own slot. The
+-- id of the first leg is the call's own id.
 create table trunk_slots (
   leg_id text primary key,
   call_id text not null,
@@ -21,8 +21,8 @@ create table trunk_slots (
 );
 create index trunk_slots_by_trunk on trunk_slots (trunk);
 
--- The last take of each process from each source, if it took a call or was asked for twice. A source
--- is a trunk; '' stands for calls that need none.
+-- The last take of each process from each source, if it took a call or was requested twice. A
+-- source is a trunk, or '' for calls that need no trunk.
 create table call_takes (
   owner_id text not null,
   source text not null,

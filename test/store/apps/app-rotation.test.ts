@@ -220,7 +220,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     for (const [of, publicKeys, reason] of [
       [shared.appId, publicKey(), /HS256: it has no public key/],
       [appId, undefined, /EdDSA: give its new public key/],
-      [appId, 'nonsense', /no public key in PEM/],
+      [appId, 'nonsense', /not a public key in PEM/],
     ] as const) {
       const result = await apps.rotate(of, {
         what: 'jwt',

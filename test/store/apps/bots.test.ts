@@ -67,16 +67,16 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
 
   test.each([
     ['of another account', { ...shop, accountId: 'rival' }, /another account/],
-    ['whose id is the alias of another', { botId: 'st-shop', accountId: 'acme' }, /name of shop/],
+    ['whose id is the alias of another', { botId: 'st-shop', accountId: 'acme' }, /belongs to shop/],
     [
       'whose alias is the id of another',
       { botId: 'desk', accountId: 'acme', streamId: 'shop' },
-      /name of shop/,
+      /belongs to shop/,
     ],
     [
       'whose alias is that of another',
       { botId: 'desk', accountId: 'acme', streamId: 'st-shop' },
-      /name of shop/,
+      /belongs to shop/,
     ],
   ])('%s are refused, and nothing changes', async (_name, bot, reason) => {
     await bots.add(shop);

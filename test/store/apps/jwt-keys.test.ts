@@ -64,10 +64,20 @@ describe('a public key', () => {
     jwk(ed25519.publicKey, { kid: `${index}` }),
   );
   test.each<[string, string, PublicKeyAlgorithm, RegExp]>([
-    ['an RSA key that is too short', pem(weakRsa.publicKey), 'RS256', /2047 bits; 2048 is/],
-    ['the same in a JWKS', jwks(jwk(weakRsa.publicKey)), 'RS256', /2047 bits; 2048 is/],
-    ['a key of another kind', pem(p256.publicKey), 'RS256', /is no RSA key, which RS256 needs/],
-    ['a key of another curve', pem(p384.publicKey), 'ES256', /is no P-256 key, which ES256 needs/],
+    ['an RSA key that is too short', pem(weakRsa.publicKey), 'RS256', /2047 bits; at least 2048/],
+    ['the same in a JWKS', jwks(jwk(weakRsa.publicKey)), 'RS256', /2047 bits; at least 2048/],
+    [
+      'a key of another kind',
+      pem(p256.publicKey),
+      'RS256',
+      /is of the wrong type: RS256 needs RSA/,
+    ],
+    [
+      'a key of another curve',
+      pem(p384.publicKey),
+      'ES256',
+      /is of the wrong type: ES256 needs P-256/,
+    ],
     ['no key of the kind', jwks(jwk(p384.publicKey)), 'ES256', /no P-256 key for ES256/],
     ['no key', jwks(), 'EdDSA', /no Ed25519 key for EdDSA/],
     ['a private key', pkcs8(rsa.privateKey), 'RS256', /private or shared key/],
@@ -78,17 +88,17 @@ describe('a public key', () => {
       'two keys of one name',
       jwks(jwk(ed25519.publicKey, { kid: 'a' }), jwk(ed25519.publicKey, { kid: 'a' })),
       'EdDSA',
-      /two keys alike/,
+      /two keys with the same `kid`/,
     ],
     ['more keys than anyone needs', jwks(...many), 'EdDSA', /more than 10 keys/],
     [
       'a point that is not on the curve',
       jwks({ ...jwk(p256.publicKey), y: 'AAAA' }),
       'ES256',
-      /no public key/,
+      /not a public key/,
     ],
-    ['something else', 'ssh-ed25519 AAAA', 'EdDSA', /no public key in PEM, JWK or JWKS/],
-    ['half a JWKS', '{"keys":[', 'EdDSA', /no public key/],
+    ['something else', 'ssh-ed25519 AAAA', 'EdDSA', /not a public key in PEM, JWK or JWKS/],
+    ['half a JWKS', '{"keys":[', 'EdDSA', /not a public key/],
     ['a book', `{"keys":[${' '.repeat(70_000)}]}`, 'EdDSA', /longer than 64 KiB/],
   ])('that is %s is refused with a reason', (_name, text, algorithm, reason) => {
     expect(parsePublicKeys(text, algorithm)).toEqual({
