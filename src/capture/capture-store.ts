@@ -1,4 +1,4 @@
-// Captures in SQL: written once, when a call is over, and gone with the call.
+// Captures in SQL. A capture is written once, when its call is over, and is deleted with the call.
 
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib';
@@ -8,7 +8,7 @@ import type { CallNotesView } from '../calls/capture/capture.ts';
 import { type Immutable, matching } from '../calls/contract/schema.ts';
 import type { SipLogView } from './sip-log.ts';
 
-/** How loud it was, bytes as base64. */
+/** The loudness of both sides, as base64 of bytes. */
 export type AudioView = {
   readonly startedAt: number;
   readonly stepMs: number;
@@ -54,7 +54,7 @@ const noteSchema = z.discriminatedUnion('kind', [
 ]);
 const notesSchema = z.object({ notes: z.array(noteSchema), left: z.number() });
 
-/** Of another node. */
+/** A capture that another node returns. */
 export const captureSchema = z.object({
   sip: sipSchema.exactOptional(),
   audio: audioSchema.exactOptional(),
@@ -63,7 +63,8 @@ export const captureSchema = z.object({
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
-// One that is there stays: a call has one owner at a time, and the first that ends it has seen most of it.
+// An existing capture stays. A call has one owner at a time, and the first owner that ends it has
+// seen most of it.
 const writeStatement = {
   name: 'write captures',
   text: `
@@ -75,7 +76,10 @@ order by given.call_id
 on conflict do nothing`,
 } as const;
 
-/** A window of 4 KB holds the messages of a transaction, which resemble each other; zlib's own sizes would be 270 KB to be cleared. */
+/**
+ * A window of 4 KB holds the messages of a transaction, which resemble each other. The defaults of
+ * zlib would need 270 KB, cleared for each call.
+ */
 const packing = { level: 1, windowBits: 12, memLevel: 5 };
 
 export async function writeCaptures(pool: Pool, captures: readonly StoredCapture[]): Promise<void> {
@@ -100,7 +104,7 @@ type Queries = {
   query<Row extends object>(statement: string, values: unknown[]): Promise<{ rows: Row[] }>;
 };
 
-/** Undefined: none was kept. */
+/** @returns undefined if nothing was captured */
 export async function readCapture(
   queries: Queries,
   callId: string,
@@ -122,10 +126,16 @@ export async function readCapture(
   };
 }
 
-/** What a call of a minute leaves takes some 20 µs here, a quarter of what it takes to have another thread do it. */
+/**
+ * A call of a minute takes some 20 µs to compress here, a quarter of the cost of using another
+ * thread.
+ */
 const mostInThisThread = 8_192;
 
-/** The fastest level: SIP repeats itself so much that more would gain little. */
+/**
+ * Compresses at the fastest level. SIP repeats itself so much that a higher level would gain
+ * little.
+ */
 async function packed(value: SipLogView | AudioView | CallNotesView): Promise<string> {
   const text = JSON.stringify(value);
   const isShort = text.length <= mostInThisThread;
@@ -135,7 +145,10 @@ async function packed(value: SipLogView | AudioView | CallNotesView): Promise<st
   return bytes.toString('base64');
 }
 
-/** Undefined also where another version wrote what this one does not know. */
+/**
+ * @returns undefined if the column is null, or if another version wrote a form that this version
+ * does not know
+ */
 async function unpacked<Schema extends z.ZodType>(
   bytes: Buffer | null,
   schema: Schema,

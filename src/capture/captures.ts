@@ -1,4 +1,5 @@
-// What is kept of the calls of this process while they are up, and written when nothing of them is on the wire any more.
+// Captures the calls of this process while they are up, and writes each capture when nothing of its
+// call is on the wire any more.
 
 import { LRUCache } from 'lru-cache';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -20,16 +21,16 @@ import { SipLog } from './sip-log.ts';
 
 type Live = {
   readonly sip: SipLog;
-  /** Of this thread: what is noted in the media worker comes with the audio. */
+  /** Notes of this thread. Notes of the media worker arrive with the audio. */
   readonly notes: CallNotes;
-  /** Its second legs, in the order in which they were called. */
+  /** The ids of the second legs, in the order in which they were called. */
   readonly secondLegs: string[];
   audio?: AudioEnvelope;
-  /** Its first leg is the one that is listened to. */
+  /** True once the call's first leg has a session that is captured. */
   isHeard?: true;
-  /** While its session is open. */
+  /** Asks the media worker for the audio. Undefined unless the session is open. */
   askAudio?: (() => void) | undefined;
-  /** Those who wait for what the media worker says of the audio. */
+  /** Callbacks of readers that wait for the media worker's audio. */
   readonly waiting: Set<() => void>;
 };
 
@@ -41,13 +42,19 @@ export type CapturesOptions = {
   readonly logger: Logger;
 };
 
-/** More than a node has calls; what was not ended is forgotten. Some 10 KB each. */
+/** More calls than a node has. A call that never finished is forgotten. Some 10 KB each. */
 const mostCalls = 5_000;
-/** A call that is over waits for one to two of them: the media worker's last word comes, and calls share a statement. */
+/**
+ * A finished call waits for one to two of these intervals. That leaves time for the last report of
+ * the media worker, and calls share a statement.
+ */
 const sweepMs = 500;
 const mostInStatement = 50;
 const mostWaiting = 2_000;
-/** For a picture of a call that is up: the media worker answers within some milliseconds, and what it said last is shown where it does not. */
+/**
+ * How long a reader waits for the audio of a live call. The media worker answers within
+ * milliseconds. After the time-out, its previous report is shown.
+ */
 const audioTimeoutMs = 250;
 
 export class Captures implements SipCapture {
@@ -55,7 +62,7 @@ export class Captures implements SipCapture {
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #live = new LRUCache<CallId, Live>({ max: mostCalls });
   readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * mostCalls });
-  /** Over since the last sweep, and before it. */
+  /** Calls that finished since the last sweep, and before it. */
   #justOver = new Set<CallId>();
   #over = new Set<CallId>();
   #sweepTimer: NodeJS.Timeout | undefined;
@@ -89,17 +96,18 @@ export class Captures implements SipCapture {
     if (owner !== undefined) this.#live.get(owner.callId)?.sip.add(message, owner.leg);
   }
 
-  /** Of a call that is up here. */
+  /** Adds a note, if the call is up in this process. */
   note(callId: CallId, note: CallNote): void {
     this.#live.get(callId)?.notes.add(note);
   }
 
-  /** The same port, whose sessions are listened to. */
+  /** Wraps a media port so that its sessions report audio. */
   around(port: MediaPort): MediaPort {
     return {
       open: async (callId, observer, codecs) => {
         const live = this.#of(callId);
-        // The picture is of the call's first leg; a second one is another ear.
+        // The picture shows the call's first leg. A second leg has its own audio, which is not
+        // captured.
         if (live.isHeard) return await port.open(callId, observer, codecs);
         live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
@@ -116,12 +124,17 @@ export class Captures implements SipCapture {
     };
   }
 
-  /** Of a call that is up here, as it is now. */
+  /**
+   * Returns the present capture of a call that is up in this process.
+   *
+   * @returns undefined if the call is not up in this process
+   */
   async view(callId: CallId): Promise<CaptureView | undefined> {
     const live = this.#live.get(callId);
     if (live === undefined) return undefined;
     const { askAudio, waiting } = live;
-    // What is over has said its last word, or says it unasked.
+    // For a finished call, the media worker has made its last report, or makes it without a
+    // request.
     if (askAudio !== undefined && !this.#over.has(callId) && !this.#justOver.has(callId)) {
       let settle = (): void => undefined;
       const told = new Promise<void>((resolve) => {
@@ -135,14 +148,17 @@ export class Captures implements SipCapture {
     return viewOf(live);
   }
 
-  /** Nothing of it is on the wire any more. What the media worker says last comes a moment later. */
+  /**
+   * Schedules the capture for storing: nothing of the call is on the wire any more. The last report
+   * of the media worker comes a moment later.
+   */
   finish(callId: CallId): void {
     if (this.#live.get(callId) === undefined || this.#over.has(callId)) return;
     this.#justOver.add(callId);
     this.#sweepTimer ??= setTimeout(() => this.#sweep(), sweepMs);
   }
 
-  /** At the end of the process: what is over is stored now. */
+  /** Stores the captures of finished calls now, at the end of the process. */
   async flush(): Promise<void> {
     clearTimeout(this.#sweepTimer);
     await Promise.all([...this.#over, ...this.#justOver].map((callId) => this.#store(callId)));
@@ -162,10 +178,10 @@ export class Captures implements SipCapture {
     if (live === undefined) return;
     const capture = viewOf(live);
     try {
-      // Seen in memory until it can be read in SQL.
+      // The capture stays in memory until it can be read in SQL.
       if (Object.keys(capture).length > 0) await this.#writer.add({ callId, capture });
     } catch (error) {
-      // A picture of a call is not worth holding anything up for.
+      // A lost capture must not delay the end of the call.
       this.#logger.warn({ err: error, callId }, 'the capture of a call was not stored');
     }
     this.#live.delete(callId);

@@ -1,4 +1,5 @@
-// SIP messages as a pcap file, for Wireshark and its kin: IP packets of UDP, whatever carried them.
+// Writes SIP messages as a pcap file for Wireshark and similar tools. Each message becomes a UDP
+// packet, whatever transport carried it.
 
 import { isIPv6 } from 'node:net';
 import type { LoggedMessage } from './sip-log.ts';
@@ -41,7 +42,11 @@ function placeOf({ address, port }: LoggedMessage): Place {
   return { address: address || '0.0.0.0', port: port || defaultPort };
 }
 
-/** What was seen of a message is where it came from: it went to where the other side's come from, of the same gateway at best. */
+/**
+ * Returns the receiver of a message. A captured message names only its sender. The receiver is
+ * therefore the sender of a message in the other direction, if possible one with the same Call-ID,
+ * and so of the same gateway.
+ */
 function receiverOf(message: LoggedMessage, all: readonly LoggedMessage[]): Place {
   const answers = all.filter(({ isOurs, address }) => isOurs !== message.isOurs && address !== '');
   const callId = callIdOf(message.text);
@@ -66,7 +71,10 @@ function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
   ]);
 }
 
-/** Checksums are left out: 0 says so of UDP, and of IP readers do not look. */
+/**
+ * Omits the checksums. For UDP, 0 means that there is no checksum. Programs that read pcap files
+ * ignore the IP checksum.
+ */
 function ip4Header(from: Place, to: Place, { length }: Buffer): Buffer {
   const header = Buffer.alloc(20);
   header[0] = 0x45;

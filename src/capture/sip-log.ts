@@ -1,27 +1,28 @@
-// The SIP messages of one call, bounded: of a call with many, bodies go first, then the messages in the middle.
+// The SIP messages of one call, up to a bound. In a call with many messages, first bodies are
+// dropped, then the messages in the middle.
 
 import type { SipMessage } from '../calls/capture/capture.ts';
 
 export type LoggedMessage = Omit<SipMessage, 'at'> & {
   /** ISO 8601. */
   readonly at: string;
-  /** Of the second legs of the call: 1, 2, …; left out: its first leg. */
+  /** 1, 2, … for the call's second legs. Absent for its first leg. */
   readonly leg?: number;
 };
 
 export type SipLogView = {
   readonly messages: readonly LoggedMessage[];
-  /** That there was no room for. */
+  /** The number of messages that there was no room for. */
   readonly left: number;
 };
 
-/** As JSON, compressed or not. */
+/** The bound for all messages of a call, as JSON before compression. */
 const mostBytes = 60_000;
-/** From here on without bodies. */
+/** Above this size, further messages are kept without bodies. */
 const bodiesUpTo = 40_000;
-/** No reader needs more of one; it was read off a socket that bounds it much higher. */
+/** No reader needs more of one message. The socket's own bound is much higher. */
 const longestText = 6_000;
-/** Of each message beside its text. */
+/** The size of a message beside its text. */
 const overheadBytes = 120;
 
 export class SipLog {
@@ -34,7 +35,7 @@ export class SipLog {
     const redacted = redact(kept.slice(0, longestText));
     const bytes = redacted.length + overheadBytes;
     if (this.#bytes + bytes > mostBytes) {
-      // How it ended is of more use than what was in between.
+      // The end of the call is more useful than the messages in between.
       const gone = this.#messages.splice(Math.floor(this.#messages.length / 2), 1)[0];
       this.#left += 1;
       if (gone !== undefined) this.#bytes -= gone.text.length + overheadBytes;
@@ -58,17 +59,22 @@ function withoutBody(text: string): string {
 
 const hidden = '(not kept)';
 
-/** Digest and its kin, signed identities, and whatever a trunk's own headers are likely to hide. */
+/**
+ * Digest and similar credentials, signed identities, and headers of a trunk that probably carry a
+ * secret.
+ */
 const secretHeader =
   /^([ \t]*(?:[\w-]*(?:authorization|authenticate|authentication-info|token|secret|password|api-?key|cookie)[\w-]*|identity|y)[ \t]*:)[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gim;
-/** `sip:user:password@host`. */
+/**
+ * `sip:user:password@host`.
+ */
 const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
-/** Keys of SRTP, and of the old `k=` line. */
+/** SRTP keys, and keys of the old `k=` line. */
 const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
 
 /**
- * Removes what a kept SIP message must not hold: answers to challenges, tokens, keys, passwords. The names stay, so that a
- * reader sees that there was something.
+ * Removes secrets from a SIP message that is kept: responses to challenges, tokens, keys,
+ * passwords. The header names stay, so that a reader sees that something was removed.
  */
 export function redact(text: string): string {
   return text

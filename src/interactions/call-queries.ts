@@ -1,4 +1,5 @@
-// Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
+// Reads of calls: the interactions view, one call with its timeline, its context, and its
+// notifications with their attempts.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type {
@@ -9,10 +10,10 @@ import type {
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
-/** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
+/** The account and bot whose calls may be read. Other calls appear not to exist. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
 
-/** The same of an app: these bots, or every one of the account. */
+/** The calls that an app may read: those of the listed bots, or of all bots of the account. */
 export type AppScope = { readonly accountId: string; readonly botIds: readonly string[] | 'all' };
 
 export type CallSummary = {
@@ -23,20 +24,20 @@ export type CallSummary = {
   readonly state: CallState;
   /** The Status column. */
   readonly status: InteractionStatus;
-  /** While it is queued: 1 is the next one of its trunk. */
+  /** The place of a queued call. 1 is the next call of its trunk. */
   readonly queuePosition?: number;
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;
   readonly machineDetection: string;
-  /** What detection decided, so far. */
+  /** What detection has decided so far. */
   readonly verdict?: AmdEventName;
-  /** Why, as the event of the verdict says it: `fax-tone`, `short-greeting`, … */
+  /** The reason in the verdict's event: `fax-tone`, `short-greeting`, … */
   readonly verdictReason?: string;
-  /** A machine's beep was heard. */
+  /** True if a machine's beep was heard. */
   readonly beep?: true;
   readonly outcome?: CallOutcome;
-  /** Of a call that came to nothing. */
+  /** The cause of a call that failed. */
   readonly fault?: CallFault;
   readonly sipStatus?: number;
   readonly reason?: string;
@@ -66,7 +67,7 @@ export type NotificationView = {
   readonly state: 'pending' | 'delivered' | 'failed';
   readonly createdAt: string;
   readonly deliveredAt?: string;
-  /** Of a dead letter. */
+  /** When the notification became a dead letter. */
   readonly failedAt?: string;
   readonly failure?: 'expired' | 'gone' | 'forbidden';
   readonly body: unknown;
@@ -78,7 +79,7 @@ export type NotificationView = {
     readonly error?: string;
     readonly delivered: boolean;
   }[];
-  /** Who had it sent again. */
+  /** Replays of the notification, with the app that asked for each. */
   readonly replays: readonly { readonly replayedAt: string; readonly by: string }[];
 };
 
@@ -87,11 +88,11 @@ export type CallFilter = {
   readonly state?: CallState;
   readonly outcome?: CallOutcome;
   readonly idempotencyKey?: string;
-  /** `call-` and how the UUID of the id begins. */
+  /** `call-` and the first digits of the id's UUID. */
   readonly callIdPrefix?: string;
   readonly acceptedFrom?: Date;
   readonly acceptedTo?: Date;
-  /** Opaque, of the page before. */
+  /** Opaque: the `nextCursor` of the previous page. */
   readonly cursor?: string;
   /** 1 to 200. */
   readonly limit: number;
@@ -104,7 +105,7 @@ export type CallQueries = {
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  /** For hang-ups and commands, which wait for no other read. */
+  /** For hang-ups and commands, which do not wait for other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;

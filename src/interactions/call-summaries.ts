@@ -11,7 +11,7 @@ import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 
 export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'request'> & {
-  // Words of ours, written by the ledger.
+  // These columns contain only words that the ledger writes.
   readonly state: CallState;
   readonly status: InteractionStatus;
   readonly target: DialTarget;
@@ -23,7 +23,7 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly reason: string | null;
   readonly reason_code: string | null;
   readonly verdict: AmdEventName | null;
-  /** What detection said, in order; null where it said nothing. */
+  /** What detection stated, in order. Null if it stated nothing. */
   readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
@@ -31,8 +31,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
 };
 
 /**
- * What detection decided: said by the end of a call, and while it is up by the last event that decides something: a later one takes an
- * earlier one back. The events of few calls are looked at: those that are up.
+ * What detection decided. The end of a call states it. While the call is up, the last deciding
+ * event does, because a later one corrects an earlier one. Only calls that are up need their events
+ * read, and they are few.
  */
 const verdict = sql`
   case
@@ -44,7 +45,7 @@ const verdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
-/** The end of a call repeats what detection said; while the call is up, its events do. */
+/** The end of a call repeats what detection stated. While the call is up, its events state it. */
 const amdEvents = sql`
   case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
     select jsonb_agg(jsonb_build_object('event', amd->'event', 'reason', amd->'reason') order by place)
@@ -57,7 +58,10 @@ const amdEvents = sql`
     ) as said)
   end`;
 
-/** The request's members one by one: its metadata can be 16 KiB, and a page has up to 200 calls. */
+/**
+ * Selects the request's members one by one, because its metadata can be 16 KiB and a page has up to
+ * 200 calls.
+ */
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
@@ -74,7 +78,7 @@ export async function listCalls(
 > {
   const position = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
   if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
-  // One more than asked for tells whether there is another page.
+  // One row more than requested shows whether there is another page.
   const limit = filter.limit + 1;
   const wanted = all([...conditions(filter), position && before(position)]);
   const { rows } = await queries.query<SummaryColumns>(sql`
@@ -102,7 +106,7 @@ export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
     : sql`${ofAccount} and bot_id = any(${scope.botIds}::text[])`;
 }
 
-/** Each bot gives its own newest ones: that is what their index can. */
+/** Takes the newest calls of each bot, because the index orders the calls by bot. */
 function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): Sql {
   const visible =
     botIds === 'all' ? botsOf(accountId) : sql`select unnest(${botIds}::text[]) as bot_id`;
@@ -142,14 +146,15 @@ function conditions(filter: CallFilter): readonly (Sql | undefined)[] {
   ];
 }
 
-/** A range of the primary key. */
+/** Selects a range of the primary key. */
 function startsWith(callIdPrefix: string): Sql {
   const { first, last } = uuidsFrom(callIdPrefix.slice('call-'.length));
   return sql`call_id between ${`call-${first}`} and ${`call-${last}`}`;
 }
 
-// ── Cursor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-// The place after a call in (accepted_at, call_id) order: calls that are accepted later come before it and move nothing.
+// ── Cursor ───────────────────────────────────────────────────────────────────────────────────────
+// A cursor is the place after a call in (accepted_at, call_id) order. Calls that are accepted later
+// come before it and do not move it.
 
 type Position = { readonly acceptedAt: Date; readonly callId: string };
 
@@ -169,7 +174,7 @@ function readCursor(text: string): Position | undefined {
   return { acceptedAt: new Date(Number(parts[1])), callId: parts[2] };
 }
 
-// ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Rows ─────────────────────────────────────────────────────────────────────────────────────────
 
 export function toSummary(row: SummaryColumns): CallSummary {
   return {
@@ -227,11 +232,12 @@ function formatTarget(target: DialTarget): string {
 }
 
 /**
- * The number of accepted calls of the same trunk that are dialled before a call that waits: trunks take them by acceptance, and
- * then by id.
+ * A column of a query on `calls`: the call's place in the queue of its trunk. 1 is the next call.
+ * Null once the call is taken or ended.
  *
- * A column of a query on `calls`: 1 is next; null once the call is taken or ended. Those that are too old to be dialled hold
- * no other call up. `end_published_at is null` is what the index of open calls is known by.
+ * Trunks take calls in the order of acceptance, then of id, so the column counts the calls before
+ * this one. Calls that are too old to be dialled do not count. The planner recognises the index of
+ * open calls by `end_published_at is null`.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (
@@ -241,7 +247,10 @@ export const queuePosition = sql`
       and (other.accepted_at, other.call_id) < (calls.accepted_at, calls.call_id)
   ) end as queue_position`;
 
-/** Counts the places of all queued calls of a page in one statement: call by call, each would count all calls before it again. */
+/**
+ * Counts the places of all queued calls of a page in one statement. If each call counted
+ * separately, it would count all calls before it again.
+ */
 async function queuePositions(
   queries: Queries,
   callIds: readonly string[],

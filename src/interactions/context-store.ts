@@ -1,5 +1,5 @@
-// The `call-context` bucket: what bot flows read of a call while it is up. A copy for them; SQL and the events are what it is
-// made from.
+// The `call-context` bucket, which bot flows read while a call is up. It is a copy made from SQL
+// and the events.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -10,31 +10,42 @@ import type { EventConnection } from '../events/connection.ts';
 import { streamNames } from '../events/subjects.ts';
 
 const storedContextSchema = callContextSchema.extend({
-  eventSequence: sequence.describe('of the event that it comes from'),
+  eventSequence: sequence.describe('sequence number of the event that the context comes from'),
 });
 export type StoredContext = Immutable<z.infer<typeof storedContextSchema>>;
 
 export type ContextStore = {
-  /** Undefined: not there, or not a context. Throws when the store is unreachable. */
+  /**
+   * Reads the context of a call.
+   *
+   * @returns undefined if there is no entry, or if the entry is not a context
+   * @throws Error if the store is unreachable
+   */
   get(key: string): Promise<CallContext | undefined>;
-  /** Writes it in place of this revision; 0: where there is none. Its own revision; undefined: another one is there. */
+  /**
+   * Writes the context if the bucket still holds `revision` (0: no entry). Returns the new
+   * revision, or undefined if another writer was faster.
+   */
   replace(key: string, context: StoredContext, revision: number): Promise<number | undefined>;
-  /** What is there now: all zero where there is nothing. */
+  /** Returns the present revision and its event. Both are 0 if there is no entry. */
   revisionOf(key: string): Promise<{ readonly eventSequence: number; readonly revision: number }>;
 };
 
-/** `wrong last sequence` of nats-server. */
+/** The error `wrong last sequence` of nats-server. */
 const wrongLastSequence = 10_071;
 
 export function contextKey(call: { readonly botId: string; readonly callId: string }): string {
   return `${call.botId}.${call.callId}`;
 }
 
-/** The bucket must exist: `ensureStreams` creates it. */
+/** Opens the bucket, which `ensureStreams` must have created. */
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
   const name = streamNames(connection.prefix).contextBucket;
   const bucket = await new Kvm(connection.jetstream).open(name);
-  /** By the layout that all clients of NATS share (ADR-8): a key is a subject, its revision the sequence of its last message. */
+  /**
+   * All clients of NATS share this layout (ADR-8): a key is a subject, and its revision is the
+   * sequence of its last message.
+   */
   const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
     get: async (key) => {
@@ -69,7 +80,7 @@ function parseContext(text: string): StoredContext | undefined {
   } catch {
     return undefined;
   }
-  // Bots hold connections to the same NATS, so that another program may have written there.
+  // Bots connect to the same NATS, so another program may have written this entry.
   const read = matching(storedContextSchema, value);
   return read.ok ? read.value : undefined;
 }

@@ -1,24 +1,31 @@
-// Events that carry a context → the bucket that bot flows read. An older context never takes the place of a newer one, whichever
-// process writes it: each carries the sequence of its event, and is written in place of the revision that was looked at.
+// Writes the contexts that events carry into the bucket that bot flows read. An older context never
+// replaces a newer one, whichever process writes it: each context carries the sequence of its
+// event, and a write replaces only the revision that the writer has seen.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
-/** Live calls of one process, and far more: an event of a call that is not remembered costs one read more. */
+/**
+ * Far more than the live calls of one process. An event of a call that is not remembered costs one
+ * more read.
+ */
 const mostRemembered = 5_000;
-/** Two processes write the same call's only while one takes it over from the other. */
+/** Two processes write the context of the same call only while one takes it over from the other. */
 const mostTries = 5;
 
 type Written = {
   readonly eventSequence: number;
   readonly revision: number;
-  /** As JSON, where this process wrote it. */
+  /** The written JSON. Absent if another process wrote the entry. */
   readonly content?: string;
 };
 
-/** Resolves when the bucket has it, or something newer; at once where the event changes no context. */
+/**
+ * Returns a function that resolves when the bucket has the event's context, or a newer one. It
+ * resolves at once if the event changes no context.
+ */
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
 ): (event: CallEvent) => Promise<void> {

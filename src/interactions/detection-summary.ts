@@ -1,4 +1,4 @@
-// What detection decided lately: verdicts with their reasons, how sure it was, how long it took.
+// What detection decided recently: verdicts with their reasons, confidence and duration.
 
 import type { CallOutcome } from '../calls/contract/call-words.ts';
 import type { Queries } from '../store/queries.ts';
@@ -13,13 +13,16 @@ export type DetectionVerdict = {
 };
 
 export type DetectionSummary = {
-  /** Answered calls with detection on that were looked at, the newest ones. */
+  /** The number of calls in the summary: the newest answered calls with detection on. */
   readonly calls: number;
   readonly since: string;
   readonly verdicts: readonly DetectionVerdict[];
 };
 
-/** Of so many accepted calls, and no older ones: what a page shows, and a query of some 100 ms. */
+/**
+ * The largest number of calls in a summary. A page can show this many, and the query takes some 100
+ * ms.
+ */
 const mostCalls = 2_000;
 const periodMs = 86_400_000;
 
@@ -43,11 +46,11 @@ from lately left join lateral (
 type Columns = {
   readonly call_id: string;
   readonly outcome: CallOutcome | null;
-  /** Of another version, perhaps. */
+  /** Another version may have written it. */
   readonly amd: Readonly<Record<string, unknown>> | null;
 };
 
-/** Over all tenants. */
+/** Summarises the calls of all tenants. */
 export async function detectionSummary(queries: Queries, now: Date): Promise<DetectionSummary> {
   const since = new Date(now.getTime() - periodMs);
   const { rows } = await queries.query<Columns>({ ...statement, values: [since] });

@@ -1,4 +1,5 @@
-// `CallQueries` on SQL, with the context bucket in front for calls that are up.
+// Implements `CallQueries` on SQL. For calls that are up, the context comes from the context
+// bucket.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
@@ -40,7 +41,7 @@ export function createCallQueries(
   };
 }
 
-// ── One call ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── One call ─────────────────────────────────────────────────────────────────────────────────────
 
 type DetailsColumns = SummaryColumns & {
   readonly queue_position: number | null;
@@ -95,7 +96,7 @@ async function context(
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
-  // SQL first: the bucket's keys do not say whose a call is.
+  // Asks SQL first, because the bucket's keys do not say which account owns a call.
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
@@ -108,7 +109,7 @@ async function context(
   if (row.final !== null) return row.final;
   const current = await contexts
     .get(contextKey({ botId: scope.botId, callId }))
-    // Without the bucket there is still what the events said.
+    // Without the bucket, the stored events still have a context.
     .catch(() => undefined);
   return (
     current ??
@@ -132,7 +133,7 @@ async function lastStored(
   return rows[0]?.context;
 }
 
-// ── Notifications ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Notifications ────────────────────────────────────────────────────────────────────────────────
 
 async function notificationsOf(
   queries: Queries,
@@ -175,7 +176,7 @@ type NotificationColumns = {
   readonly event_id: string;
   readonly sequence: number;
   readonly body: string;
-  // Written by the notifier, in these words.
+  // The notifier writes only these words.
   readonly state: NotificationView['state'];
   readonly created_at: Date;
   readonly delivered_at: Date | null;
@@ -201,7 +202,7 @@ type AttemptColumns = {
   readonly attempt: number;
   readonly started_at: Date;
   readonly duration_ms: number;
-  /** Null where no response came. */
+  /** Null if no response came. */
   readonly response_status: number | null;
   readonly error: string | null;
   readonly delivered: boolean;
@@ -221,6 +222,6 @@ function attemptOf(row: AttemptColumns): NotificationView['attempts'][number] {
 type ReplayColumns = {
   readonly event_id: string;
   readonly replayed_at: Date;
-  /** An app's id. */
+  /** The id of an app. */
   readonly replayed_by: string;
 };

@@ -1,8 +1,12 @@
-// A place in the log of events, and how a reader carries it: opaque, as the `id` of a server-sent event.
+// A position in the event log, and the cursor that carries it: an opaque text, used as the `id` of
+// server-sent events.
 
-/** After this event; or before every event of `transactionId`, where there is no call. */
+/**
+ * The position after this event. If `callId` is empty, the position before every event of
+ * `transactionId`.
+ */
 export type Position = {
-  /** An xid8: grows for ever, and does not fit into a number. */
+  /** An xid8: it grows without limit and does not fit into a number. */
   readonly transactionId: string;
   readonly callId: string;
   readonly eventSequence: number;
@@ -10,7 +14,7 @@ export type Position = {
 
 export type Cursor = {
   readonly position: Position;
-  /** When what stands before it was stored, or earlier. */
+  /** The time at which the events before the position were stored, or earlier. */
   readonly at: Date;
 };
 
@@ -18,11 +22,11 @@ export function beforeTransaction(transactionId: string): Position {
   return { transactionId, callId: '', eventSequence: 0 };
 }
 
-/** Below, at or above 0, as `sort` has it. */
+/** Compares two positions for `sort`: the result is below, at or above 0. */
 export function compare(a: Position, b: Position): number {
   const byTransaction = BigInt(a.transactionId) - BigInt(b.transactionId);
   if (byTransaction !== 0n) return byTransaction < 0n ? -1 : 1;
-  // As the database orders them, by `collate "C"`: call ids are ASCII.
+  // The database orders call ids by `collate "C"`, and they are ASCII.
   if (a.callId !== b.callId) return a.callId < b.callId ? -1 : 1;
   return a.eventSequence - b.eventSequence;
 }
@@ -33,7 +37,7 @@ export function writeCursor({ position, at }: Cursor): string {
   return Buffer.from(text, 'latin1').toString('base64url');
 }
 
-/** Undefined: it is none of ours. */
+/** @returns undefined if the text is not a cursor of this gateway */
 export function readCursor(text: string): Cursor | undefined {
   const [, transactionId, at, eventSequence, callId] =
     /^(\d{1,19})\.(\d{1,14})\.(\d{1,9})\.((?:call-[0-9A-Za-z-]{1,64})?)$/.exec(

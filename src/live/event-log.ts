@@ -1,6 +1,9 @@
-// The events of all calls as a log. Its order is that of the transactions' ids, and it is read only below the oldest transaction
-// under way: whatever commits later has a higher id than all that was read. A transaction that stays open holds the log up, and
-// nothing is skipped; ours are of one statement each. (A long transaction of another program that writes to the same server does too.)
+// The events of all calls as a log in the order of their transaction ids. It is read only below the
+// oldest running transaction, so that any later commit has a higher id than all events already
+// read. No event can be missed.
+//
+// A transaction that stays open holds up the log. The gateway's own transactions have one statement
+// each. A long transaction of another program on the same server holds it up too.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
@@ -8,7 +11,10 @@ import type { Queries } from '../store/queries.ts';
 import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
-/** Whose events: a bot's, or one call's of it. Left out: all. */
+/**
+ * The events to read: those of some bots, or of one of their calls. Omitted where events of all
+ * calls are meant.
+ */
 export type EventScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -19,15 +25,15 @@ export type LoggedEvent = { readonly position: Position; readonly event: CallEve
 
 export type LogPage = {
   readonly events: readonly LoggedEvent[];
-  /** From where to read on. */
+  /** The position at which the next read continues. */
   readonly end: Position;
-  /** More can be read now. */
+  /** True if more events can be read now. */
   readonly isFull: boolean;
-  /** There are events whose turn comes when an older transaction has ended. */
+  /** True if there are events that become readable when an older transaction ends. */
   readonly isHeldUp: boolean;
 };
 
-/** Rows that are looked at for a page, of all bots: some 100 KB to 1 MB. */
+/** Rows of all bots that are read for a page: some 100 KB to 1 MB. */
 const pageRows = 500;
 
 type Columns = {
@@ -36,17 +42,20 @@ type Columns = {
   readonly transaction_id: string | null;
   readonly call_id: string;
   readonly event_sequence: number;
-  /** Null where the event is another's. */
+  /** Null if the event is outside the scope. */
   readonly event: Omit<CallEvent, 'time'> | null;
   readonly time: Date;
 };
 
 export type EventLog = {
-  /** Where the log ends now: events that come later stand behind it. */
+  /** Returns the present end of the log. Later events stand after it. */
   end(scope: EventScope): Promise<Position>;
-  /** Without a scope: for all followers of this process at once. */
+  /** Reads a page. Without a scope, it reads for all followers of this process at once. */
   read(after: Position, scope?: EventScope): Promise<LogPage>;
-  /** Whether the position can have been given by this database: another one (restored, replaced) counts anew. */
+  /**
+   * Reports whether this database can have produced the position. A restored or replaced database
+   * counts from the start.
+   */
   knows(position: Position, scope: EventScope): Promise<boolean>;
 };
 
@@ -69,7 +78,7 @@ async function boundOf(
     `select pg_snapshot_xmin(pg_current_snapshot())::text as bound, pg_snapshot_xmax(pg_current_snapshot())::text as next`,
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('a statement of one row gave none');
+  if (row === undefined) throw new Error('a statement that returns one row returned no row');
   return row;
 }
 
@@ -79,7 +88,7 @@ async function readPage(
   scope: EventScope | undefined,
 ): Promise<LogPage> {
   const wanted = scope === undefined ? sql`true` : inScope(scope);
-  // Of one call by its own key; the log of all by theirs.
+  // One call is read by the primary key. The log of all calls is read by its own index.
   const within =
     scope?.callId === undefined
       ? sql`true`
@@ -112,7 +121,7 @@ function inScope({ accountId, botIds }: EventScope): Sql {
 
 function pageOf(rows: readonly Columns[]): LogPage {
   const [first] = rows;
-  if (first === undefined) throw new Error('the log has no end');
+  if (first === undefined) throw new Error('the event log returned no row');
   const isFull = rows.length === pageRows;
   const last = isFull ? rows.at(-1) : undefined;
   return {

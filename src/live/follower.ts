@@ -1,25 +1,28 @@
-// One who follows live events: what is for it and not taken yet.
+// A follower of live events, with the chunks that it has not taken yet.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { compare, type Position } from './cursor.ts';
 import type { EventScope } from './event-log.ts';
 
-/** As it goes out; made once for all connections. */
+/** The text that is sent, built once for all connections. */
 export type Chunk = {
   readonly text: string;
-  /** Undefined where it only says where the follower stands. */
+  /** Undefined if the chunk only carries the follower's position. */
   readonly event?: CallEvent;
 };
 
-/** A follower that is behind by so much does not read: it is told so by being cut off. */
+/** A follower with this much waiting does not read. It is disconnected. */
 export const mostBehindBytes = 1_048_576;
 
-/** Proxies close what says nothing; and a client that died without a word is found by it. */
+/**
+ * The pause after which a comment is sent. Proxies close silent connections, and a dead client is
+ * noticed only by writing to it.
+ */
 const quietMs = 15_000;
 
 export class Follower {
   readonly #scope: EventScope;
-  /** What comes before was read by the follower itself. */
+  /** The follower itself has read the events up to here. */
   readonly #from: Position;
   readonly #onTooSlow: () => void;
   #waiting: Chunk[] = [];
@@ -45,7 +48,7 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** Nothing of what was read up to there is for it. */
+  /** Notes that the log was read up to here and had no event for this follower. */
   reach(place: Chunk): void {
     if (this.#waiting.length === 0) this.#place = place;
   }
@@ -55,7 +58,12 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** All that waits, once something does; after a quiet while a comment, with the place where it stands. Undefined: it is over. */
+  /**
+   * Waits until chunks are there, and returns all of them. After a pause it returns a comment with
+   * the follower's position.
+   *
+   * @returns undefined once the follower has ended
+   */
   async next(): Promise<readonly Chunk[] | undefined> {
     if (!this.#isOver && this.#waiting.length === 0) await this.#untilWoken();
     if (this.#isOver) return undefined;

@@ -1,11 +1,14 @@
-// Events as they are stored, for those who follow them over HTTP. One reader of the log serves every follower of this process.
+// Sends stored events to clients that follow them over HTTP. One reader of the log serves all
+// followers of this process. A follower has two phases:
 //
-// catching up  A follower that came with a cursor reads its own pages, as fast as it takes them, until it stands where the
-//              shared reader stands.
-// live         It gets what the shared reader finds. What it has not taken yet is kept, up to a bound; one that is slower is cut off,
-//              and may come back with its cursor.
+// catching up: a follower with a cursor reads its own pages, as fast as it takes them, until it
+// reaches the position of the shared reader.
 //
-// The shared reader looks when it is woken (an event was published), and once a second in case that was lost. Without followers nothing is read.
+// live: the follower gets the events that the shared reader finds. Events that it has not taken yet
+// are kept up to a bound. A slower follower is disconnected, and may come back with its cursor.
+//
+// The shared reader looks when it is woken because an event was published, and once a second in
+// case that signal was lost. Without followers it does not read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inBackground } from '../lib/in-background.ts';
@@ -19,7 +22,10 @@ export type LiveOptions = {
   readonly logger: Logger;
   /** How long events are kept. */
   readonly retentionMs: number;
-  /** Calls when something was published by any process, from the first follower until the last one leaves. */
+  /**
+   * Starts with the first follower, and stops when the last one leaves. Calls `wake` whenever any
+   * process published something.
+   */
   readonly watch?: (wake: () => void) => { stop(): void };
   readonly now?: () => Date;
   readonly sweepEveryMs?: number;
@@ -27,17 +33,20 @@ export type LiveOptions = {
 
 export type Following = {
   readonly signal: AbortSignal;
-  /** More waits for it than is kept; whatever it has not taken is not kept any longer. */
+  /** Called when more chunks wait for the follower than may be kept. They are discarded. */
   readonly onTooSlow: () => void;
 };
 
-/** Events that come together are read together. */
+/** The shortest pause between reads, so that events that come together are read together. */
 const shortestRestMs = 40;
-/** A log in which something happens all the time is read so often, not for every event: ten screens cost 3 % of a core then, not 8. */
+/**
+ * The pause between reads while events keep coming, instead of one read for each event. Ten screens
+ * then cost 3 % of a core, not 8 %.
+ */
 const busyRestMs = 150;
 const readsUntilBusy = 5;
 const defaultSweepEveryMs = 1_000;
-/** Of a page, which may be of megabytes. */
+/** How much of a page is passed on at once. A page may have megabytes. */
 const mostAtOnceBytes = 65_536;
 
 export class LiveEvents {
@@ -45,14 +54,14 @@ export class LiveEvents {
   readonly #logger: Logger;
   readonly #options: LiveOptions;
   readonly #followers = new Set<Follower>();
-  /** Of the shared reader; undefined without live followers. */
+  /** The position of the shared reader. Undefined without live followers. */
   #position: Position | undefined;
   #watch: { stop(): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #isReading = false;
   #readAt = 0;
-  /** In a row, that found something soon after the one before. */
+  /** Consecutive reads that found events soon after the previous read. */
   #busyReads = 0;
   #heldUpRounds = 0;
   #isStopped = false;
@@ -64,8 +73,10 @@ export class LiveEvents {
   }
 
   /**
-   * Without a cursor: from now on, or of one call from its beginning. Ends with the signal, when the follower is too slow, and at
-   * the gateway's end. @throws while the database is unreachable, before anything is live.
+   * Yields events until the signal aborts, the follower is too slow, or the gateway ends. Without a
+   * cursor it begins now, or at the beginning of the call if the scope is one call.
+   *
+   * @throws if the database is unreachable before the follower is live
    */
   async *follow(
     scope: EventScope,
@@ -80,7 +91,8 @@ export class LiveEvents {
       position = page.end;
       if (page.events.length > 0) yield this.#chunksOf(page);
       if (page.isFull) continue;
-      // Synchronously from here to the first event: what the shared reader finds from now on is for this follower too.
+      // No await from here to the first event, so that this follower gets all that the shared
+      // reader finds from now on.
       if (this.#position !== undefined && compare(position, this.#position) < 0) continue;
       yield* this.#live(scope, position, how);
       return;
@@ -131,7 +143,7 @@ export class LiveEvents {
     if (isKnown) return { position: cursor.position, chunk: placeOf(cursor.position, cursor.at) };
     const position = scope.callId === undefined ? await this.#log.end(scope) : beginningOfCall;
     if (text === undefined) return { position, chunk: placeOf(position, this.#now()) };
-    const reason = cursor === undefined ? 'the cursor is none of ours' : 'the cursor is too old';
+    const reason = cursor === undefined ? 'the cursor is not valid' : 'the cursor is too old';
     const data = JSON.stringify({ reason });
     return {
       position,
@@ -174,7 +186,8 @@ export class LiveEvents {
     let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
     try {
       const page = await this.#log.read(position);
-      // All followers left meanwhile, and another may have begun anew.
+      // Otherwise all followers left meanwhile, and a new one may have started another reader
+      // position.
       if (this.#position === position) {
         this.#position = page.end;
         const isBusy = page.events.length > 0 && sinceLastMs < 2 * busyRestMs && !page.isFull;
@@ -183,7 +196,7 @@ export class LiveEvents {
         restMs = this.#restAfter(page, restMs);
       }
     } catch (error) {
-      this.#logger.warn({ err: error }, 'events could not be read for those who follow them');
+      this.#logger.warn({ err: error }, 'events could not be read for their followers');
     }
     this.#isReading = false;
     if (this.#followers.size === 0) return;
@@ -194,7 +207,10 @@ export class LiveEvents {
     return this.#busyReads < readsUntilBusy ? shortestRestMs : busyRestMs;
   }
 
-  /** A transaction of ours is over in milliseconds; what goes on for longer is looked after ever more seldom. */
+  /**
+   * Returns the pause before the next read. The gateway's own transactions last milliseconds. The
+   * longer another transaction goes on, the longer the pauses become.
+   */
   #restAfter({ isFull, isHeldUp }: LogPage, sweepEveryMs: number): number {
     this.#heldUpRounds = isHeldUp ? this.#heldUpRounds + 1 : 0;
     if (isFull) return 0;
@@ -213,7 +229,7 @@ export class LiveEvents {
       for (const follower of this.#followers) follower.offer(event, position, chunk);
       bytes += chunk.text.length;
       if (bytes < mostAtOnceBytes) continue;
-      // A reader takes what it was given before there is more.
+      // Lets readers take their chunks before more follow.
       bytes = 0;
       await nextTurn();
     }
@@ -238,7 +254,10 @@ function idLine(cursor: string): string {
   return `id: ${cursor}\n`;
 }
 
-/** An id without data: a client that comes back goes on from there, and no event is dispatched (HTML, section 9.2.6). */
+/**
+ * A chunk with an id but without data. A client that reconnects continues from there, and the
+ * browser dispatches no event (HTML, section 9.2.6).
+ */
 function placeOf(position: Position, at: Date): Chunk {
   return { text: `${idLine(writeCursor({ position, at }))}\n` };
 }
