@@ -1,4 +1,4 @@
-// The words of the domain: what a call is, what was asked for, and what can be said of it. No I/O.
+// The basic types of the domain: a call, and what a dial-out request asks for. No I/O.
 
 import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
@@ -13,7 +13,7 @@ export type { DialTarget } from './target/dial-target.ts';
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];
 
-/** Detection timers, milliseconds of the sample clock that starts with the 200 OK. */
+/** Detection timers, in milliseconds of the sample clock, which starts with the 200 OK. */
 export type AmdTimers = {
   readonly noSpeechTimeoutMs: number;
   readonly decisionTimeoutMs: number;
@@ -30,18 +30,21 @@ export const defaultAmdTimers: AmdTimers = {
 
 export type AmdSettings = {
   readonly timers: AmdTimers;
-  /** A strict rule when given: this many words make a machine. */
+  /** If set, a greeting of at least this many words is a machine. */
   readonly thresholdWordCount?: number;
   /**
-   * A message is to be left: the tone is searched until the machine has been silent for so long, in place of `toneTimeoutMs`
-   * from the answer.
+   * Set if a message is to be left. The search for the tone then ends when the machine has been
+   * silent for this time, and not at `toneTimeoutMs` from the answer.
    */
   readonly waitForBeepMs?: number;
-  /** A recogniser's second opinion, where the request names a provider. */
+  /** Set if the request names a provider of speech-to-text. */
   readonly speechToText?: SpeechToTextSettings;
 };
 
-/** Speech-to-text of one call, in the words of a dial-out request (`callControlParameter`). */
+/**
+ * Speech-to-text of one call. The members are named as in a dial-out request
+ * (`callControlParameter`).
+ */
 export type SpeechToTextSettings = {
   readonly sttProvider: string;
   readonly sttLanguage: string;
@@ -52,46 +55,59 @@ export type SpeechToTextSettings = {
   readonly sttVendorEndpointing?: number;
 };
 
-/** A dial-out request after validation, in canonical spelling. Kept with the call. No secrets: `notifyHeaders` stay apart. */
+/**
+ * A dial-out request after validation, in canonical spelling. Stored with the call. It holds no
+ * secrets: `notifyHeaders` are stored apart.
+ */
 export type DialoutRequest = {
   readonly target: DialTarget;
   /** User part of the caller ID. */
   readonly caller: string;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
-  /** Not dialled any more when it has waited for so long. */
+  /** How long the call may wait in the queue. After that it is not dialled. */
   readonly queueTimeoutMs: number;
-  /** From the answer to the hang-up. The limit of the gateway holds in any case. */
+  /** Longest time from the answer to the hang-up. The limit of the gateway applies as well. */
   readonly maxDurationMs?: number;
-  /** Name of a trunk; left out for a `sip:` target that is dialled directly. Filled in with the default for `tel:`. */
+  /**
+   * Name of a trunk. Omitted for a `sip:` target that is dialled directly. The intake fills in the
+   * default trunk for `tel:`.
+   */
   readonly trunk?: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
-  /** Of the request, or else of its bot; left out: the person hears silence. */
+  /** The stream of the request, or else of its bot. If omitted, the person hears silence. */
   readonly stream?: RequestedStream;
-  /** Of a call with `detect` only. */
+  /** Only with `machineDetection: detect`. */
   readonly voicemail?: RequestedVoicemail;
   readonly screening?: RequestedScreening;
-  /** Whom the person is to be connected to. */
+  /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
-  /** Left out: all AMD events are notified. Empty: none. */
+  /** The AMD events that are notified. Default: all. An empty list: no AMD event. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  /** Types of events that are notified with status `Event`; left out where the request selects no event. */
+  /**
+   * Types of events that are notified with status `Event`. Omitted if the request selects no event.
+   */
   readonly notifyEvents?: readonly SelectedEventType[];
-  /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
+  /**
+   * W3C Trace Context of the span that accepted the request. If this gateway traces nothing, the
+   * one that came with the request.
+   */
   readonly traceparent?: string;
-  /** Only beside a `traceparent`: what the systems before have added to it. */
+  /** What earlier systems added to the trace. Only together with `traceparent`. */
   readonly tracestate?: string;
 };
 
-/** A call that was accepted: the machine's input, and what a worker reads from SQL before it dials. */
+/**
+ * An accepted call: the input of the machine, and what a process reads from SQL before it dials.
+ */
 export type AcceptedCall = CallIdentity & {
   readonly request: DialoutRequest;
   readonly acceptedAt: Date;
 };
 
-/** Makes a forgotten case of a union a compile error, and a loud one at run time. */
+/** Makes a forgotten case of a union a compile error, and throws at run time. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected case: ${JSON.stringify(value)}`);
 }

@@ -1,4 +1,5 @@
-// Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a command finds its call.
+// Ports between the HTTP edge, the dial-out work and SQL: submitting a request, checking its route,
+// storing and taking calls, and finding the call of a command.
 
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
@@ -6,7 +7,7 @@ import type { CallId } from './contract/identity.ts';
 import type { AppLimits } from './target/app-limits.ts';
 import type { NumberReading } from './target/number-reading.ts';
 
-/** The intake fills in what the caller left to it. */
+/** A validated request. The intake fills in what the caller omitted. */
 export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
   readonly queueTimeoutMs?: number;
 };
@@ -18,25 +19,27 @@ export type Submission = {
   readonly accountId: string;
   readonly botId: string;
   readonly request: SubmittedRequest;
-  /** The caller's headers for notifications; encrypted before they are stored. */
+  /**
+   * Headers that the caller wants on its notifications. They are encrypted before they are stored.
+   */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: Idempotency;
-  /** Of the app; left out: none. */
+  /** Limits of the app. Default: no limits. */
   readonly limits?: AppLimits;
   readonly remarks?: DialoutRemarks;
 };
 
-/** What an answer says beside the ids, where there is something to say. */
+/** Remarks in an answer, beside the ids. Each is present only if it applies. */
 export type DialoutRemarks = {
-  /** URI of a number that was written without `+`, as it is dialled. */
+  /** URI of the dialled number, if the target was written without `+`. */
   readonly target?: string;
-  /** Likewise. */
+  /** The same for the number in `bridge`. */
   readonly bridge?: { readonly to: string };
-  /** Paths of members that nothing knows. */
+  /** Paths of members that no schema knows. */
   readonly ignored?: readonly string[];
 };
 
-/** The answer to a dial-out request; stored with its idempotency key. */
+/** The answer to a dial-out request. Stored with its idempotency key. */
 export type DialoutAnswer = DialoutRemarks & {
   readonly sid: string;
   readonly callId: string;
@@ -45,61 +48,71 @@ export type DialoutAnswer = DialoutRemarks & {
 
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly answer: DialoutAnswer }
-  /** The same idempotency key and the same request came before. */
+  /** The same request came before with this idempotency key. */
   | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-  /** The same idempotency key with another request. */
+  /** Another request came before with this idempotency key. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'full'; readonly retryAfterS: number }
-  /** Over a limit of the app. */
+  /** The limits of the app do not allow this target. */
   | { readonly kind: 'target-forbidden' }
   | {
       readonly kind: 'limit-reached';
       readonly limit: 'callsAtOnce' | 'callsPerDay';
       readonly retryAfterS: number;
     }
-  /** Nothing was accepted: the process stops, or the database is unreachable. */
+  /** Nothing was accepted, because the process is stopping or the database is unreachable. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number }
-  /** The database's answer was lost, or what the key was answered before cannot be read: it may be accepted, and dialled. */
+  /**
+   * Whether the request was accepted is not known, and the call may be dialled. Either the answer
+   * of the database was lost, or the earlier answer to the key cannot be read.
+   */
   | { readonly kind: 'unknown'; readonly reason: string; readonly retryAfterS: number };
 
 export type Intake = { submit(submission: Submission): Promise<SubmitResult> };
 
-/** Checks at the edge that a target can be routed, so that a bad request is a 400 and not a failed call. */
+/**
+ * Checks at the edge that a target can be routed, so that a bad request is answered with 400
+ * instead of becoming a failed call.
+ */
 export type RoutePlanner = {
   plan(
     target: DialTarget,
     trunk: string | undefined,
-    /** Whose trunks they may be; the default is that account's own, if it has one. */
+    /** The account that may use the trunk. Default trunk: that of the account, if it has one. */
     accountId: string,
   ):
     | {
-        readonly ok: true /** The trunk that will carry it; absent for a direct `sip:` call. */;
+        readonly ok: true;
+        /** The trunk that will carry the call. Absent for a direct `sip:` call. */
         readonly trunk?: string;
       }
     | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
-  /** Whether a trunk carries this header of an application, which vouches for something. */
+  /** Whether a trunk passes on this header of an application. Carriers trust such headers. */
   passes(trunk: string, headerName: string): boolean;
 };
 
 export type CommandRouting = {
   /**
-   * Has a command done, wherever the call is. Undefined: the process that has it did not answer; whether it was done is not known.
-   * `askedBy`: as it is shown to who looks into the call.
+   * Runs a command on its call, whichever process has the call. `askedBy` names the sender in the
+   * capture of the call.
+   *
+   * @returns undefined if the process of the call did not answer, so that it is not known whether
+   * the command was done
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
 
-// ── Storing calls ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Storing calls ────────────────────────────────────────────────────────────────────────────────
 
-/** The notification of the first event, as it is signed and sent. */
+/** The notification of `queued`, as it is signed and sent. */
 export type QueuedNotification = { readonly origin: string; readonly body: string };
 
-/** What SQL stores or judges beside the call. */
+/** What SQL stores or checks together with the call. */
 export type AcceptExtra = Pick<
   Submission,
   'notifyHeaders' | 'idempotency' | 'limits' | 'remarks'
 > & {
-  /** Left out: the request does not select the first event. */
+  /** Omitted if the request does not select `queued`. */
   readonly queuedNotification?: QueuedNotification;
 };
 
@@ -110,105 +123,148 @@ export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
 export type AcceptResult =
   | { readonly kind: 'accepted' }
   | EarlierResult
-  /** Over a limit of the app; nothing was stored. */
+  /** A limit of the app is reached. Nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
-  /** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
+  /**
+   * Certainly not stored. `isKeyNew`: the idempotency key did not come before. Omitted if that is
+   * not known.
+   */
   | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
 export type CallIntake = {
-  /** Durable when it resolves so, exactly once for each idempotency key (kept for 24 h). @throws Error where it is not known. */
+  /**
+   * Stores a call, once for each idempotency key (kept for 24 h). The call is durable when this
+   * resolves with `accepted`.
+   *
+   * @throws Error if it is not known whether the call was stored
+   */
   accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
   /**
-   * What the key was answered before.
+   * Returns what was answered to the key before.
+   *
    * @returns undefined if the key did not come, or has expired
-   * @throws Error where that is not known
+   * @throws Error if that is not known
    */
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
 };
 
-/** The app that placed a call, as far as its commands depend on it. */
+/** The app that placed a call, as far as commands to the call depend on it. */
 export type CallingApp = NumberReading & {
   readonly limits?: AppLimits;
 };
 
-/** Rejects while SQL does not answer. */
+/** Finds apps. Rejects while SQL does not answer. */
 export type AppLookup = {
   /** @returns undefined if the app is unknown or revoked */
   find(appId: string): Promise<CallingApp | undefined>;
 };
 
-// ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Taking calls ─────────────────────────────────────────────────────────────────────────────────
 
-/** A trunk by its name; undefined: the calls that are dialled directly. */
+/** The name of a trunk. Undefined for the calls that are dialled directly. */
 export type CallSource = string | undefined;
 
-/** Held across all nodes; left out: as many as come. */
+/** Limits of a trunk across all nodes. Default of each: no limit. */
 export type TrunkLimits = {
-  /** Calls that start in a second; 0.5 is one in two seconds. What one call tries at further gateways is not counted. */
+  /**
+   * Calls that start each second. 0.5 is one call every two seconds. Attempts of one call over
+   * further gateways do not count.
+   */
   readonly callsPerSecond?: number;
-  /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
+  /**
+   * Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the
+   * wire.
+   */
   readonly maxConcurrentCalls?: number;
 };
 
 export type TakeRequest = {
-  /** 1, 2, … of this process and source: the same again asks for the answer that was lost. */
+  /**
+   * 1, 2, … for each process and source. Repeating a number asks again for an answer that was lost.
+   */
   readonly takeId: number;
-  /** The take was asked for before. */
+  /** Whether this take was requested before. */
   readonly isRepeated: boolean;
   readonly source: CallSource;
-  /** Undefined: of a source without any. */
+  /** Undefined if the source has no limits. */
   readonly limits: TrunkLimits | undefined;
-  /** At most so many, e.g. what this process has room for. */
+  /** The largest number of calls to take, e.g. what this process has room for. */
   readonly wanted: number;
-  /** How far ahead starts are given out. */
+  /** How far ahead of now starts may be granted. */
   readonly horizonMs: number;
 };
 
-/** A call that is this process's now, and in how long its INVITE may leave, as the answer was written; negative: it was due. */
+/**
+ * A call that now belongs to this process. `startInMs`: when its INVITE may leave, counted from
+ * when SQL wrote the answer; negative if it was due before.
+ */
 export type Grant = {
   readonly call: AcceptedCall;
   readonly startInMs: number;
-  /** How far its first event, `queued`, has come. */
+  /** How far the first event of the call, `queued`, has come. */
   readonly queued: QueuedEvent;
 };
 export type QueuedEvent = 'unknown' | 'stored' | 'published';
 
 export type Taken = {
   readonly grants: readonly Grant[];
-  /** When more could be had; left out: nothing waits, or the trunk is full until a slot is released. */
+  /**
+   * When to ask again. Omitted if nothing waits, or if the trunk is full until a slot is released.
+   */
   readonly retryInMs?: number;
-  /** Of the server, from the question to the answer: what the round trip took beyond it was spent under way. */
+  /**
+   * Time that the server took from the question to the answer. The rest of the round trip was spent
+   * on the network.
+   */
   readonly tookMs: number;
 };
 
-/** What one look at everything that waits finds. */
+/** What one pass over all waiting calls finds. */
 export type Sweep = {
-  /** No process has taken them, and they are not to be dialled any more. */
+  /** Calls that no process has taken and that are too late to be dialled. */
   readonly expired: readonly AcceptedCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
-  /** This process's by what SQL says, taken some time ago, and not among those that it named. */
+  /**
+   * Calls that SQL assigned to this process some time ago, and that the process did not name as its
+   * own.
+   */
   readonly notHere: readonly CallId[];
 };
 
 export type CallTakes = {
-  /** Takes the calls of a source that have waited longest, each with a slot where the source has limits. */
+  /**
+   * Takes the calls of a source that have waited longest, each with a slot if the source has
+   * limits.
+   */
   take(request: TakeRequest): Promise<Taken>;
-  /** Another start for a call that missed its own. */
+  /** Grants another start to a call that missed its own. */
   nextStart(
     trunk: string,
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
   /** Frees the slots of legs that are off the wire. */
   release(legIds: readonly string[]): Promise<void>;
-  /** Also frees the slots of calls that ended while no process could release them. `here`: calls that this process has. */
+  /**
+   * Finds what is left over. It also frees the slots of calls that ended while no process could
+   * release them. `here`: the calls of this process.
+   */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
 
-/** What second legs ask of SQL. */
+/** What second legs need from SQL. */
 export type SecondLegTakes = {
-  /** False: the app has had so many calls today. */
+  /**
+   * Counts a second leg of the app for today.
+   *
+   * @returns false if the app has reached its limit for today
+   */
   countToday(appId: string, mostToday: number, at: Date): Promise<boolean>;
-  /** Undefined: the trunk is full. In how long the INVITE may leave, as the answer was written. */
+  /**
+   * Takes a slot of the trunk. `startInMs`: when the INVITE may leave, counted from when SQL wrote
+   * the answer.
+   *
+   * @returns undefined if the trunk is full
+   */
   takeSlot(leg: {
     readonly legId: string;
     readonly callId: CallId;
@@ -218,7 +274,8 @@ export type SecondLegTakes = {
 };
 
 /**
- * Asked when the INVITE is ready: resolves when it may leave, or is not wanted any more; never rejects. An INVITE that is late
- * takes another start, which costs the trunk one: hence `isWanted`.
+ * Called when the INVITE is ready. Resolves when the INVITE may leave or is not wanted any more;
+ * never rejects. An INVITE that is late takes another start, which the trunk loses. `isWanted`
+ * keeps a call that is over from doing so.
  */
 export type Turn = (isWanted: () => boolean) => Promise<void>;

@@ -1,6 +1,7 @@
-// The seam between a call and its media. A command and an event are each declared once, here: they go to the media worker
-// and come from it unchanged. For a new command the compiler names the session that obeys it; for a new event, the states
-// `answered` and `closing` of the machine, which take it.
+// The seam between a call and its media. Each command and each event is declared once, here, and
+// crosses to or from the media worker unchanged. For a new command, the compiler names the session
+// that must obey it. For a new event, it names the states `answered` and `closing` of the machine,
+// which must take it.
 
 import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';
@@ -12,34 +13,43 @@ import type { Playback, PlaybackReport } from './playback/playback.ts';
 import type { StreamReport, StreamSettings } from './stream/stream.ts';
 import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 
-/** What a call has its media do. */
+/** Commands of a call to its media. */
 export type MediaCommand =
-  /** Starts the sample clock of detection, at the 200 OK. Its events follow, `amd_stopped` last. */
+  /**
+   * Starts detection and its sample clock, at the 200 OK. Its events follow, with `amd_stopped`
+   * last.
+   */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
   /** Ends detection early. A detection that ran still reports `amd_stopped` with this reason. */
   | { readonly kind: 'stopDetection'; readonly reason: string }
   /**
-   * ringing: the media resolves the bot's name and connects, so that the bot is there at the answer. answered: the bot
-   * learns of the call, hears and speaks.
+   * ringing: the media resolves the bot's name and connects, so that the bot is there at the
+   * answer. answered: the bot gets the call, hears and speaks.
    */
   | {
       readonly kind: 'stream';
       readonly settings: StreamSettings;
       readonly phase: 'ringing' | 'answered';
     }
-  /** Tells the bot that its stream is over. A stream that is open reports `stopped`. */
+  /** Tells the bot that its stream is over. An open stream reports `stopped`. */
   | { readonly kind: 'stopStream'; readonly reason: string }
-  /** While the stream is gated, the bot hears silence, and no keys. */
+  /**
+   * Opens or closes the gate of the stream. While it is closed, the bot hears silence and gets no
+   * keys.
+   */
   | { readonly kind: 'gateStream'; readonly isGated: boolean }
-  /** Queues a sound behind those that wait; a loop gives way to it. */
+  /** Queues a sound behind the waiting ones. A loop ends to make room for it. */
   | { readonly kind: 'play'; readonly playback: Playback }
   /** Queues keys behind those that are being pressed. */
   | { readonly kind: 'press'; readonly keys: Keys }
-  /** Drops what is queued: sounds, the bot's audio, keys. Each sound and each command of keys reports its end. */
+  /**
+   * Drops what is queued: sounds, the bot's audio, keys. Each sound and each command of keys
+   * reports its end.
+   */
   | { readonly kind: 'stopPlayback' }
-  /** Tells the bot of a key that came by SIP INFO. */
+  /** Sends the bot a key that came by SIP INFO. */
   | { readonly kind: 'tellDigit'; readonly digit: string }
-  /** Tells the bot that the transfer failed and the call goes on with it. */
+  /** Tells the bot that the transfer failed and that the call goes on with it. */
   | { readonly kind: 'tellTransferFailed'; readonly failure: TransferFailure }
   /** Asks for one `envelope`. */
   | { readonly kind: 'askEnvelope' };
@@ -49,30 +59,34 @@ export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
   /** A key that came as RTP events (RFC 4733). */
   | { readonly kind: 'dtmf'; readonly digit: string; readonly durationMs: number }
-  /** `ordinal` names the stream among those of the call. */
+  /** `ordinal` identifies the stream within the call. */
   | { readonly kind: 'stream'; readonly ordinal: number; readonly report: StreamReport }
   | { readonly kind: 'playback'; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
-  /** How loud both sides were so far. Reported on `askEnvelope` and at the session's end; undefined before the answer. */
+  /**
+   * How loud both sides were so far. Reported after `askEnvelope` and at the end of the session.
+   * Undefined before the answer.
+   */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
   /** Audio has gone both ways over a bridge. Only the session of a second leg reports it. */
   | { readonly kind: 'connected' }
-  /** No packet came for the inactivity time-out while the call was not on hold. */
+  /** No packet came for the whole inactivity time-out, and the call was not on hold. */
   | { readonly kind: 'inactive' }
-  /** The session is gone: its sockets or its worker failed. */
+  /** The session is gone, because its sockets or its worker failed. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 export type MediaObserver = { observe(event: MediaEvent): void };
 
-/** G.711 in its two laws; what every carrier speaks. */
+/** The two laws of G.711, which every carrier speaks. */
 export type VoiceCodec = 'PCMU' | 'PCMA';
 
 export type MediaPort = {
   /**
-   * Takes a port pair and its sockets, and offers these codecs in this order; both, µ-law first, if none are given.
+   * Opens a port pair with its sockets, and offers these codecs in this order. Default: both, µ-law
+   * first.
    *
-   * @returns undefined if the pool is exhausted or the sockets cannot be opened (logged)
+   * @returns undefined if no port is free or the sockets cannot be opened (logged)
    */
   open(
     callId: CallId,
@@ -83,7 +97,11 @@ export type MediaPort = {
 
 export type MediaSession = {
   readonly offerSdp: string;
-  /** Reads the far end's SDP: early (18x) or of the answer. False if no codec or address in it is usable. */
+  /**
+   * Applies the far end's SDP: early (18x) or of the answer.
+   *
+   * @returns false if no codec or address in it is usable
+   */
   applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
   /**
    * Answers a re-offer of the far end (hold, resume, new address).
@@ -97,7 +115,7 @@ export type MediaSession = {
   /**
    * Opens the session of a second leg beside this one.
    *
-   * @returns undefined if none can be opened
+   * @returns undefined if no session can be opened
    */
   openPartner(
     observer: MediaObserver,

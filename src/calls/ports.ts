@@ -1,5 +1,5 @@
-// What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
-// scripted one; third-party types never cross it.
+// What a call needs from the outside, in the terms of the call. Each port has a real implementation
+// and an embedded or scripted one. Third-party types never cross a port.
 
 import type { AcceptedCall, DialTarget } from './call-types.ts';
 import type { CallEvent } from './contract/call-event.ts';
@@ -15,51 +15,58 @@ import type { Transfer } from './transfer/transfer.ts';
 
 export type Clock = { now(): Date };
 
-// ── SIP ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── SIP ──────────────────────────────────────────────────────────────────────────────────────────
 
 export type SipPort = {
-  /** What the carrier of a call wants to be offered, in its order. */
+  /** The codecs to offer to the carrier of a call, in the order that the carrier wants. */
   codecsFor(trunk: string | undefined): readonly VoiceCodec[];
-  /** How the carrier of a call wants keys to be pressed. */
+  /** How the carrier of a call wants keys to be sent. */
   keysFor(trunk: string | undefined): KeyTransport;
   /**
-   * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
-   * told to `observer`, in order, ending with exactly one `failed` or (after `answered`) one `ended`. Never throws
-   * for a reason of the network: an unreachable engine is a `failed`. Where a gateway fails before any phone can have been
-   * reached, the next one of the trunk is tried: the same leg, another INVITE with a Call-ID of its own.
+   * Places a leg: route, INVITE, digest authentication, provisional and final responses. Returns at
+   * once. Passes everything that happens to `observer`, in order, ending with exactly one `failed`
+   * or (after `answered`) one `ended`. Never throws because of the network: an unreachable engine
+   * is reported as `failed`.
+   * If a gateway fails before it can have reached a phone, the next gateway of the trunk is tried.
+   * That is the same leg, with another INVITE and a Call-ID of its own.
    */
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
   /**
-   * Ends what an earlier process left up at the far end, known only from what was stored: CANCELs or BYEs by id on the
-   * engine that holds it. Bounded in time. `gone`: the engine or the far end no longer knows it. `cancelled`: the CANCEL has
-   * left, and the final response has not come yet. It may still be a 200: ask again, for 32 s (64*T1, after which a callee
-   * repeats it no more).
+   * Ends a leg that an earlier process left up, known only from what was stored: sends CANCEL or
+   * BYE by id on the engine that holds the leg. Bounded in time.
+   * `gone`: the engine or the far end no longer knows the leg. `cancelled`: the CANCEL was sent,
+   * and the final response has not come yet. It may still be a 200 OK: call this again, for 32 s
+   * (64*T1, after which a callee stops repeating its 200 OK).
    */
   endOrphan(orphan: StoredLeg): Promise<LegEndResult>;
 };
 
 export type PlaceRequest = {
   readonly callId: CallId;
-  /** Of a second leg; left out: the call's first. */
+  /** Id of a second leg. Omitted for the first leg of the call. */
   readonly legId?: string;
-  /** More than the trunk's own, of the INVITE. */
+  /** Headers of the INVITE beside those of the trunk. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly target: DialTarget;
   readonly trunk?: string;
   /** User part of the caller ID. */
   readonly caller: string;
   readonly offerSdp: string;
-  /** Asked before each INVITE that the call needs, to the next gateway or with credentials: false, and none leaves. */
+  /**
+   * Called before each INVITE of the leg, to another gateway or with credentials. No INVITE leaves
+   * if it returns false.
+   */
   readonly mayInvite?: () => boolean;
 };
 
 export type LegObserver = { observe(event: LegEvent): void };
 
-/** What a leg tells of itself, in order. */
+/** Events of a leg, in order. */
 export type LegEvent =
   /**
-   * The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. Again for each gateway that is
-   * tried; never after a provisional response but 100.
+   * The INVITE left, as the engine confirmed. `leg` is stored, so that another process can CANCEL
+   * the INVITE. Reported again for each further gateway, but never after a provisional response
+   * other than 100.
    */
   | {
       readonly kind: 'sent';
@@ -67,9 +74,15 @@ export type LegEvent =
       readonly leg: StoredLeg;
       readonly at: Date;
     }
-  /** The INVITE was challenged and sent again with credentials: only the new transaction can be CANCELled from here on. */
+  /**
+   * The INVITE was challenged and sent again with credentials. From here on only the new
+   * transaction can be CANCELled.
+   */
   | { readonly kind: 'resent'; readonly leg: StoredLeg }
-  /** This gateway is given up for the next one. The last one's failure is `failed`. */
+  /**
+   * This gateway is given up for the next one. The failure of the last gateway is reported as
+   * `failed`.
+   */
   | { readonly kind: 'attemptFailed'; readonly attempt: FailedAttempt }
   | {
       readonly kind: 'provisional';
@@ -77,12 +90,17 @@ export type LegEvent =
       readonly reason: string;
       readonly sdp?: string;
       readonly at: Date;
-      /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is unreachable. */
+      /**
+       * The early dialog of an 18x. It is stored so that it can be ended even if the engine of the
+       * INVITE is unreachable.
+       */
       readonly leg?: StoredLeg;
     }
   /**
-   * A usable 200 OK arrived. It is ACKed when `acknowledge()` is called; not called within 5 s, or `hangUp()` called
-   * instead: ACK and BYE. A 200 that crosses our CANCEL, a fork's second 200, one without Contact: never told here.
+   * A usable 200 OK arrived. `acknowledge()` ACKs it. The leg sends ACK and BYE instead if
+   * `acknowledge()` is not called within 5 s, or if `hangUp()` is called. Never reported: a 200 OK
+   * that crosses the CANCEL of the gateway, the second 200 OK of a fork, and a 200 OK without
+   * Contact.
    */
   | {
       readonly kind: 'answered';
@@ -93,7 +111,10 @@ export type LegEvent =
   | { readonly kind: 'failed'; readonly failure: LegFailure }
   /** The dialog ended after `answered`. */
   | { readonly kind: 'ended'; readonly end: LegEnd }
-  /** Re-INVITE or UPDATE with an offer. Not accepted with an answer SDP before `observe` returns: refused with 488. */
+  /**
+   * Re-INVITE or UPDATE with an offer. It is refused with 488 unless `accept` is called before
+   * `observe` returns.
+   */
   | {
       readonly kind: 'reoffer';
       readonly sdp: string;
@@ -108,142 +129,185 @@ export type LegEvent =
 
 export type LegFailure = {
   readonly at: Date;
-  /** Also for a 487 after our CANCEL, and for a time-out of our own waiting. */
+  /**
+   * The final status. Also present for a 487 after a CANCEL of the gateway, and for a time-out of
+   * the gateway.
+   */
   readonly sipStatus?: number;
-  /** Phrase without the status, e.g. `Busy Here`; or what failed, e.g. `drachtio connection lost`. */
+  /**
+   * Reason phrase without the status, e.g. `Busy Here`, or what failed, e.g. `drachtio connection
+   * lost`.
+   */
   readonly reason: string;
   /**
-   * response: a real one of the far end. stack: made up by the SIP stack (408 after 32 s of silence, 503 for ICMP,
-   * refusal, DNS). transport: no engine, its connection broke, request refused by the engine. unusable: a 200 without usable SDP or Contact.
-   * cancelled: our CANCEL was done, whatever final response came.
+   * response: the far end sent it. stack: the SIP stack made it up (408 after 32 s of silence; 503
+   * for an ICMP error, a refused connection or DNS). transport: there is no engine, its connection
+   * broke, or the engine refused the request. unusable: a 200 OK without usable SDP or Contact.
+   * cancelled: the gateway sent CANCEL, whatever final response came.
    */
   readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled';
 };
 
 export type LegEnd = {
   readonly at: Date;
-  /** remote: BYE. local: our `hangUp`. lost: the engine or its connection went away, or ACK/session timer ran out. */
+  /**
+   * remote: the far end sent BYE. local: `hangUp` was called. lost: the engine or its connection is
+   * gone, no ACK was sent in time, or the session timer ran out.
+   */
   readonly by: 'remote' | 'local' | 'lost';
   readonly reason: string;
 };
 
 export type CallLeg = {
   /**
-   * Gives up a call that is not answered. `failed` with kind `cancelled` follows at once; the transaction and the
-   * trunk's slot are kept until the final response, and a late 200 is ACKed and BYEd.
+   * Gives up a leg that is not answered. `failed` with kind `cancelled` follows at once. The
+   * transaction and the slot of the trunk are kept until the final response. A late 200 OK gets ACK
+   * and BYE.
    */
   cancel(reason: string): void;
-  /** ACKs the 200. */
+  /** ACKs the 200 OK. */
   acknowledge(): void;
-  /** BYE; `ended` follows at once, with the BYE's transaction finished in the background. */
+  /**
+   * Sends BYE. `ended` follows at once, and the transaction of the BYE finishes in the background.
+   */
   hangUp(reason: string): void;
   /**
-   * Asks the far end of an answered call to call an agent (RFC 3515). Told what comes of it, in order, ending with one
-   * `taken over` or `failed`, unless the leg ends before. Bounded by the request's time-out. One at a time.
+   * Asks the far end of an answered call to call an agent (RFC 3515). Passes the progress to
+   * `observe`, in order, ending with one `taken over`, `failed` or `unheard`, unless the leg ends
+   * before. Bounded by the time-out of the request. One REFER at a time.
    */
   refer(request: ReferRequest, observe: (event: ReferEvent) => void): void;
   /**
-   * Presses a key by SIP INFO, in an answered call. Whether the far end has taken it; false also where it does not answer for 5 s.
-   * Never rejects.
+   * Presses a key by SIP INFO in an answered call. Never rejects.
+   *
+   * @returns whether the far end took the key; false also if it does not answer for 5 s
    */
   press(digit: string, durationMs: number): Promise<boolean>;
-  /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
+  /**
+   * Resolves when nothing of this leg is on the wire any more, so that the slot of the trunk is
+   * free. Bounded in time; never rejects.
+   */
   readonly released: Promise<void>;
 };
 
-/** `trunk`: of the call, how numbers are written. */
+/** `trunk` is the trunk of the call. It decides how numbers are written. */
 export type ReferRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'headers'> & {
   readonly timeoutMs: number;
 };
 
 export type ReferEvent =
-  /** The far end says what its own call has come to; 202 for the REFER itself. */
+  /**
+   * The far end reports the status of its own call to the agent. 202 is the response to the REFER
+   * itself.
+   */
   | { readonly kind: 'progress'; readonly sipStatus: number }
   | { readonly kind: 'taken over' }
   | { readonly kind: 'failed'; readonly failure: LegFailure }
-  /** It was taken, and then nothing was heard of it. */
+  /** The far end took the REFER, and then reported nothing more. */
   | { readonly kind: 'unheard'; readonly reason: string };
 
-/** A second leg of a call: who may place one, and when. */
+/** Decides whether and when a second leg may be placed. */
 export type SecondLegPort = {
   /**
-   * Asks for what a leg needs: that the app may call there, and room on the trunk at the trunk's pace, which is waited for as long
-   * as it is wanted. Never rejects. What was given is given back when the placed leg is released, or by `giveBack`.
+   * Waits for what a second leg needs: the permission of the app to call there, and room on the
+   * trunk at the pace of the trunk. Waits as long as `isWanted` is true. Never rejects. What it
+   * took is given back when the placed leg is released, or by `giveBack`.
    */
   admit(
     call: AcceptedCall,
     transfer: Transfer,
     isWanted: () => boolean,
   ): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
-  /** Nothing was placed. */
+  /** Gives back what `admit` took, because no leg was placed. */
   giveBack(legId: string): void;
 };
 
-// ── What a call's media needs ────────────────────────────────────────────────────────────────────────────────────────
+// ── What a call's media needs ────────────────────────────────────────────────────────────────────
 
 export type StreamPort = {
-  /** Rejects when what the stream needs cannot be read. */
+  /** Reads what a stream is opened with. Rejects if that cannot be read. */
   settingsOf(call: AcceptedCall, stream: NumberedStream): Promise<StreamSettings>;
 };
 
 export type SoundResult =
   | { readonly ok: true; readonly sound: Sound }
-  /** In words for people; without the query of a URL. */
+  /** `reason` is written for people and leaves out the query of a URL. */
   | { readonly ok: false; readonly reason: string };
 
 export type SoundPort = {
-  /** Ready to be played. `reference`: see `contract/sound-reference.ts`. Never rejects; bounded in time. */
+  /**
+   * Loads a sound so that it is ready to be played. `reference`: see `playback/sound-reference.ts`.
+   * Never rejects; bounded in time.
+   */
   loadSound(accountId: string, reference: string): Promise<SoundResult>;
 };
 
-// ── Outbox ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Outbox ───────────────────────────────────────────────────────────────────────────────────────
 
-/** `not ours`: it has ended, or is another process's; then nothing but the leg was stored, and nothing more will be. */
+/**
+ * `not owned`: the call has ended, or another process owns it. Then SQL stored nothing but the
+ * state of the leg, and will store nothing more for this process.
+ */
 export type StepResult = 'stored' | 'not owned';
 
-/** Stores what happens to calls; what is stored is notified and published from there. */
+/** Stores what happens to calls. What is stored is notified and published from there. */
 export type CallOutbox = {
   /**
-   * All or nothing, in the order of the calls to `append`, again and again while SQL is unreachable. Rejects when SQL refuses the
-   * content, when too much waits, and at the end of this process.
+   * Stores a step completely or not at all, in the order of the calls to `append`. Retries while
+   * SQL is unreachable. Rejects if SQL refuses the content, if too much waits, and at the end of
+   * this process.
    */
   append(
     call: AcceptedCall,
     step: CallStep,
     options?: {
-      /** No process has taken the call. `not ours`: one has, or it has ended. */
+      /**
+       * The call was taken by no process so far. `not owned` then means that a process has taken
+       * it, or that it has ended.
+       */
       readonly isUntaken?: boolean;
-      /** SQL may hold some of it. */
+      /** SQL may already hold some of the step. */
       readonly isRepeated?: boolean;
-      /** A person may be left in the call: the process that hangs up publishes its events, and says when it is done with. */
+      /**
+       * A person may be left in the call. The process that hangs up publishes the events of the
+       * call itself, and marks the call as settled.
+       */
       readonly isRecovered?: boolean;
     },
   ): Promise<StepResult>;
 };
 
-// ── Recovery ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Recovery ─────────────────────────────────────────────────────────────────────────────────────
 
-/** A call of this process without a machine: of a lost process, whose calls it took over, or one that it never had. */
+/**
+ * A call that belongs to this process but has no machine: a call of a lost process that this
+ * process took over, or one that this process never started.
+ */
 export type UnfinishedCall = {
   readonly call: AcceptedCall;
-  /** Who dialled it. */
+  /** Id of the process that dialled the call. */
   readonly ownerId: string;
-  /** None where no INVITE was confirmed to have left; two where a second leg was placed. */
+  /** Empty if no INVITE was confirmed to have left. Two legs if a second leg was placed. */
   readonly legs: readonly StoredLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
-  /** That SQL holds, in order. */
+  /** The events that SQL holds, in order. */
   readonly events: readonly CallEvent[];
 };
 
-/** Whose unfinished calls: those taken over from lost processes, or some of this one. */
+/**
+ * Which unfinished calls to read: those taken over from lost processes, or some of this process.
+ */
 export type Unfinished = 'taken over' | { readonly callIds: readonly CallId[] };
 
-/** A call that has ended, and what may still be owed: events on the stream, a BYE to its far end. */
+/**
+ * A call that has ended and may not be settled: events for the stream, or a BYE to the far end, may
+ * be owed.
+ */
 export type UnsettledEnd = {
   readonly call: AcceptedCall;
-  /** Not known to be on the stream, in order, the end among them. */
+  /** Events that are not known to be on the stream, in order, including the end. */
   readonly events: readonly CallEvent[];
-  /** Of a process that was lost: they may be up. */
+  /** Legs of a lost process. They may still be up. */
   readonly legs: readonly StoredLeg[];
 };

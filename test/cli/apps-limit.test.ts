@@ -77,7 +77,7 @@ test('offhook apps create and limit say how numbers without + are read, one way 
   });
 
   await expect(limit({ defaultCountry: 'US', bareNumbers: 'international' })).rejects.toThrow(
-    'bareNumbers: goes without defaultCountry',
+    'bareNumbers: cannot be combined with defaultCountry',
   );
   await expect(limit({ defaultCountry: 'Germany' })).rejects.toThrow(
     'defaultCountry: must be a country of ISO 3166-1',

@@ -111,7 +111,7 @@ describe('a command to a call', () => {
     expect(await routing.runHere(callId, stop)).toEqual({
       ok: false,
       code: 'state',
-      error: 'The call is queued; stop needs one that is answered.',
+      error: 'The call is queued; stop needs an answered call.',
     });
     expect(world.ended()).toEqual([]);
   });

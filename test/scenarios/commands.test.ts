@@ -120,7 +120,7 @@ describe('a sound that is played by command', () => {
 
     expect(await http(play)).toMatchObject({
       status: 409,
-      body: { detail: 'The call is ringing; play needs one that is answered.' },
+      body: { detail: 'The call is ringing; play needs an answered call.' },
     });
     expect(await nats(play)).toMatchObject({ ok: false, code: 'state' });
     await callee.answer();

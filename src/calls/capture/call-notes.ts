@@ -1,13 +1,13 @@
-// What happened in a call and is no event of it, in the order in which it happened. Bounded: of a call with much of it the beginning
-// and the end are kept.
+// What happened in a call beside its events, in order. Bounded: of a call with many notes, the
+// beginning and the end are kept.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 
-/** As JSON. */
+/** The largest size of all notes, as JSON. */
 const mostBytes = 30_000;
-/** Of each beside its text. */
+/** The size of a note without its text. */
 const overheadBytes = 90;
-/** A mark's name may be of kilobytes, and no reader needs more of it. */
+/** The name of a mark may have kilobytes, and no reader needs more than this. */
 const longestText = 80;
 
 type Mark = Extract<CallNote, { readonly kind: 'mark' }>;
@@ -30,7 +30,10 @@ export class CallNotes {
     }
   }
 
-  /** The oldest mark of the name that has not come back: they do so in their order. */
+  /**
+   * Notes that a mark came back: the oldest of this name that has not. Marks come back in their
+   * order.
+   */
   returnMark(name: string, at: number): void {
     const short = name.slice(0, longestText);
     const index = this.#notes.findIndex(

@@ -1,51 +1,57 @@
-// What is kept of a call for those who look into it, beside its events: the SIP messages, how loud both sides were, and what its bot,
-// its commands and its transcript did when.
+// What is kept of a call for people who inspect it, beside its events: the SIP messages, how loud
+// both sides were, and when its bot, its commands and its transcript did what.
 
 import type { CallId } from '../contract/identity.ts';
 
-/** As it was on the wire, or as the engine says that it was. */
+/** A SIP message as it was on the wire, or as the engine reports it. */
 export type SipMessage = {
   readonly at: Date;
   readonly isOurs: boolean;
   readonly transport: string;
-  /** Of the sender; empty where the engine made the message up. */
+  /** The address of the sender. Empty if the engine made the message up. */
   readonly address: string;
   readonly port: number;
   readonly text: string;
 };
 
-/** Told by the SIP port; what is not of a call that is followed is nothing of ours. */
+/** Receives SIP messages from the SIP port. Messages of calls that are not followed are ignored. */
 export type SipCapture = {
-  /** An INVITE with this Call-ID is of the call, which may have several. `legId`: of a second leg. */
+  /**
+   * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId`: the second leg that
+   * the INVITE belongs to, if any.
+   */
   follow(callId: CallId, sipCallId: string, legId?: string): void;
   add(message: SipMessage): void;
 };
 
-/** From the answer on: for each stretch of time the loudest sample, 0 to 127, logarithmic as in G.711; no audio. */
+/**
+ * The loudness of both sides from the answer on: the loudest sample of each stretch of time, 0 to
+ * 127, logarithmic as in G.711. It holds no audio.
+ */
 export type AudioEnvelope = {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly stepMs: number;
-  /** From the far end. */
+  /** Audio from the far end. */
   readonly heard: Uint8Array;
-  /** To the far end. */
+  /** Audio to the far end. */
   readonly said: Uint8Array;
-  /** What the media worker noted meanwhile. */
+  /** Notes of the media worker for the same time. */
   readonly notes?: CallNotesView;
 };
 
 /** Instants are milliseconds since 1970. */
 export type CallNote =
-  /** The bot set a mark; it was told when all before it was played, or cleared. */
+  /** The bot set a mark. It gets the mark back when everything before it was played or cleared. */
   | {
       readonly kind: 'mark';
       readonly at: number;
       readonly name: string;
       readonly returnedAt?: number;
     }
-  /** The bot took back what was not played yet. */
+  /** The bot cleared its audio that was not played yet. */
   | { readonly kind: 'clear'; readonly at: number; readonly droppedMs: number }
-  /** Speech-to-text understood this, which was said then. */
+  /** Speech-to-text understood these words, which were said at this time. */
   | {
       readonly kind: 'words';
       readonly at: number;
@@ -56,17 +62,20 @@ export type CallNote =
   | {
       readonly kind: 'command';
       readonly at: number;
-      /** For people, without what may be secret. */
+      /** Text for people, without parts that may be secret. */
       readonly what: string;
-      /** The app, or the door that does not say who came. */
+      /** The app that sent the command, or the interface if the sender is not known. */
       readonly by: string;
       readonly commandId?: string;
       readonly tookMs: number;
-      /** Why it was not done. */
+      /** Why the command was refused. */
       readonly refusal?: string;
     };
 
-/** What speech-to-text understood, by the clock of detection: a word, or as much as the provider gave a time. */
+/**
+ * What speech-to-text understood, timed by the clock of detection: a word, or the smallest unit for
+ * which the provider gives a time.
+ */
 export type HeardWords = {
   readonly text: string;
   readonly fromMs: number;
@@ -75,6 +84,6 @@ export type HeardWords = {
 
 export type CallNotesView = {
   readonly notes: readonly CallNote[];
-  /** That there was no room for. */
+  /** The number of notes that were dropped because there was no room. */
   readonly left: number;
 };

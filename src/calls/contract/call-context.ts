@@ -1,4 +1,5 @@
-// What a bot flow reads of a call: in the bucket `call-context`, over HTTP, and in the events that change it.
+// The context of a call that a bot flow reads: in the bucket `call-context`, over HTTP, and in the
+// events that change it.
 
 import { z } from 'zod';
 import { amdEvent, amdEventNames } from '../detection/amd-event.ts';

@@ -1,6 +1,8 @@
-// What a call states, as it stands on JetStream: `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. Past-tense and
-// self-contained: a reader needs no other source to build a notification, a timeline row or the context. Ids derive from the
-// call id, so that an event that is published again is recognised. Each feature defines its own events.
+// The events of a call, as they are on JetStream:
+// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. They are in the past tense and
+// self-contained: a reader needs no other source to build a notification, a timeline row or the
+// context. Their ids derive from the call id, so that an event that is published twice is
+// recognised. Each feature defines its own events.
 
 import { z } from 'zod';
 import { detectionEvents } from '../detection/detection-contract.ts';
@@ -12,7 +14,7 @@ import { transferEvents } from '../transfer/transfer-contract.ts';
 import { type CallEventEnvelope, callEventEnvelope } from './definitions.ts';
 import { type Immutable, type Mismatch, matching } from './schema.ts';
 
-/** By type, in the order of the documents: the table of src/events/README.md. */
+/** The events by type, in the order of the table in src/events/README.md. */
 export const callEvents = {
   ...placingEvents,
   ...detectionEvents,
@@ -37,7 +39,7 @@ export type EventOf<Type extends CallEventType> = CallEventEnvelope & {
 export type CallEvent = { [Type in CallEventType]: EventOf<Type> }[CallEventType];
 export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
-/** What is published of a type: the message of JetStream, and `data` of a server-sent event. */
+/** The schema of a published event: the message on JetStream, and `data` of a server-sent event. */
 export function callEventSchema(type: CallEventType) {
   return z.object({
     ...callEventEnvelope.shape,
@@ -46,7 +48,7 @@ export function callEventSchema(type: CallEventType) {
   });
 }
 
-/** Made once: a schema costs more to make than to hold a message against. */
+/** The schemas are made once: making a schema costs more than checking a message with it. */
 const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
   callEventTypes.map((type) => [
     type,
@@ -54,7 +56,9 @@ const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
   ]),
 );
 
-/** A message on the calls stream as far as it can be believed. */
+/**
+ * Reads a message of the calls stream. It is checked, because any publisher may have written it.
+ */
 export function parseCallEvent(
   text: string,
 ): { readonly ok: true; readonly event: CallEvent } | Mismatch {
@@ -68,7 +72,7 @@ export function parseCallEvent(
   const schema = messages.get(type);
   if (schema === undefined) return { ok: false, reason: unknownType(type) };
   const parsed = matching(schema, value);
-  // The schema was chosen by the type that stands in it.
+  // The schema was chosen by the type of the message.
   return parsed.ok ? { ok: true, event: value as CallEvent } : parsed;
 }
 
@@ -78,25 +82,28 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** One of a later version is told apart from rubbish: it is for another version to read. */
+/** Tells an event of a later version apart from rubbish. Another version can read it. */
 function unknownType(type: unknown): string {
   return typeof type === 'string'
     ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`
     : 'an event without a type';
 }
 
-/** The last event of its call. */
+/** Whether this is the last event of its call. */
 export function isEnd({ type }: { readonly type: CallEventType }): boolean {
   return type === 'completed' || type === 'failed';
 }
 
-/** By sequence, except the end, which has one id, by whichever process it is stated (the call, or a recovery after a crash). */
+/**
+ * Returns the id of an event. It contains the sequence number, except for the end, which has the
+ * same id whichever process emits it (the owner of the call, or the recovery after a crash).
+ */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
   const suffix = isEnd({ type }) ? 'end' : String(eventSequence);
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
 }
 
-/** Undefined: not the id of an event. */
+/** @returns undefined if it is not the id of an event */
 export function callIdOfEvent(eventId: string): string | undefined {
   const [, rest] = /^evt-(.+)-(?:end|\d+)$/.exec(eventId) ?? [];
   return rest === undefined ? undefined : `call-${rest}`;

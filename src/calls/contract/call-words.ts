@@ -1,10 +1,10 @@
-// The words in which a call's state and end are told.
+// The words for the state and the end of a call.
 
-/** Public state of a call, as `GET …/calls/{callId}` says it. */
+/** Public state of a call, as in `GET …/calls/{callId}`. */
 export const callStates = ['queued', 'dialing', 'ringing', 'answered', 'ended'] as const;
 export type CallState = (typeof callStates)[number];
 
-/** Status column of the interactions view. */
+/** The status column of the interactions view. */
 export const interactionStatuses = [
   'queued',
   'dialing',
@@ -16,7 +16,10 @@ export const interactionStatuses = [
 ] as const;
 export type InteractionStatus = (typeof interactionStatuses)[number];
 
-/** Our finer word beside the documented `reasonCode`s. Every call ends with exactly one. */
+/**
+ * The outcome of a call. It is finer than the documented `reasonCode`. Every call ends with exactly
+ * one.
+ */
 export const callOutcomes = [
   'completed',
   'transferred',
@@ -37,15 +40,18 @@ export const callOutcomes = [
 ] as const;
 export type CallOutcome = (typeof callOutcomes)[number];
 
-/** Who had a sound played. */
+/** What caused a sound to be played. */
 export const playbackSources = ['command', 'voicemail', 'screening'] as const;
 export type PlaybackSource = (typeof playbackSources)[number];
 
-/** done: to its last sample. stopped: before, as it was asked for or as the call ended. failed: it could not be played. */
+/**
+ * done: the sound was played to its last sample. stopped: it was stopped before, by a command or by
+ * the end of the call. failed: it could not be played.
+ */
 export const playbackEndReasons = ['done', 'stopped', 'failed'] as const;
 export type PlaybackEndReason = (typeof playbackEndReasons)[number];
 
-/** Who is at fault that a call came to nothing. */
+/** The side that caused a call to fail. */
 export const callFaults = ['caller', 'callee', 'carrier', 'gateway'] as const;
 export type CallFault = (typeof callFaults)[number];
 

@@ -1,5 +1,6 @@
-// Commands while a call is up: the same at both doors, a request on `<prefix>.command.<callId>` and `POST …/commands`. Each feature
-// defines its own.
+// Commands to a call while it is up. They are the same over NATS, as a request on
+// `<prefix>.command.<callId>`, and over HTTP, as `POST …/commands`. Each feature defines its own
+// commands.
 
 import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
@@ -17,7 +18,7 @@ import {
 } from './misspellings.ts';
 import type { Immutable, MemberError } from './schema.ts';
 
-/** By the member `command`. */
+/** The schemas of all commands. The member `command` tells them apart. */
 const commands = [
   hangupCommand,
   playCommand,
@@ -38,7 +39,7 @@ export type ReadCommand =
   | { readonly ok: true; readonly command: Command; readonly ignored: readonly string[] }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** The same at both doors. @param body of any kind */
+/** Reads a command that came over HTTP or NATS. `body` may be of any type. */
 export function readCommand(body: unknown): ReadCommand {
   const unknown = unknownMembersOf(body);
   const parsed = commandSchema.safeParse(body, { error: describeIssues });
@@ -52,7 +53,9 @@ export function readCommand(body: unknown): ReadCommand {
   return { ok: false, errors: [...unknown.errors, ...issues] };
 }
 
-/** A hang-up is never refused for a member that it does not know. */
+/**
+ * Finds the members that the command does not know. A hang-up is never refused for such a member.
+ */
 function unknownMembersOf(body: unknown): UnknownMembers {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
   const command = commands.find(({ shape }) => shape.command.value === name);
@@ -62,7 +65,7 @@ function unknownMembersOf(body: unknown): UnknownMembers {
   return { errors: [], ignored: [...errors.map(({ path }) => path), ...ignored] };
 }
 
-/** Why a command was not taken. */
+/** Why a command was refused. */
 export const commandRefusals = [
   'id-used',
   'ended',
@@ -74,12 +77,12 @@ export const commandRefusals = [
   'internal',
 ] as const;
 
-/** What an answer says beside, where there is something to say. */
+/** Remarks in an answer. Each is present only if it applies. */
 export const commandRemarks = {
   to: z
     .string()
     .exactOptional()
-    .describe('the number as it is dialled; only if `to` of a transfer was written without `+`'),
+    .describe('the dialled number; only if `to` of a transfer was written without `+`'),
   ignored: ignoredMembers.exactOptional(),
 };
 
@@ -98,7 +101,7 @@ export const commandReply = z.union([
     code: z.enum(commandRefusals).exactOptional(),
     errors: memberErrors
       .exactOptional()
-      .describe('of `invalid`: the members that are wrong, or that this call cannot have'),
+      .describe('with `invalid`: the members that are wrong or not possible for this call'),
   }),
 ]);
 export type CommandReply = Immutable<z.infer<typeof commandReply>>;

@@ -1,19 +1,24 @@
-// How a feature defines its part of the contract: the commands that a call takes, and the events that it states.
+// How a feature defines its part of the contract: the commands that a call takes, and the events
+// that it emits.
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
 import { callIdentity } from './identity.ts';
 import { type Immutable, instant, sequence } from './schema.ts';
 
-/** As an `Idempotency-Key`. */
+/** The id of a command, with the syntax of an `Idempotency-Key`. */
 export const commandId = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
   .describe(
-    'names the command within its call, so that it may be repeated; over HTTP the header `Idempotency-Key` says the same',
+    'identifies the command within its call, so that it may be repeated; over HTTP the header `Idempotency-Key` does the same',
   );
 
-/** @param members beside the name and the id */
+/**
+ * Makes the schema of a command.
+ *
+ * @param members the members beside the name and the id
+ */
 export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   command: Name,
   members: Members,
@@ -21,7 +26,7 @@ export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   return z.object({ command: z.literal(command), id: commandId.exactOptional(), ...members });
 }
 
-/** What every event has beside its `type` and `data`. */
+/** The members of every event, beside its `type` and `data`. */
 export const callEventEnvelope = z.object({
   ...callIdentity.shape,
   id: identifier,
@@ -32,13 +37,13 @@ export type CallEventEnvelope = Immutable<z.infer<typeof callEventEnvelope>>;
 
 /**
  * Adds `notificationSequence`, which is set if the call has a notify URL and the event is notified:
- * an answer, a subscribed AMD event, an event that the request selects, the end. The call gives the
- * number, so that the body never depends on who builds it.
+ * an answer, a subscribed AMD event, an event that the request selects, or the end. The call
+ * assigns the number, so that the body does not depend on which process builds it.
  */
 function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence
     .exactOptional()
-    .describe('1, 2, … over the notifications of the call; absent where the event is not notified');
+    .describe('1, 2, … over the notifications of the call; absent if the event is not notified');
   return z.object({ ...shape, notificationSequence });
 }
 
@@ -47,19 +52,22 @@ type EventData<Shape extends z.ZodRawShape> = Immutable<
 >;
 
 type EventDefinition<Shape extends z.ZodRawShape> = {
-  /** When it is stated. */
+  /** When the event is emitted. The documents show this text. */
   readonly when: string;
-  /** Durations in milliseconds, instants ISO 8601 UTC. */
+  /** The members of the data. Durations are in milliseconds, instants are ISO 8601 in UTC. */
   readonly data: Shape;
-  /** For people who ask for their call, after the time and the type. */
+  /** Text for people who look up a call. It follows the time and the type. */
   line(data: EventData<Shape>): string;
-  /** For people who watch the gateway: no digits, nothing that was said. */
+  /** Text for people who watch the gateway. It contains no digits and nothing that was said. */
   watched(data: EventData<Shape>, envelope: CallEventEnvelope): string;
-  /** What the event says of a made-up call. The documents show it, and `offhook webhooks test` sends it. */
+  /**
+   * The data of the event in a made-up call. The documents show it, and `offhook webhooks test`
+   * sends it.
+   */
   readonly example: EventData<Shape>;
 };
 
-/** One that lacks a part does not compile. */
+/** Defines an event. A definition that lacks a part does not compile. */
 export function callEvent<Shape extends z.ZodRawShape>({
   when,
   data,
@@ -68,7 +76,7 @@ export function callEvent<Shape extends z.ZodRawShape>({
   return { ...rest, data: eventData(data).describe(when) };
 }
 
-/** For people. */
+/** Formats a duration for people. */
 export function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -1,4 +1,4 @@
-// An event of a made-up call: what the documents show and `offhook webhooks test` sends.
+// Events of a made-up call. The documents show them, and `offhook webhooks test` sends them.
 
 import { type CallEvent, type CallEventType, callEventId, callEvents } from './call-event.ts';
 import type { CallId, CallIdentity } from './identity.ts';
@@ -16,7 +16,7 @@ export type ExampleOptions = {
   readonly identity?: CallIdentity;
   readonly time?: string;
   readonly eventSequence?: number;
-  /** Left out: as the example has it. */
+  /** Default: as in the example. */
   readonly notificationSequence?: number;
 };
 
@@ -31,6 +31,6 @@ export function exampleEvent(type: CallEventType, options: ExampleOptions = {}):
     time,
     eventSequence,
     data: notificationSequence === undefined ? data : { ...data, notificationSequence },
-    // The data is of the type; TypeScript cannot follow that through a union.
+    // `data` belongs to `type`. TypeScript cannot follow that through a union.
   } as CallEvent;
 }

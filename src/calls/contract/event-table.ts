@@ -1,5 +1,6 @@
-// What follows from an event: the notification that its receiver gets, the context that bot flows read, and a line for people.
-// Pure, so that the same event gives the same body to the byte wherever it is built.
+// What follows from an event: the notification for its receiver, the context that bot flows read,
+// and a line for people. Pure, so that the same event gives the same bytes wherever the body is
+// built.
 
 import type { CallContext } from './call-context.ts';
 import {
@@ -26,7 +27,10 @@ type StatusRow<Type extends TypeWithStatus> = {
   members(data: DataOf<Type>): Members;
 };
 
-/** The other types are notified only where the request selects them, and then as they are. */
+/**
+ * The types with a status of their own. The other types are notified only if the request selects
+ * them, and then with the event as the body.
+ */
 export const statusRows: { readonly [Type in TypeWithStatus]: StatusRow<Type> } = {
   answered: { status: 'Answered', members: answerMembers },
   amd: {
@@ -46,14 +50,14 @@ function hasStatus(event: CallEvent): event is EventWithStatus {
   return Object.hasOwn(statusRows, event.type);
 }
 
-/** The row and the event go together; TypeScript cannot follow that through a union. */
+/** `row` belongs to the type of the event. TypeScript cannot follow that through a union. */
 function rowOf<Type extends TypeWithStatus>({ type }: EventOf<Type>): StatusRow<Type> {
   return statusRows[type];
 }
 
 /** @returns undefined if no receiver is notified of this event. */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
-  // The call gives the sequence; without one the event was not asked for, or there is no receiver.
+  // The call assigns the sequence. Without one, the event was not selected or there is no receiver.
   const sequence = event.data.notificationSequence;
   if (sequence === undefined) return undefined;
   const { conversationId, callId, sid, botId } = event;
@@ -62,7 +66,7 @@ export function notificationOf(event: CallEvent): NotificationBody | undefined {
     const row = rowOf(event);
     return { status: row.status, conversationId, ...row.members(event.data), ...ids };
   }
-  // The rows of the other types have a status; TypeScript cannot follow that through a union.
+  // Only selected types are left here. TypeScript cannot follow that through a union.
   return { status: 'Event', conversationId, event: event as EventNotification['event'], ...ids };
 }
 
@@ -71,7 +75,10 @@ export function contextOf({ data }: CallEvent): CallContext | undefined {
   return 'context' in data ? data.context : undefined;
 }
 
-/** An event as its feature describes it. The type and the data go together; TypeScript cannot follow that through a union. */
+/**
+ * The texts of an event, as its feature defines them. `data` belongs to the type. TypeScript cannot
+ * follow that through a union.
+ */
 type Words = {
   line(data: unknown): string;
   watched(data: unknown, envelope: CallEventEnvelope): string;
@@ -82,7 +89,10 @@ export function watchedLineOf(event: CallEvent): string {
   return wordsOf(event.type).watched(event.data, event);
 }
 
-/** Of an event as a timeline has it; nothing where another version wrote what this one does not know. */
+/**
+ * Returns the line of an event in a timeline. It is empty if another version wrote an event that
+ * this version does not know.
+ */
 export function lineOf(type: string, data: unknown): string {
   if (!Object.hasOwn(callEvents, type)) return '';
   const known = type as CallEventType;
@@ -107,7 +117,7 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.callConnectTime === undefined ? {} : { callConnectTime: data.callConnectTime }),
     ringDurationInMS: data.ringDurationInMS,
     connectDurationInMS: data.connectDurationInMS,
-    // In seconds twice, as the specification spells it in two places.
+    // In seconds twice, because the specification names it differently in two places.
     ...(data.callDurationS === undefined
       ? {}
       : { callDuration: data.callDurationS, duration: String(data.callDurationS) }),

@@ -1,4 +1,4 @@
-// What identifies a call, and what each of its events repeats.
+// The ids of a call, which each of its events repeats.
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';

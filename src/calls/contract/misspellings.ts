@@ -1,35 +1,42 @@
-// Members that no schema knows. Later versions may add some, and dialers send members of their own:
-// they are accepted, and named in the answer. But `timeoutInMS` was meant to do something: a near
-// miss of a known member is refused.
+// Finds members that no schema knows. Later versions may add members, and dialers send members of
+// their own: these are accepted and named in the answer. But a member such as `timeoutInMS` was
+// meant to do something: a near miss of a known member is refused.
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';
 import type { MemberError } from './schema.ts';
 
 export type UnknownMembers = {
-  /** Near misses, each with what is meant. */
+  /** Near misses, each with the name that was probably meant. */
   readonly errors: readonly MemberError[];
-  /** Paths of the others. */
+  /** Paths of the other unknown members. */
   readonly ignored: readonly string[];
 };
 
-/** Bounds each list: an answer tells a person what to mend, and stays far smaller than the body. */
+/** Bounds each list. The answer is for a person to read, and stays far smaller than the body. */
 const mostNamed = 50;
-/** More unknown members are no typing errors. Comparing this many takes some milliseconds. */
+/**
+ * More unknown members than this are not typing errors. Comparing this many takes some
+ * milliseconds.
+ */
 const mostCompared = 100;
 const longestPath = 128;
 
-/** A word of telephony for somebody else: nobody who writes it means `caller`. */
+/** A telephony word with another meaning: a client that writes `callee` does not mean `caller`. */
 const otherWord = /^callee$/i;
 
-/** In an answer. */
+/** The member `ignored` of an answer. */
 export const ignoredMembers: z.ZodType<readonly string[]> = z
   .array(z.string())
-  .describe(`paths of members that do nothing, because none is called so; the first ${mostNamed}`);
+  .describe(
+    `paths of members without effect, because no member has that name; the first ${mostNamed}`,
+  );
 
 /**
- * @param known names of members, each with the one to write: itself, or the documented spelling
- * @param prefix of the paths, e.g. `timers.`
+ * Finds the unknown members of an object.
+ *
+ * @param known names of members, each with the name to suggest: itself, or the documented spelling
+ * @param prefix what precedes the paths, e.g. `timers.`
  */
 export function unknownMembers(
   value: unknown,
@@ -55,7 +62,7 @@ export function unknownMembers(
 
 export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
 
-/** What several objects of one body have. */
+/** Joins the unknown members of several objects in one body. */
 export function allUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
   return {
     errors: parts.flatMap(({ errors }) => errors).slice(0, mostNamed),
@@ -67,7 +74,10 @@ export function namesOf(shape: object): ReadonlyMap<string, string> {
   return new Map(Object.keys(shape).map((name) => [name, name]));
 }
 
-/** Is stored with the answer, and comes back the same: without what a database refuses. */
+/**
+ * Returns the path without what a database refuses, because it is stored with the answer and must
+ * come back unchanged.
+ */
 function pathOf(path: string): string {
   return path.slice(0, longestPath).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');
 }

@@ -1,6 +1,6 @@
-// The bodies that notify URLs receive. A notification with one of the four statuses has the
-// specification's members in their canonical spelling, and ours beside them. A notification of an
-// event that the request selects has the event itself.
+// The bodies that notify URLs receive. A notification with one of the four statuses has the members
+// of the specification, in their canonical spelling, and further members of this gateway. A
+// notification of an event that the request selects contains the event itself.
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
@@ -13,9 +13,9 @@ import { type SelectedEventType, selectedEventTypes } from './notify-events.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
 
-/** What every notification has, whatever it tells. */
+/** The members of every notification, whatever its status. */
 const envelope = {
-  eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
+  eventId: z.string().describe('the same across retries, so that receivers can de-duplicate'),
   sequence: sequence.describe("1, 2, … over this call's notifications"),
   timestamp: timestamp.describe('when it happened, not when it was sent'),
   callId: z.string(),
@@ -31,26 +31,26 @@ export const notificationSchema = z.object({
   reasonCode: z.enum(reasonCodes),
   callConnectTime: timestamp
     .exactOptional()
-    .describe('instant of the answer; absent where there was none'),
-  ringDurationInMS: z.number().describe('first 18x to the answer, or to the end'),
-  connectDurationInMS: z.number().describe('INVITE to answer; 0 when never answered'),
+    .describe('instant of the answer; absent if there was no answer'),
+  ringDurationInMS: z.number().describe('from the first 18x to the answer, or to the end'),
+  connectDurationInMS: z.number().describe('from the INVITE to the answer; 0 if never answered'),
   machineDetection: z
     .enum(amdEventNames)
     .exactOptional()
-    .describe('the AMD event; on `completed` the verdict'),
-  amd: amdEvidence.exactOptional().describe('what an AMD event rests on'),
-  callDuration: z.number().int().exactOptional().describe('seconds, on `completed`'),
-  duration: z.string().exactOptional().describe('the same as a string'),
+    .describe('the AMD event; on `completed`, the verdict'),
+  amd: amdEvidence.exactOptional().describe('the evidence of an AMD event'),
+  callDuration: z.number().int().exactOptional().describe('duration in seconds, on `completed`'),
+  duration: z.string().exactOptional().describe('`callDuration` as a string'),
   callDurationMs: z
     .number()
     .int()
     .exactOptional()
-    .describe('the same in milliseconds, not rounded'),
+    .describe('duration in milliseconds, not rounded'),
   callDisconnectTime: timestamp.exactOptional(),
   sessionId: z.string().exactOptional(),
-  playedMs: z.number().exactOptional().describe('of all sounds, what went out'),
+  playedMs: z.number().exactOptional().describe('how much of all sounds was sent'),
   voicemail: voicemailLeft
-    .extend({ startedAt: timestamp.describe('of the last start') })
+    .extend({ startedAt: timestamp.describe('when the message last started') })
     .exactOptional()
     .describe('the message that a plan left'),
   outcome: wordOf<CallOutcome>(callOutcomes)
@@ -58,15 +58,15 @@ export const notificationSchema = z.object({
     .describe('finer than `reasonCode`, on `completed` and `Failed`'),
   transfer: transferSummary
     .extend({
-      answeredAt: timestamp.exactOptional().describe('absent where there was no answer'),
+      answeredAt: timestamp.exactOptional().describe('absent if there was no answer'),
     })
     .exactOptional()
-    .describe('what became of the last transfer, on `completed`; absent where there was none'),
+    .describe('the result of the last transfer, on `completed`; absent if there was no transfer'),
   sipStatus: z.number().int().exactOptional(),
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
 
-/** `callEvents` says which data belongs to which type. */
+/** `callEvents` defines the data of each type. */
 export const eventNotificationSchema = z.object({
   ...envelope,
   status: z.literal('Event'),

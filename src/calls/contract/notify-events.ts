@@ -1,5 +1,5 @@
-// The events that `notifyEvents` of a dial-out request selects: they are notified with status `Event`,
-// beside the events that have a status of their own.
+// The events that `notifyEvents` of a dial-out request selects: they are notified with status
+// `Event`, beside the events that have a status of their own.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
@@ -14,14 +14,17 @@ export const selectedEventTypes = callEventTypes.filter(
 );
 
 /**
- * `stream-*` and the like: a prefix that several types share. `dtmf-*` is not a family, because it
- * would leave out `dtmf` itself.
+ * A prefix that several types share, such as `stream-*`. `dtmf-*` is not a family, because it would
+ * leave out `dtmf` itself.
  */
 const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-', 1)[0]}-`))]
   .filter((prefix) => selectedEventTypes.filter((type) => type.startsWith(prefix)).length > 1)
   .map((prefix) => `${prefix}*`);
 
-/** The names that a request may use. A type with a status of its own may be named, and adds nothing. */
+/**
+ * The names that a request may use. A type with a status of its own may be named, but has no
+ * effect.
+ */
 export const eventSelectors: readonly string[] = [...callEventTypes, ...families, '*'];
 
 /** @returns each type once, in the order of `callEventTypes`, whatever the order of the names */

@@ -1,8 +1,9 @@
-// How the contract's schemas become types, and how a value from outside is held against one.
+// How the schemas of the contract become types, and how a value from outside is checked against
+// one.
 
 import { z } from 'zod';
 
-/** What was stated is not changed by those who read it. */
+/** A type whose members are all read-only: readers of an event do not change it. */
 export type Immutable<Value> = Value extends (infer Item)[]
   ? readonly Immutable<Item>[]
   : Value extends string | number | boolean | Date | null | undefined
@@ -12,8 +13,9 @@ export type Immutable<Value> = Value extends (infer Item)[]
       : Value;
 
 /**
- * The value itself where it matches, with the members that the schema does not know: a later version may have written
- * them, and a part that passes the value on must not lose them.
+ * Checks a value against a schema. Returns the value itself if it matches, including members that
+ * the schema does not know. A later version may have written them, and code that passes the value
+ * on must not lose them.
  */
 export function matching<Schema extends z.ZodType>(
   schema: Schema,
@@ -29,7 +31,10 @@ export type MemberError = { readonly path: string; readonly message: string };
 
 export type Mismatch = { readonly ok: false; readonly reason: string };
 
-/** A word of ours. Any text is let pass: a later version may have one more. */
+/**
+ * Makes the schema of a word of this gateway. It accepts any text, because a later version may have
+ * more words.
+ */
 export function wordOf<Word extends string>(words: readonly Word[]): z.ZodType<Word, Word> {
   const description = `one of ${words.map((word) => `\`${word}\``).join(', ')}; later versions may add words`;
   return z.string().min(1).describe(description) as unknown as z.ZodType<Word, Word>;
@@ -37,5 +42,5 @@ export function wordOf<Word extends string>(words: readonly Word[]): z.ZodType<W
 
 export const instant = z.iso.datetime({ offset: true });
 export const durationMs = z.number().min(0);
-/** 1, 2, … */
+/** A sequence number: 1, 2, … */
 export const sequence = z.number().int().min(1);

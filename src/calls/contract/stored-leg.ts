@@ -1,9 +1,10 @@
-// What another process needs to end a leg: kept in SQL, and sent to another node that is asked to do it.
+// What another process needs to end a leg. It is kept in SQL, and sent to another node that is to
+// end the leg.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
 
-/** A header line of a well-behaved far end is far below. */
+/** The header lines of a well-behaved far end are far shorter. */
 const text = z.string().max(4_096);
 
 export const storedLeg = z.object({
@@ -15,7 +16,9 @@ export const storedLeg = z.object({
   dialogId: text.exactOptional().describe('only after the 200'),
   remoteTag: text
     .exactOptional()
-    .describe('this and the next two from the first 18x on, of its early dialog; then of the 200'),
+    .describe(
+      'this and the next two: of the early dialog from the first 18x on, then of the dialog of the 200',
+    ),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),
   localUri: text.exactOptional(),
@@ -27,5 +30,5 @@ export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 export const legEndResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
 export type LegEndResult = (typeof legEndResults)[number];
 
-/** What the node that was asked says. */
+/** The reply of the node that was to end the leg. */
 export const legEndReply = z.object({ result: z.enum(legEndResults) });

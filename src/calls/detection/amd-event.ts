@@ -1,5 +1,5 @@
-// Events of answering machine detection, each with the evidence that it rests on: the same in events, in notifications and in a
-// call's context.
+// Events of answering machine detection, each with the evidence for it. They are the same in call
+// events, in notifications and in the context of a call.
 
 import { z } from 'zod';
 import type { Immutable } from '../contract/schema.ts';
@@ -16,7 +16,7 @@ export const amdEventNames = [
 ] as const;
 export type AmdEventName = (typeof amdEventNames)[number];
 
-/** Those that say what detection came to. */
+/** The events that are verdicts. */
 export const amdVerdicts = [
   'amd_human_detected',
   'amd_machine_detected',
@@ -26,24 +26,25 @@ export const amdVerdicts = [
 ] as const satisfies readonly AmdEventName[];
 
 /**
- * used: the transcript's words were counted. late: the transcript did not cover what was said, the acoustic count stood in.
- * failed, unconfigured: the same, because the provider failed, or this gateway has none of that name (any more).
+ * used: the words of the transcript were counted. In the other cases the acoustic count was used
+ * instead. late: the transcript did not cover everything that was said. failed: the provider
+ * failed. unconfigured: this gateway has no provider of that name, or no longer has one.
  */
 export const transcriptionStates = ['used', 'late', 'failed', 'unconfigured'] as const;
 export type TranscriptionState = (typeof transcriptionStates)[number];
 
-/** Members are present where they are known. */
+/** The evidence for an event. Members are present if they are known. */
 export const amdEvidence = z.object({
   reason: z
     .string()
     .describe(
-      'why, in kebab-case, e.g. `long-greeting`, `tone`, `call-ended`; ends in `-transcription-…` where speech-to-text was of no help',
+      'why, in kebab-case, e.g. `long-greeting`, `tone`, `call-ended`; ends in `-transcription-…` if speech-to-text could not be used',
     ),
-  elapsedMs: z.number().describe('from the answer, by the sample clock'),
+  elapsedMs: z.number().describe('time since the answer, by the sample clock'),
   words: z
     .number()
     .exactOptional()
-    .describe('words of the greeting, estimated or of the transcript'),
+    .describe('number of words in the greeting, estimated or from the transcript'),
   confidence: z.number().min(0).max(1).exactOptional(),
   speechMs: z.number().exactOptional(),
   pauseMs: z.number().exactOptional().describe('silence since the last speech'),
@@ -53,14 +54,17 @@ export const amdEvidence = z.object({
     .int()
     .min(2)
     .exactOptional()
-    .describe('detection began anew, after a call screening was answered: 2, 3, …'),
-  corrects: z.enum(amdEventNames).exactOptional().describe('the event that this one takes back'),
+    .describe('2, 3, … if detection began again after a call screening was answered'),
+  corrects: z
+    .enum(amdEventNames)
+    .exactOptional()
+    .describe('the earlier event that this one corrects'),
   transcript: z.string().exactOptional().describe('what the speech-to-text provider understood'),
   transcription: z
     .enum(transcriptionStates)
     .exactOptional()
     .describe(
-      'what became of speech-to-text: `used`, or the acoustic count was taken as it was `late`, `failed` or is `unconfigured`',
+      '`used`: the words of speech-to-text were counted; otherwise the acoustic count, because speech-to-text was `late`, `failed` or is `unconfigured`',
     ),
 });
 export type AmdEvidence = Immutable<z.infer<typeof amdEvidence>>;
@@ -78,7 +82,10 @@ export const exampleAmdEvent: AmdEvent = {
   pauseMs: 700,
 };
 
-/** What a machine said as far as it was understood: at the verdict it has often only begun. */
+/**
+ * Returns what the machine said, as far as it was understood. At the verdict it has often only
+ * begun to speak.
+ */
 export function greetingOf(events: readonly AmdEvent[]): string | undefined {
   const ofMachine = events.filter(
     ({ event }) => event === 'amd_machine_detected' || event === 'amd_machine_stopped_speaking',
@@ -88,7 +95,7 @@ export function greetingOf(events: readonly AmdEvent[]): string | undefined {
 
 const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
 
-/** What detection came to, in the last round that came to anything. */
+/** Returns the verdict of the last round that has one. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
   const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
   for (const last of rounds) {
@@ -98,23 +105,24 @@ export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined
   return undefined;
 }
 
-/** The first verdict, unless a later event took it back. Never `amd_stopped`. */
+/** Returns the first verdict, unless a later event corrected it. Never `amd_stopped`. */
 function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
   const correction = events.find((event) => event.corrects !== undefined);
   return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
 }
 
 /**
- * Close a detection that does not close itself: its worker died, its call was lost, it threw. The process that finds that out states
- * these two, so that the grammar holds: an error, and the stop that ends every detection. Where detection did not fail, but its call
- * ended or was lost, only the stop is owed.
+ * Builds the events that close a detection which does not close itself, because its worker died,
+ * its call was lost, or it threw. The process that finds out emits these two events, an error and
+ * the stop that ends every detection, so that the order of events always holds. If the detection
+ * did not fail, but its call ended or was lost, only the stop is owed.
  */
 export function closingAmdEvents(
   reason: string,
   elapsedMs: number,
   round = 1,
 ): readonly [error: AmdEvent, stopped: AmdEvent] {
-  // Two clocks may have been read: the second never says that it was before the answer.
+  // The two instants may come from different clocks. The result must not lie before the answer.
   const evidence = {
     reason,
     elapsedMs: Math.max(0, Math.round(elapsedMs)),

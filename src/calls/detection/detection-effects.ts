@@ -1,4 +1,5 @@
-// What the machine's transitions do with what detection says: state it, and hang up where the request asks for that.
+// What the machine's transitions do with the reports of detection: emit them, and hang up if the
+// request asks for that.
 
 import { assertEvent } from 'xstate';
 import { noLaterThanEnd } from '../life/call-events.ts';
@@ -24,7 +25,10 @@ export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) =>
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
+/**
+ * Emits the `amd_stopped` that the media worker owes and did not report in time, so that the order
+ * of events always holds.
+ */
 export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
@@ -40,18 +44,24 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'machine' } });
 });
 
-/** A verdict that was given stands: a detection that fails after it only stops. */
+/**
+ * Whether an earlier verdict overrules the event. A detection that fails after its verdict only
+ * stops.
+ */
 function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
   return amd.event === 'amd_error' && amdEvents.length > 0;
 }
 
-/** In `disconnect` mode, events that end the call: a machine, or a detection that failed. */
+/**
+ * Why the event ends the call in `disconnect` mode: a machine, or a detection that failed.
+ * Undefined if the event does not end it.
+ */
 export function disconnects(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // An agent who hears a machine hangs up; a beep in a person's room ends no conversation.
+  // An agent who hears a machine hangs up. A beep in the room of the person ends no conversation.
   if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';

@@ -13,7 +13,10 @@ import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.
 
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
-/** `progress.amdEvents` already holds `amd`, so that the context in the event does too. */
+/**
+ * Builds the event `amd`. `progress.amdEvents` already contains `amd`, so that the context in the
+ * event contains it too.
+ */
 export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): NextEvent {
   const isNotified = isSubscribed(progress.call, amd.event);
   return nextEventWith<EventOf<'amd'>>(progress, 'amd', at, isNotified, (number) => ({
@@ -24,13 +27,16 @@ export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): N
   }));
 }
 
-/** A request without a subscription gets every event; one with an empty list gets no event. */
+/**
+ * Whether the request wants the event. Without a subscription it gets every event; with an empty
+ * list it gets no event.
+ */
 function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   const { notifyUrl, amdEventsSubscription } = call.request;
   return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
 }
 
-/** Detection did not say itself that it stopped. */
+/** Builds the `amd_stopped` of a detection that did not report it itself. */
 export function amdStoppedEvent<Progress extends AnsweredProgress>(
   progress: Progress,
   at: Date,

@@ -1,4 +1,5 @@
-// Remembers since when detection of a call runs. A line that loses its media closes detection in its place.
+// Remembers when the detection of a call began. A line that loses its media closes detection in
+// place of the media.
 
 import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
 
@@ -6,18 +7,22 @@ export class LineDetection {
   #startedAt: Date | undefined;
   #round = 1;
 
-  /** A round of detection begins; the first is 1. */
+  /** Notes that a round of detection begins. The first round is 1. */
   start(at: Date, round = 1): void {
     this.#startedAt = at;
     this.#round = round;
   }
 
-  /** Detection has closed itself. */
+  /** Notes that detection has closed itself. */
   stopped(): void {
     this.#startedAt = undefined;
   }
 
-  /** @returns the events that close detection, none if it does not run */
+  /**
+   * Notes that the media was lost.
+   *
+   * @returns the events that close detection, empty if it does not run
+   */
   lose(at: Date): readonly AmdEvent[] {
     const startedAt = this.#startedAt;
     this.#startedAt = undefined;

@@ -1,8 +1,10 @@
-// Keys by command: refused where the far end takes none.
+// Keys by command. The command is refused if the far end takes no keys.
 
 import type { CommandHandler } from '../life/command-handler.ts';
 
-/** 40 ms are enough for most exchanges (Q.24), 70 ms for all; people press for some 100. */
+/**
+ * 40 ms are enough for most exchanges (Q.24), 70 ms for all. People press a key for about 100 ms.
+ */
 const defaultKeyMs = 100;
 
 export const dtmfHandler: CommandHandler<'dtmf'> = {

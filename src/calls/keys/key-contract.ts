@@ -1,4 +1,4 @@
-// Keys in the contract: the command that presses them, and the events of those that were pressed.
+// Keys in the contract: the command that presses keys, and the events of pressed keys.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';
@@ -8,21 +8,21 @@ export const dtmfCommand = callCommand('dtmf', {
   digits: z
     .string()
     .regex(/^[0-9A-D*#w]{1,64}$/, 'must be 1 to 64 of 0-9 A-D * # and w')
-    .describe('in this order; `w` waits for 500 ms'),
+    .describe('pressed in this order; `w` waits for 500 ms'),
   durationMs: z
     .number()
     .int()
     .min(40)
     .max(5_000)
     .exactOptional()
-    .describe('of each key; left out: 100'),
+    .describe('duration of each key; default: 100'),
 }).describe(
-  'presses keys, behind those that are being pressed: as RTP events (RFC 4733), or as SIP INFO where the trunk says so',
+  'presses keys, after those that are being pressed: as RTP events (RFC 4733), or as SIP INFO if the trunk is set to it',
 );
 
 export const keyEvents = {
   dtmf: callEvent({
-    when: 'a digit was pressed',
+    when: 'the far end pressed a digit',
     data: {
       digit: z.string(),
       durationMs: durationMs.exactOptional(),
@@ -33,13 +33,13 @@ export const keyEvents = {
     example: { digit: '5', durationMs: 120, source: 'rtp' },
   }),
   'dtmf-sent': callEvent({
-    when: 'the keys of a command were pressed',
+    when: 'the keys of a command were pressed, or it was stopped',
     data: {
       commandId: z.string(),
-      digits: z.string().describe('those that were pressed'),
-      complete: z.boolean().describe('false: it was stopped, or the call ended'),
+      digits: z.string().describe('the keys that were pressed'),
+      complete: z.boolean().describe('false if the command was stopped or the call ended first'),
     },
-    line: ({ digits, complete }) => `${digits}${complete ? '' : ', and no more'}`,
+    line: ({ digits, complete }) => `${digits}${complete ? '' : ', incomplete'}`,
     watched: ({ complete }) => `keys were pressed${complete ? '' : ', not all of them'}`,
     example: { commandId: 'menu-1', digits: '2w4#', complete: true },
   }),

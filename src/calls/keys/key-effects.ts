@@ -1,4 +1,5 @@
-// What the machine's transitions do with keys: those that the far end presses, and those that the call presses.
+// What the machine's transitions do with keys: those that the far end presses, and those that the
+// call presses.
 
 import { assertEvent } from 'xstate';
 import { nextEvent, noLaterThanEnd } from '../life/call-events.ts';
@@ -24,7 +25,7 @@ export const noteTakesKeys = callSetup.assign(({ event }) => {
   return { takesKeys: event.takesKeys };
 });
 
-/** The media owes a report of each command that presses keys. */
+/** Counts the commands that press keys. The media owes a report of each. */
 export const countKeys = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'command.media');
   return event.command.kind === 'press' ? { pressing: context.pressing + 1 } : {};

@@ -1,11 +1,16 @@
-// Keys that a call presses: what is asked of the media worker, and what it tells of them. Digits are personal: in events for those
-// who may see the call, never in a log.
+// Keys that a call presses: what the media worker gets, and what it reports. Digits are personal
+// data. They are in events, for people who may see the call, and never in a log.
 
-/** rtp: telephone events (RFC 4733). info: SIP INFO, `application/dtmf-relay`, one a key. */
+/**
+ * rtp: telephone events (RFC 4733). info: SIP INFO with `application/dtmf-relay`, one for each key.
+ */
 export type KeyTransport = 'rtp' | 'info';
 
 export type Keys = {
-  /** The command that presses them. Keys that the other end of a bridge pressed have no command, and nobody gets a report. */
+  /**
+   * The command that presses the keys. Undefined for keys that the other end of a bridge pressed:
+   * nobody gets a report of those.
+   */
   readonly commandId?: string;
   /** `0-9A-D*#`, and `w`, a pause of half a second. */
   readonly digits: string;
@@ -13,7 +18,7 @@ export type Keys = {
   readonly durationMs: number;
 };
 
-/** One report for all keys that were asked for together. */
+/** The report of all keys of one command. */
 export type KeysSent = {
   readonly commandId: string;
   /** The keys that went out. */
@@ -26,29 +31,32 @@ export type KeysSent = {
 export type PressedKey = {
   readonly digit: string;
   readonly durationMs: number | undefined;
-  /** How the key reached us. */
+  /** How the key reached the gateway. */
   readonly source: KeyTransport;
 };
 
 /** The other end of the bridge, which takes the key. */
 export type KeyTaker = {
   readonly transport: KeyTransport;
-  /** Whether it takes keys as RTP events, by its last SDP. */
+  /** Whether it takes keys as RTP events, according to its last SDP. */
   takesKeys(): boolean;
   press(keys: Keys): void;
 };
 
 /** The duration of a key whose INFO gives no duration (`application/dtmf`). */
 const usualMs = 100;
-/** What an exchange takes for a key at least (Q.24), and what the command `dtmf` may ask for at most. */
+/**
+ * The shortest key that an exchange recognises (Q.24), and the longest that the command `dtmf` may
+ * ask for.
+ */
 const [shortestMs, longestMs] = [40, 5_000];
 
 /**
- * Passes a key on to the other end. The media worker itself relays RTP events to a leg that takes them. This function serves the
- * rest: keys that come as SIP INFO, and carriers that want INFO.
+ * Passes a key on to the other end. The media worker itself relays RTP events to a leg that takes
+ * them. This function serves the rest: keys that come as SIP INFO, and carriers that want INFO.
  */
 export function passKey({ digit, durationMs = usualMs, source }: PressedKey, to: KeyTaker): void {
-  // Passed on by the media worker, or nothing that this end understands.
+  // The media worker passes it on, or this end understands no keys.
   if (source === 'rtp' && (to.takesKeys() || to.transport === 'rtp')) return;
   to.press({ digits: digit, durationMs: Math.min(Math.max(durationMs, shortestMs), longestMs) });
 }

@@ -1,5 +1,7 @@
-// Keys that a line presses by SIP INFO, where the call's carrier wants them so: one after the other, each once the one before it was
-// taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/rtp/key-sender.ts`).
+// Presses keys by SIP INFO, for a carrier that wants them so. The keys are pressed one after the
+// other: each waits until the far end has taken the key before it and that key is up again. The
+// reports are the same as those of the media worker for keys that it sends
+// (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { inBackground } from '../../lib/in-background.ts';
@@ -8,15 +10,15 @@ import type { Keys, KeysSent } from './keys.ts';
 
 const waitSign = 'w';
 const waitMs = 500;
-/** From a key's end to the next key: no exchange asks for more than 70 ms (Q.24). */
+/** From the end of a key to the next key. No exchange needs more than 70 ms (Q.24). */
 const betweenKeysMs = 80;
-/** Of one call. */
+/** The largest number of commands that wait in one call. */
 const maxWaiting = 100;
 
 type Waiting = Keys & {
-  /** Signs that are done. */
+  /** The number of signs that are done. */
   done: number;
-  /** A key has left, and its answer has not come. */
+  /** Whether a key was sent and not answered yet. */
   isOut: boolean;
 };
 
@@ -27,7 +29,7 @@ export class LineKeys {
   readonly #waiting: Waiting[] = [];
   #isPressing = false;
 
-  /** `press`: whether the far end has taken the key. */
+  /** `press` sends a key and returns whether the far end has taken it. */
   constructor(
     press: (digit: string, durationMs: number) => Promise<boolean>,
     report: (report: KeysSent) => void,
@@ -48,7 +50,7 @@ export class LineKeys {
     if (!this.#isPressing) inBackground(this.#pressAll(), this.#logger, 'pressing keys');
   }
 
-  /** A key that is on its way counts as pressed. */
+  /** Drops all waiting keys and reports them. A key that is on its way counts as pressed. */
   stop(): void {
     for (const waiting of this.#waiting.splice(0)) this.#reportEnd(waiting);
   }
@@ -61,14 +63,14 @@ export class LineKeys {
       }
     } finally {
       this.#isPressing = false;
-      // After a defect some still wait.
+      // After a defect some keys still wait.
       this.stop();
     }
   }
 
   async #pressOneOf(keys: Waiting): Promise<void> {
     const isTaken = await this.#pressNext(keys);
-    // It was stopped meanwhile, and told.
+    // The keys were stopped meanwhile, and `stop` has reported them.
     if (keys !== this.#waiting[0]) return;
     if (isTaken) keys.done += 1;
     if (isTaken && keys.done < keys.digits.length) return;

@@ -10,7 +10,7 @@ export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
 };
 
-/** Makes the logic that all calls share; what differs between them is in the input. */
+/** Makes the machine logic that all calls share. What differs between calls is in the input. */
 export function createCallLogic(ports: LinePorts) {
   return callMachine.provide({ actors: { line: createLineActor(ports) } });
 }

@@ -1,4 +1,5 @@
-// Commands to the calls of this process. One that comes again under its id is answered as before and done once.
+// Runs commands on the calls of this process. A command that comes again with its id is done once
+// and answered as before.
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -17,16 +18,16 @@ import { type TransferringPorts, transferHandler } from '../transfer/transfer-co
 import type { CallRegistry, LiveCall } from './call-registry.ts';
 import { type Asked, type CommandHandler, refusedBy } from './command-handler.ts';
 
-/** Where commands are noted. */
+/** Notes a command in the call's capture. */
 export type NoteCommand = (callId: CallId, note: CallNote) => void;
 
 export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &
   TransferringPorts & {
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
-    /** For a command that has none. */
+    /** Makes the id of a command that has no id. */
     readonly newCommandId: () => string;
-    /** For who looks into the call. */
+    /** Default: commands are not noted. */
     readonly note?: NoteCommand;
   };
 
@@ -36,12 +37,15 @@ const hangUpHandler: CommandHandler<'hangup', HandlerPorts> = {
   note: () => 'hangup',
   obey({ id }, { live, ports }) {
     ports.registry.end(live.call.callId, { by: 'application' });
-    // Bots of before there were ids get the reply of then.
+    // A bot of an older version sends no id, and gets the reply that it knows.
     return { ok: true, state: 'ending', ...(id === undefined ? {} : { commandId: id }) };
   },
 };
 
-/** By the name of the command; one without its row does not compile. */
+/**
+ * The handler of each command, by the name of the command. A command without a row does not
+ * compile.
+ */
 const handlers: {
   readonly [Name in Command['command']]: CommandHandler<Name, HandlerPorts>;
 } = {
@@ -61,10 +65,13 @@ function handlerOf<Name extends Command['command']>({
   return handlers[command];
 }
 
-/** For each call, some more than a person could listen to. `max` would allocate all of them for every call. */
+/**
+ * Bounds what is remembered of each call: more commands than a person could listen to. The option
+ * `max` would allocate all entries for every call.
+ */
 const rememberedLimits = { maxSize: 1_000, sizeCalculation: () => 1 };
 
-/** A URL in a command may hold a secret: nothing of a command is kept. */
+/** A remembered command. Only its digest is kept, because a URL in it may hold a secret. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type Commanded = {
@@ -74,14 +81,18 @@ type Commanded = {
 
 export class CallCommands {
   readonly #ports: CallCommandsPorts;
-  /** What is kept of calls here that got a command. */
+  /** State of the calls that got a command. */
   readonly #commanded = new Map<CallId, Commanded>();
 
   constructor(ports: CallCommandsPorts) {
     this.#ports = ports;
   }
 
-  /** Undefined: the call is not here. `askedBy`: as it is shown to who looks into the call. */
+  /**
+   * Runs a command. `askedBy` names the sender in the capture of the call.
+   *
+   * @returns undefined if this process does not have the call
+   */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply> | undefined {
     const live = this.#ports.registry.live(callId);
     if (live === undefined) return undefined;
@@ -98,7 +109,7 @@ export class CallCommands {
     if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
     const reply = run(id);
     remembered.set(id, { digest, reply });
-    // What was not done may be asked for again: the call may have been answered by then.
+    // A refused command may be repeated: the call may have been answered by then.
     const forget = (): boolean => remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();
@@ -106,7 +117,7 @@ export class CallCommands {
     return reply;
   }
 
-  /** The call has ended. */
+  /** Drops what is kept of a call that has ended. */
   forget(callId: CallId): void {
     this.#commanded.delete(callId);
   }
@@ -142,7 +153,7 @@ export class CallCommands {
 type Noted = {
   readonly command: Command;
   readonly commandId: string;
-  /** Undefined: who asked does not say. */
+  /** Undefined if the sender gives no name. */
   readonly askedBy: string | undefined;
 };
 
@@ -152,7 +163,10 @@ async function obey(command: Command, asked: Asked<HandlerPorts>): Promise<Comma
   return await handlerOf(command).obey(command, asked);
 }
 
-/** The same at both doors, in whichever order its members came. */
+/**
+ * Returns a digest that does not depend on the order of the members, nor on whether the command
+ * came over HTTP or NATS.
+ */
 function digestOf(command: Command): string {
   const canonical = JSON.stringify(command, (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

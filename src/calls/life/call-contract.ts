@@ -1,4 +1,5 @@
-// A call's own course in the contract: the command that ends it, and the events from the queue to the answer, and of the end.
+// The life of a call in the contract: the command that ends it, the events from the queue to the
+// answer, and the terminal events.
 
 import { z } from 'zod';
 import { type CallContext, callContextSchema } from '../contract/call-context.ts';
@@ -19,18 +20,20 @@ export const hangupCommand = callCommand('hangup', {}).describe(
 );
 
 const failedAttempt = z.object({
-  gateway: z.string().describe('host:port, and the transport where it is not UDP'),
+  gateway: z.string().describe('host:port, and the transport if it is not UDP'),
   sipStatus: z.number().int().exactOptional(),
-  reason: z.string().describe('phrase without the status, or what failed'),
+  reason: z.string().describe('reason phrase without the status, or what failed'),
   durationMs,
 });
-/** What came of an INVITE over one gateway, after which another gateway was tried. */
+/** A failed attempt over one gateway, after which another gateway was tried. */
 export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
 
 const failedAttempts = z
   .array(failedAttempt)
   .exactOptional()
-  .describe('what the call tried before in vain, in order; absent where the first gateway took it');
+  .describe(
+    'the failed attempts over earlier gateways, in order; absent if the first gateway took the call',
+  );
 
 /** The times of the answer, repeated on every later event of the call. */
 export const answerTimes = {
@@ -66,7 +69,7 @@ function contextsOf(durations: CallContext['session']['UserSession']['amdInfo'])
   };
 }
 
-/** Up to the answer. */
+/** The events up to the answer. */
 export const placingEvents = {
   queued: callEvent({
     when: 'the request is stored',
@@ -77,7 +80,7 @@ export const placingEvents = {
     example: { trunk: 'carrier' },
   }),
   dialing: callEvent({
-    when: 'an INVITE was sent; one event for each gateway that is tried',
+    when: 'an INVITE was sent; one event for each gateway tried',
     data: {
       trunk: z.string().exactOptional(),
       gateway: z.string(),
@@ -98,7 +101,7 @@ export const placingEvents = {
     example: { trunk: 'carrier', gateway: 'sip.carrier.example:5060', attempt: 1 },
   }),
   ringing: callEvent({
-    when: 'the first 18x response',
+    when: 'the first 18x response arrived',
     data: { sipStatus: z.number().int(), sipReason: z.string(), earlyMedia: z.boolean() },
     line: ({ sipStatus, sipReason }) => `${sipStatus} ${sipReason}`,
     watched: ({ sipStatus, sipReason, earlyMedia }) =>
@@ -118,34 +121,40 @@ const endData = {
   outcome: wordOf<CallOutcome>(callOutcomes),
   reason: z.string(),
   reasonCode: wordOf<ReasonCode>(reasonCodes),
-  sipStatus: z.number().int().exactOptional().describe('absent where no SIP status led to the end'),
-  callConnectTime: instant.exactOptional().describe('absent where the call was never answered'),
-  ringDurationInMS: durationMs.describe('first 18x to the answer, or to the end; 0 without a ring'),
-  connectDurationInMS: durationMs.describe('INVITE to answer; 0 when never answered'),
+  sipStatus: z.number().int().exactOptional().describe('absent if no SIP status led to the end'),
+  callConnectTime: instant.exactOptional().describe('absent if the call was never answered'),
+  ringDurationInMS: durationMs.describe(
+    'from the first 18x to the answer, or to the end; 0 if it never rang',
+  ),
+  connectDurationInMS: durationMs.describe('from the INVITE to the answer; 0 if never answered'),
   callDisconnectTime: instant,
   callDurationS: durationMs
     .exactOptional()
     .describe('whole seconds from answer to end; only on `completed`'),
-  callDurationMs: durationMs.exactOptional().describe('the same in milliseconds, not rounded'),
+  callDurationMs: durationMs
+    .exactOptional()
+    .describe('duration of the call in milliseconds, not rounded'),
   sessionId: z
     .string()
     .exactOptional()
-    .describe('only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it'),
+    .describe('only on `completed`: the id for `GET …/conversations/sessions/{sessionId}`'),
   machineDetection: z
     .enum(amdEventNames)
     .exactOptional()
-    .describe('the verdict where detection ran and has one, never `amd_stopped`'),
+    .describe('the verdict, if detection ran and reached one; never `amd_stopped`'),
   machineDetected: z
     .boolean()
     .exactOptional()
-    .describe('true when the call was ended because a machine picked up'),
+    .describe('true if the call was ended because a machine picked up'),
   playedMs: durationMs
     .exactOptional()
-    .describe('of all sounds, what went out; absent where none was played'),
-  voicemail: voicemailLeft.exactOptional().describe('absent where no message was begun'),
+    .describe('how much of all sounds was sent; absent if no sound was played'),
+  voicemail: voicemailLeft
+    .exactOptional()
+    .describe('the message that a plan left; absent if it began no message'),
   transfer: transferSummary
     .exactOptional()
-    .describe('what became of the last transfer; absent where there was none'),
+    .describe('the result of the last transfer; absent if there was no transfer'),
   failedAttempts,
   context: callContextSchema,
 };
@@ -157,7 +166,7 @@ const endLine = ({ reason, reasonCode, callDurationMs, machineDetection }: EndDa
   return [reason, reasonCode, ...duration, ...verdict].join(', ');
 };
 
-/** A call has exactly one of them, its last event. */
+/** The terminal events. A call has exactly one of them, as its last event. */
 export const endEvents = {
   completed: callEvent({
     when: 'an answered call ended',

@@ -1,4 +1,5 @@
-// What the machine's transitions do: keep the progress, build the events, append them, command the line. Still no I/O.
+// What the machine's transitions do: keep the progress, build events, append them, and command the
+// line. Still no I/O.
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
@@ -21,7 +22,7 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
   const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
-  // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
+  // The time to connect counts from the first INVITE, whichever gateway takes the call in the end.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
   enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
 });
@@ -56,14 +57,15 @@ export const noteAnswer = callSetup.assign(({ context, event }) => {
   };
 });
 
-/** The callee repeats its 200 until then. */
+/** Has the line ACK the 200 OK. The callee repeats the 200 OK until then. */
 export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
   enqueue({ type: 'commandLine', params: { type: 'acknowledge' } });
 });
 
 /**
- * An answer that is not known to be stored was not stated: for the caller the call failed before it was answered. The database
- * may have stored it all the same; then it says so when the end comes, and the call is one that was answered.
+ * Gives up an answer that is not known to be stored. It was not emitted, so for the caller the call
+ * failed before it was answered. The database may have stored it all the same. It reports so when
+ * the end is stored, and then the call counts as answered.
  */
 export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
@@ -89,7 +91,10 @@ export const buildEnd = callSetup.assign(({ context }) => {
   return { endEvent: event, ...sequences };
 });
 
-/** In place of the end, where SQL holds the answer, which was not published then: detection never began. */
+/**
+ * Builds the events that are stored in place of the end if SQL holds the doubtful answer. That
+ * answer was not published, and detection never began.
+ */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
   const { doubtfulAnswer, answeredEvent: answerEvent, end } = context;
   if (doubtfulAnswer === undefined || answerEvent === undefined || end === undefined) {
@@ -120,7 +125,7 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
     end:
       context.end ??
       (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
-    // Its BYE was answered. What was lost may be up all the same.
+    // The BYE of the far end was answered. A leg that was lost may still be up.
     ...(by === 'remote' ? { legIsOver: true } : {}),
   };
 });
@@ -143,7 +148,7 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  // While the answer is being stored the far end may have been first.
+  // The far end may have hung up first while the answer was being stored.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
 });

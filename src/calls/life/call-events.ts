@@ -1,5 +1,5 @@
-// Builds the events of a call from what is known of it. Pure: the machine, the intake, the control of queued calls and the
-// recovery after a crash all write the same event in the same way.
+// Builds the events of a call from its progress. Pure: the machine, the intake, the control of
+// queued calls and the recovery after a crash all build the same event in the same way.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallContext } from '../contract/call-context.ts';
@@ -18,26 +18,26 @@ import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
 
-/** What is known of a call so far; grows while it lives. */
+/** What is known of a call so far. Grows while the call lives. */
 export type CallProgress = {
   readonly call: AcceptedCall;
-  /** The number of the last event stated. */
+  /** The number of the last event. */
   readonly eventSequence: number;
-  /** The number of the last event stated that is notified. */
+  /** The number of the last event that is notified. */
   readonly notificationSequence: number;
-  /** When the first INVITE left. */
+  /** When the first INVITE left. Undefined until then. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
   readonly amdEvents: readonly AmdEvent[];
-  /** Attempts over gateways that were given up for the next one. */
+  /** Attempts over gateways that were given up for the next gateway. */
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
-  /** The result of the last transfer. */
+  /** The result of the last transfer. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
 };
 
-/** An accepted call has stated one event, `queued`. */
+/** Returns the progress of a call that was just accepted: it has emitted one event, `queued`. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
   const { event: _queued, ...sequences } = nextQueuedEvent(call);
   return {
@@ -47,7 +47,7 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   };
 }
 
-/** The numbers of the last event stated and of the last notification. */
+/** The numbers of the last event and of the last notification. */
 export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
 export type NextEvent<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
@@ -129,12 +129,14 @@ function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Dat
   };
 }
 
-/** The session of the conversation that this call is; the same whichever process states the end. */
+/**
+ * The session id of the call for conversations. Every process derives the same id from the call id.
+ */
 export function sessionIdOf(call: CallIdentity): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }
 
-/** Undefined: not a session of a call. */
+/** @returns undefined if it is not the session id of a call */
 export function callIdOfSession(sessionId: string): string | undefined {
   return sessionId.startsWith('ss-') ? `call-${sessionId.slice('ss-'.length)}` : undefined;
 }
@@ -167,13 +169,17 @@ export function callContext(progress: CallProgress): CallContext {
 type NumberedCall = Sequences & { readonly call: AcceptedCall };
 
 /**
- * Bounds what a call may owe a receiver that is away. Later events are not notified, except those with
- * a status of their own. What the far end or a bot may cause without end (digits, connections) has a
- * bound of its own in `CallLimits`; what a command causes has none, because the application asked for it.
+ * Bounds what a call may owe to a receiver that does not answer. Later events are not notified,
+ * except those with a status of their own. Events that the far end or a bot may cause without end
+ * (digits, connections) have a bound of their own in `CallLimits`. Events that a command causes
+ * have no other bound, because the application asked for them.
  */
 const maxSelectedNotifications = 2_500;
 
-/** States an event without a status of its own: it is nextEventWith if the request selects its type. */
+/**
+ * Builds the next event of a type without a notification status of its own. It gets a notification
+ * number if the request selects its type.
+ */
 export function nextEvent<Type extends SelectedEventType>(
   progress: NumberedCall,
   type: Type,
@@ -191,7 +197,10 @@ export function nextEvent<Type extends SelectedEventType>(
   }));
 }
 
-/** States an event that says itself whether it is notified. `data` has the number where documents show it. */
+/**
+ * Builds the next event. The caller says whether it is notified. `data` receives the notification
+ * number, so that it can place it where the documents show it.
+ */
 export function nextEventWith<Event extends CallEvent>(
   progress: NumberedCall,
   type: Event['type'],
@@ -210,11 +219,14 @@ export function nextEventWith<Event extends CallEvent>(
     type,
     data: data(isNotified ? { notificationSequence } : {}),
   };
-  // The data is of the type; TypeScript cannot follow that through a union.
+  // `data` belongs to `type`. TypeScript cannot follow that through a union.
   return { event: event as unknown as Event, eventSequence, notificationSequence };
 }
 
-/** What is told after the end of a call happened at its end: times do not run backwards. */
+/**
+ * Returns `at`, or the instant of the end if the call ended before. An event that is reported after
+ * the end counts as having happened at the end: times do not run backwards.
+ */
 export function noLaterThanEnd({ end }: { readonly end?: CallEnd }, at: Date): Date {
   return end === undefined || at < end.at ? at : end.at;
 }
@@ -241,7 +253,7 @@ function connectDuration({ sentAt, answeredAt }: CallProgress): number {
   return sentAt === undefined || answeredAt === undefined ? 0 : elapsed(sentAt, answeredAt);
 }
 
-/** Never negative: wall clocks step back. */
+/** Never negative, although wall clocks step back. */
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, to.getTime() - from.getTime());
 }

@@ -1,5 +1,6 @@
-// The line of one call: its SIP leg and its media session as one actor. It answers what cannot wait for the machine (a
-// re-offer), holds detection's events until the answer is acknowledged, and leaves nothing open when it is stopped.
+// The line of one call: its SIP leg and its media session as one actor. It answers re-offers, which
+// cannot wait for the machine. It holds back the events of the media until the answer is
+// acknowledged. It leaves nothing open when it is stopped.
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
@@ -22,15 +23,15 @@ export type LinePorts = {
   readonly media: MediaPort;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Without it, no call has a stream. */
+  /** If omitted, no call has a stream. */
   readonly streams?: StreamPort;
-  /** Without it, no call plays anything. */
+  /** If omitted, no call plays anything. */
   readonly sounds?: SoundPort;
-  /** Without it, no call is transferred. */
+  /** If omitted, no call is transferred. */
   readonly transfers?: TransferPorts;
   /**
-   * Resolves when the call's INVITE may leave or is not wanted any more; never rejects. The line asks when all else is ready,
-   * because the time that this takes varies.
+   * Resolves when the call's INVITE may leave or is not wanted any more; never rejects. The line
+   * asks last, when everything else is ready, because getting ready takes a varying time.
    *
    * @returns undefined if the INVITE may leave at once
    */
@@ -55,18 +56,22 @@ class Line {
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
   /**
-   * opening: there is no leg yet; the line waits for the media port and the turn. over: the leg failed, ended, was cancelled
+   * opening: there is no leg yet; the line waits for the media port and for the turn. placed: the
+   * leg was placed. answered: the far end has answered. over: the leg failed, ended, was cancelled
    * or hung up, or is not wanted any more.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
-  /** What the media and SIP INFO have told since the answer, while the answer is being stored. */
+  /**
+   * Events of the media and of SIP INFO since the answer, held back while the answer is being
+   * stored. Undefined if nothing is held back.
+   */
   #held: LineEvent[] | undefined;
-  /** A sound or keys were asked for or planned, so there may be something to stop. */
+  /** Whether a sound or keys were commanded or planned, so that there may be something to stop. */
   #mayPlay = false;
   #plans: CallPlans | undefined;
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
-  /** Undefined if keys are sent as RTP. */
+  /** Undefined if the media sends the keys as RTP. */
   readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
 
@@ -162,7 +167,10 @@ class Line {
     }
   }
 
-  /** Keys go by SIP INFO if the carrier wants them so. The worker is not woken to stop what never began. */
+  /**
+   * Passes a command to the media. Keys go by SIP INFO if the carrier wants that. The worker is not
+   * woken to stop something that never began.
+   */
   #command(command: MediaCommand): void {
     if (command.kind === 'press' && this.#keys !== undefined) {
       this.#keys.press(command.keys);
@@ -176,7 +184,9 @@ class Line {
     this.#session?.send(command);
   }
 
-  /** A defect: no port of ours throws for a reason of the network. The call must end all the same. */
+  /**
+   * Reports a defect as a failed leg, so that the call ends. No port throws because of the network.
+   */
   fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
     const at = this.#ports.clock.now();
@@ -209,7 +219,7 @@ class Line {
         codecs,
       );
     } catch {
-      // The media port logs why; for the call it is the same as an exhausted pool.
+      // The media port logs the reason. For the call it is the same as an exhausted pool.
       return undefined;
     }
   }
@@ -264,7 +274,8 @@ class Line {
   #observeProvisional(event: LegEventOf<'provisional'>): void {
     const { status, sdp } = event;
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
-    // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
+    // A 100 comes from the next hop, not from the phone. 180, 181, 182 and 183 all mean that the
+    // far end works on the call.
     if (status < 180) return;
     if (this.#session !== undefined) {
       this.#stream.prepare(this.#session, () => this.#state === 'placed');
@@ -291,7 +302,10 @@ class Line {
     this.#send({ type: 'line.takesKeys', takesKeys });
   }
 
-  /** A 200 without a codec in common: RFC 3261 section 13.2.2.4 has us ACK and BYE it. For the caller the call failed. */
+  /**
+   * Gives up a 200 OK without a common codec: RFC 3261 section 13.2.2.4 requires an ACK and a BYE.
+   * For the caller the call failed.
+   */
   #refuseAnswer(at: Date): void {
     this.#giveUp('no usable SDP in the answer');
     this.#passLeg({
@@ -316,7 +330,8 @@ class Line {
   }
 
   #observeMedia(event: MediaEvent): void {
-    // The envelope is for the call's capture. `connected` comes only from a second leg, to its bridge.
+    // The envelope is for the call's capture. `connected` comes only from the session of a second
+    // leg, which reports to its bridge.
     if (event.kind === 'envelope' || event.kind === 'connected') return;
     if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
     else if (event.kind === 'failed') this.#loseMedia(event.reason);
@@ -346,7 +361,10 @@ class Line {
     this.#sendOrHold(fromPort('media', event, this.#ports.clock.now()));
   }
 
-  /** What happens between the 200 and its ACK is stated after `answered`, in order. Bounded by the store's time-out. */
+  /**
+   * Holds back what happens between the 200 OK and its ACK, so that it is emitted after `answered`,
+   * in order. Bounded by the time-out for storing the answer.
+   */
   #sendOrHold(event: LineEvent): void {
     if (this.#held === undefined) this.#send(event);
     else this.#held.push(event);

@@ -1,22 +1,36 @@
-// The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
+// The life of one call, and nothing else: there is no I/O here. `call-actors.ts` provides the line
+// and the journal; the stubs in `call-setup.ts` stand for them.
 //
-// preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
-//             waited for as long as its request allows, all its time in the queue included: then it is not dialled.
-// calling     INVITEs are sent, to one gateway after the other where they fail. `dialing` until the first 18x, then
-//             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when it is cancelled.
-//             One timer covers all, and starts with the first INVITE, like the caller's patience.
-// answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
-//             person in a call that no process can end. Left when it is stored; a store that fails or stalls leads through
-//             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
-// answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
-//             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
-//             media, by the longest duration, by the end of a second leg, or where no bot is left for the person after one
-//             that failed. A transfer is under way, or has connected the person,
-//             while `ongoing` says so.
-// closing     The call is over. Detection still owes its `amd_stopped`; the bot's stream, the sound that plays and keys owe their ends.
-//             Left when they come, or after a bound.
-// recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
-//             than its bound it goes on without the machine.
+// preparing   Entered when this process starts the call. The line opens a media port and waits for
+//             the trunk's turn. Left when the first INVITE leaves, when the leg or the media fails,
+//             or by a command. Bound: the queue time-out of the request, which counts from the
+//             acceptance of the call. A call that reaches it is not dialled.
+// calling     Entered with the first INVITE. It is `dialing` until the first 18x response, then
+//             `ringing`. When a gateway fails, the line sends an INVITE to the next one. Left when
+//             the far end answers or refuses, when the media fails, or by a command. Bound: the
+//             ring time-out. One timer covers all gateways. It starts with the first INVITE,
+//             because the caller waits from then on.
+// answering   Entered with a usable 200 OK. Stores what a BYE needs, before the line ACKs the 200
+//             OK, so that a crash cannot leave a person in a call that no process can end. If one
+//             side hangs up meanwhile, that is remembered and takes effect in `answered`. Left when
+//             the answer is stored or SQL does not take it. Bound: `storeAnswerTimeoutMs`.
+// refusing    Entered when SQL does not store the answer, or not in time. Hangs up and goes on to
+//             `recording` at once. What SQL holds decides whether the call was answered.
+// answered    Entered when the answer is stored. ACKs the 200 OK. The person or the machine is on
+//             the line, and detection runs if the request asks for it. While `ongoing` is set, a
+//             transfer is under way or has connected the person. Left by a BYE of either side, by
+//             lost media, by a bot that closes its stream or cannot be reached, or by a plan that
+//             is over. In `disconnect` mode, also left by a machine or a failed detection. With a
+//             transfer, also left by the end of the second leg, by a referral that succeeded, or by
+//             a failure that leaves neither a bot nor a plan for the person. Bound: the maximum
+//             duration, counted from the answer.
+// closing     Entered when an answered call is over. Detection still owes its `amd_stopped`. The
+//             bot's stream, the sounds and the keys owe their ends. Left when the media has
+//             reported all of them. Bound: `closingTimeoutMs`, after which the machine emits the
+//             missing ends of detection, streams and sounds itself.
+// recording   Entered when the end of the call is decided and nothing is owed any more. Stores the
+//             end, after all earlier events that are not stored yet. Left when it is stored. Bound:
+//             `storeEndTimeoutMs`, after which the outbox goes on without the machine.
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
@@ -82,7 +96,10 @@ import {
 } from './call-setup.ts';
 import type { CallStep } from './call-step.ts';
 
-/** Each event of the media needs a row in `answered` and in `closing`; without it the machine does not compile. */
+/**
+ * Each event of the media needs a row in `answered` and in `closing`. Without it the machine does
+ * not compile.
+ */
 type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
 
 const answered = callSetup.createStateConfig({
@@ -113,7 +130,7 @@ const answered = callSetup.createStateConfig({
     'leg.dtmf': { actions: emitDtmf },
     'media.dtmf': { actions: emitDtmf },
     'media.stream': [
-      // A bot that transfers a call may leave it.
+      // A bot that transfers a call may leave it: the call goes on.
       { guard: 'isTransferring', actions: emitStream },
       {
         guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
@@ -194,7 +211,7 @@ const closing = callSetup.createStateConfig({
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
-    // The call is over: these change nothing any more.
+    // The call is over, so these events change nothing.
     'media.dtmf': {},
     'media.plan': {},
     'media.failed': {},
@@ -261,8 +278,9 @@ export const callMachine = callSetup.createMachine({
           { guard: ({ event }) => event.result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
-        // Remembered while the store is under way; `answered` sees it and goes on to `closing`. Lost media is told only then: the line
-        // holds what it hears until the answer is acknowledged.
+        // The end is remembered while the answer is being stored. `answered` then goes on to
+        // `closing` at once. Lost media is not handled here, because the line holds back all media
+        // events until the answer is acknowledged.
         'leg.ended': { actions: endByLeg },
         'command.end': { actions: hangUpByCommand },
       },

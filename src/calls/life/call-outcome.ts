@@ -1,5 +1,6 @@
-// One table: what a SIP status, or a failure of our own, means for the caller. The same words stand in SQL, on NATS, in the
-// notification and in the metrics. Status codes not listed fall to the row of their class.
+// One table says what a SIP status or a failure of the gateway means for the caller. The same words
+// are used in SQL, on NATS, in notifications and in metrics. A status that is not listed gets the
+// row of its class.
 
 import {
   type CallFault,
@@ -9,11 +10,11 @@ import {
 } from '../contract/call-words.ts';
 import type { LegFailure } from '../ports.ts';
 
-/** How a call ended, before it is written as the terminal event. */
+/** How a call ended, before it becomes the terminal event. */
 export type CallEnd = {
   readonly at: Date;
   readonly outcome: CallOutcome;
-  /** The status line of the far end, or what we did, or what failed. */
+  /** The status line of the far end, or what the gateway did, or what failed. */
   readonly reason: string;
   readonly reasonCode: ReasonCode;
   readonly sipStatus?: number;
@@ -34,7 +35,7 @@ const botFailure: Meaning = { outcome: 'bot-failure', reasonCode: 'Bot-disconnec
 const unknown: Meaning = { outcome: 'unknown', reasonCode: 'Service Unavailable' };
 const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable' };
 
-/** RFC 3261 section 21 unless said otherwise. */
+/** RFC 3261 section 21, unless a comment names another source. */
 export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [401, rejected],
   [403, rejected],
@@ -45,7 +46,8 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [480, unavailable],
   [484, invalidNumber],
   [486, busy],
-  // Without a CANCEL of ours: the SIP server's own timer C (185 s on drachtio), or a carrier that gave up ringing.
+  // The gateway sent no CANCEL. Either timer C of the SIP server ran out (185 s on drachtio), or
+  // the carrier stopped ringing.
   [487, noAnswer],
   [600, busy],
   [603, declined],
@@ -53,12 +55,12 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [606, rejected],
   // RFC 8197: the callee marked the call as unwanted.
   [607, declined],
-  // RFC 8688: an analytics engine of the carrier rejected it on the callee's behalf.
+  // RFC 8688: an analytics engine of the carrier rejected the call on behalf of the callee.
   [608, declined],
 ]);
 
 const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
-  // Redirections are never followed: the number that would ring is not the one that was asked for.
+  // Redirections are never followed: another number than the requested one would ring.
   [3, rejected],
   [4, rejected],
   [5, carrierFailure],
@@ -74,31 +76,35 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   declined: 'callee',
   'no-answer': 'callee',
   unavailable: 'callee',
-  // A number that does not exist was asked for.
+  // The request names a number that does not exist.
   'invalid-number': 'caller',
   cancelled: 'caller',
   rejected: 'carrier',
   'carrier-failure': 'carrier',
   'gateway-failure': 'gateway',
-  // The request said where its bot is.
+  // The request or the command gave the address of the bot.
   'bot-failure': 'caller',
-  // Its trunks are too slow for what they are given.
+  // The trunks of the gateway are too slow for the calls that they are given.
   expired: 'gateway',
   unknown: 'gateway',
 };
 
-/** Where the status says more than its outcome does. */
+/** Faults for statuses that say more than their outcome does. */
 const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
-  // The trunk has no credentials, or wrong ones.
+  // The trunk has no credentials or wrong ones.
   [401, 'gateway'],
   [407, 'gateway'],
-  // RFC 3261, section 21.6: from the user, not from a network on the way.
+  // RFC 3261, section 21.6: the response comes from the callee, not from a network on the way.
   [606, 'callee'],
-  // RFC 8688: the callee was never asked.
+  // RFC 8688: nobody asked the callee.
   [608, 'carrier'],
 ]);
 
-/** Undefined: no side is at fault, the call came to its end. Derived from what is stored of it, and not stored itself. */
+/**
+ * Returns which side is at fault. It is derived from the stored end and not stored itself.
+ *
+ * @returns undefined if the call succeeded
+ */
 export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault | undefined {
   const { outcome, sipStatus } = end;
   const isRefusal = outcome === 'rejected' || outcome === 'declined';
@@ -115,7 +121,7 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
   return [...callOutcomes.map((outcome) => ({ outcome })), ...ofStatus];
 }
 
-/** The end of a call that was not answered. */
+/** Returns the end of a call that was not answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason } = failure;
   const line = sipStatus === undefined ? reason : `${sipStatus} ${reason}`.trim();
@@ -137,8 +143,8 @@ function meaningOfFailure(failure: LegFailure): Meaning {
         carrierFailure
       );
     }
-    // The stack's own 408 (the INVITE was not answered for 32 s) and 503 (ICMP, refused, DNS) are the carrier's silence,
-    // not the person's.
+    // The SIP stack makes up a 408 (no response to the INVITE for 32 s) and a 503 (ICMP error,
+    // connection refused, DNS). They stand for a silent carrier, not for the callee.
     case 'stack':
     case 'unusable':
       return carrierFailure;
@@ -149,16 +155,19 @@ function meaningOfFailure(failure: LegFailure): Meaning {
   }
 }
 
-/** The phone rang for as long as was asked for. The CANCEL's 487 is not waited for, so that no SIP status is claimed here. */
+/**
+ * Returns the end of a call that rang for its whole ring time-out. The machine does not wait for
+ * the 487 after its CANCEL, so the end has no SIP status.
+ */
 export function endOfRingTimeout(at: Date): CallEnd {
   return { at, ...noAnswer, reason: 'Ring time-out' };
 }
 
-/** Who ends a call from our side. */
+/** Which side of the gateway ends the call. */
 export type EndCommand =
   /** The bot or the dialer application, over HTTP or NATS. */
   | { readonly by: 'application' }
-  /** This process, and why: it shuts down, media or its own limits failed. */
+  /** This process. `reason` says why: it shuts down, or its media or its own limits failed. */
   | { readonly by: 'gateway'; readonly reason: string };
 
 export function endBeforeAnswer(command: EndCommand, at: Date): CallEnd {
@@ -178,7 +187,10 @@ export function endAfterAnswer(command: EndCommand, at: Date): CallEnd {
       };
 }
 
-/** Its stream was not taken, or broke and could not be made again. */
+/**
+ * Returns the end of a call when the bot did not take its stream, or the stream broke and could not
+ * be opened again.
+ */
 export function endOfBotFailure(at: Date): CallEnd {
   return { at, ...botFailure, reason: 'Bot unreachable' };
 }
@@ -187,22 +199,31 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** The far end's carrier has connected them to an agent. */
+/** Returns the end of a call when the far end's carrier has connected the person to an agent. */
 export function endOfReferral(at: Date): CallEnd {
   return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
-/** `machineDetection: disconnect`, or a plan that leaves no message, did what it was asked for. */
+/**
+ * Returns the end of a call on which `machineDetection: disconnect`, or a plan that leaves no
+ * message, met a machine.
+ */
 export function endOfMachine(at: Date): CallEnd {
   return { at, outcome: 'machine', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
-/** A plan left its message, or began to: `complete` says which. */
+/**
+ * Returns the end of a call in which a plan left its message, or began to. `voicemail.complete` of
+ * the event tells them apart.
+ */
 export function endOfVoicemail(at: Date): CallEnd {
   return { at, outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
-/** The call's own maximum length: nothing failed, but the gateway ended it. */
+/**
+ * Returns the end of a call at its maximum duration. Nothing failed, but the gateway ended the
+ * call.
+ */
 export function endOfMaxDuration(at: Date): CallEnd {
   return {
     at,
@@ -212,7 +233,10 @@ export function endOfMaxDuration(at: Date): CallEnd {
   };
 }
 
-/** What became of the process that had a call: this node started again, another node is gone, or the call is lost within it. */
+/**
+ * How the process of the call was lost. restarted: this node started again. lost: another node is
+ * gone. failed: the call was lost within its process.
+ */
 export type GatewayLoss = 'restarted' | 'lost' | 'failed';
 
 const losses: Readonly<Record<GatewayLoss, readonly [what: string, more: string]>> = {
@@ -221,19 +245,25 @@ const losses: Readonly<Record<GatewayLoss, readonly [what: string, more: string]
   failed: ['Gateway failed', ''],
 };
 
-/** The call was up. */
+/** Returns the end of an answered call whose process was lost. */
 export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return endAfterAnswer({ by: 'gateway', reason: `${what}${more}` }, at);
 }
 
-/** Found after a crash in the state "an INVITE may have left": whether a phone rang is not known, and it is not rung again. */
+/**
+ * Returns the end of a call that recovery found while an INVITE may have left. Whether a phone rang
+ * is not known, so the call is not dialled again.
+ */
 export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return { at, ...unknown, reason: `${what} while the call was being placed${more}` };
 }
 
-/** Waited in the queue longer than its limit; not dialled late. */
+/**
+ * Returns the end of a call that waited in the queue for its whole queue time-out. It is not
+ * dialled late.
+ */
 export function endOfExpiry(at: Date): CallEnd {
   return { at, ...expired, reason: 'Waited too long in the queue' };
 }

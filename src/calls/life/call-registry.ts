@@ -1,5 +1,5 @@
-// The calls that this process has: started here, found here by id, ended here at shutdown. What takes calls asks how many
-// more there is room for.
+// The calls of this process: started here, found here by id, ended here at shutdown. The code that
+// takes calls asks here how many more there is room for.
 
 import { createActor } from 'xstate';
 import { Changes } from '../../lib/changes.ts';
@@ -14,7 +14,7 @@ import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 
-/** A call's turn comes with the call. */
+/** `untilTurn` is not a port of the registry: each call brings its own turn. */
 type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
 
 export type CallRegistryOptions = {
@@ -24,14 +24,14 @@ export type CallRegistryOptions = {
 
 type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
 
-/** A call of this process, as commands see it. */
+/** A call of this process, as command handlers see it. */
 export type LiveCall = {
   readonly call: AcceptedCall;
-  /** `ending`: its end is decided, and being stored. */
+  /** `ending`: the end is decided and is being stored. */
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
-  /** The far end does, as RTP events. */
+  /** Whether the far end takes keys, as RTP events or by SIP INFO. */
   readonly takesKeys: boolean;
-  /** Why no transfer may begin now. Undefined: one may. */
+  /** Why no transfer may begin now. Undefined if one may begin. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
   send(event: CallMachineEvent): void;
@@ -55,7 +55,7 @@ export class CallRegistry {
     });
   }
 
-  /** Tells of every call that ends here from now on. */
+  /** Calls the listener for every call that ends here from now on. */
   onEnded(listener: EndListener): void {
     this.#endListeners.push(listener);
   }
@@ -68,7 +68,7 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  /** `turn`: when its INVITE may leave; left out: at once. */
+  /** Starts the machine of a call. `turn` resolves when the INVITE may leave. Default: at once. */
   start(call: AcceptedCall, turn?: Turn): void {
     const { limits } = this.#options;
     if (turn !== undefined) this.#turns.set(call.callId, turn);
@@ -80,7 +80,8 @@ export class CallRegistry {
     actor.subscribe({
       complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
-        // A defect: the recovery states its end. XState leaves the children of a machine that failed running.
+        // A defect. The recovery records the end of the call. XState leaves the children of a
+        // failed machine running, so the line is closed here.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
         this.#remove(call.callId, undefined);
@@ -89,7 +90,7 @@ export class CallRegistry {
     actor.start();
   }
 
-  /** Undefined: not here. */
+  /** @returns undefined if this process does not have the call */
   live(callId: CallId): LiveCall | undefined {
     const actor = this.#calls.get(callId);
     if (actor === undefined) return undefined;
@@ -104,7 +105,7 @@ export class CallRegistry {
     };
   }
 
-  /** False: not here. */
+  /** @returns false if this process does not have the call */
   end(callId: CallId, command: EndCommand): boolean {
     const actor = this.#calls.get(callId);
     actor?.send({ type: 'command.end', command });
@@ -119,7 +120,7 @@ export class CallRegistry {
     return [...this.#calls.keys()];
   }
 
-  /** Waits until every call here has ended, or for the first of the bounds. */
+  /** Waits until every call of this process has ended, at most until the first of the bounds. */
   async empty(...bounds: readonly Bound[]): Promise<void> {
     await this.#removals.until(() => this.#calls.size === 0, ...bounds);
   }
@@ -128,7 +129,7 @@ export class CallRegistry {
     for (const callId of this.#calls.keys()) this.end(callId, command);
   }
 
-  /** Their ends are for another process to tell: lines are closed, and nothing is stated. */
+  /** Drops all calls: closes their lines and emits nothing. Another process records their ends. */
   discardAll(): void {
     for (const [callId, actor] of this.#calls) {
       actor.stop();

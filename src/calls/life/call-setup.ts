@@ -1,5 +1,5 @@
 // The machine's vocabulary: its events, its commands to the line and to its journal, its context,
-// delays and guards. `call-machine.ts` is the statechart; what its transitions do is in
+// its delays and its guards. `call-machine.ts` is the statechart. What its transitions do is in
 // `call-effects.ts` and in the effects of each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
@@ -16,24 +16,33 @@ import type { CallProgress, Sequences } from './call-events.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
 
-/** An event of a port as the machine takes it: unchanged, named for XState, with the instant at which it happened. */
+/**
+ * An event of a port as the machine receives it: unchanged, with a `type` for XState and the
+ * instant at which it happened.
+ */
 type FromPort<Port extends string, Event extends { readonly kind: string }> = Event extends unknown
   ? Event & { readonly type: `${Port}.${Event['kind']}`; readonly at: Date }
   : never;
 
-/** The line passes on what its media tells, except what concerns others: the capture, the bridge, the line itself. */
+/**
+ * The media events that the line passes on to the machine. The others concern the capture, the
+ * bridge or the line itself.
+ */
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
 
-/** What the line (SIP leg and media session together) tells the machine. */
+/** What the line (SIP leg and media session together) reports to the machine. */
 export type LineEvent =
   | FromPort<'leg', LegEvent>
   | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
-  /** Whether the far end takes keys, by RTP events or by SIP INFO. Told at the answer and after each re-offer. */
+  /**
+   * Whether the far end takes keys, by RTP events or by SIP INFO. Sent at the answer and after each
+   * re-offer.
+   */
   | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean };
 
-/** @param now when the line heard of it; an event with an instant of its own keeps that */
+/** @param now when the line received the event; an event that has an instant keeps its own */
 export function fromPort<Port extends string, Event extends { readonly kind: string }>(
   port: Port,
   event: Event,
@@ -42,7 +51,7 @@ export function fromPort<Port extends string, Event extends { readonly kind: str
   return { at: now, ...event, type: `${port}.${event.kind}` } as unknown as FromPort<Port, Event>;
 }
 
-/** What the machine asks of the line. */
+/** What the machine has the line do. */
 export type LineCommand =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'acknowledge' }
@@ -51,12 +60,12 @@ export type LineCommand =
   | { readonly type: 'startStream'; readonly stream: NumberedStream }
   | { readonly type: 'stopStream'; readonly reason: string }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
-  /** The person is a machine after all. */
+  /** Calls off the transfer, because the person is a machine after all. */
   | { readonly type: 'withdrawTransfer' }
-  /** Leaves nothing open, whatever state the line is in. */
+  /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
 
-/** An action that has the media do something. */
+/** Makes an action that has the media do something. */
 export function commandMedia(command: MediaCommand) {
   const params: LineCommand = { type: 'media', command };
   return { type: 'commandLine' as const, params };
@@ -67,9 +76,12 @@ export type CallMachineEvent =
   /** The result of storing the answer, or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
-  /** A command that the media obeys. Before the answer this event and the next ones do nothing. */
+  /**
+   * A command for the media. The machine takes this event and the next two only while the call is
+   * answered.
+   */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
-  /** Without `stream` it ends the stream that the call has. */
+  /** Without `stream`, ends the stream that the call has. */
   | {
       readonly type: 'command.stream';
       readonly commandId: string;
@@ -85,19 +97,28 @@ export type StoreResult = StepResult | 'unknown';
 
 export type CallLimits = {
   readonly maxDurationMs: number;
-  /** SQL must take the answer within this; well below the 32 s for which a callee repeats its 200. */
+  /**
+   * SQL must store the answer within this time. It is well below the 32 s for which a callee
+   * repeats its 200 OK.
+   */
   readonly storeAnswerTimeoutMs: number;
-  /** The media worker must flush `amd_stopped` within this. */
+  /** The media worker must report `amd_stopped` and the other ends within this time. */
   readonly closingTimeoutMs: number;
-  /** SQL must take the end within this. */
+  /** SQL must store the end within this time. */
   readonly storeEndTimeoutMs: number;
-  /** Digits that one call states; later ones are ignored. */
+  /** Digits that one call emits as events. Later digits are ignored. */
   readonly maxDigits: number;
-  /** Connections to bots, made or lost, that one call states. The beginning and the end of a stream are always stated. */
+  /**
+   * Connections to bots, made or lost, that one call emits as events. The beginning and the end of
+   * a stream are always emitted.
+   */
   readonly maxStreamEvents: number;
   /** Streams that commands may begin in one call, one after the other. */
   readonly maxStreams: number;
-  /** Transfers that one call may try, one after the other: an application that tries for ever rings phones for ever. */
+  /**
+   * Transfers that one call may try, one after the other. Without a limit, an application that
+   * keeps trying would ring phones for ever.
+   */
   readonly maxTransfers: number;
 };
 
@@ -106,11 +127,14 @@ export const defaultCallLimits: CallLimits = {
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
   storeEndTimeoutMs: 60_000,
-  // Far above what a person presses in two hours. Each is an event on the stream, and a flood must not crowd out other calls.
+  // Far above what a person presses in two hours. Each digit is an event on the stream, and a flood
+  // must not crowd out other calls.
   maxDigits: 2_000,
-  // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
+  // A bot may take the stream and drop it again and again. The media reconnects for as long as the
+  // call lasts.
   maxStreamEvents: 200,
-  // A call is handed from bot to bot a few times; an application that goes round and round is at fault.
+  // A call is handed from bot to bot a few times. An application that does so endlessly is at
+  // fault.
   maxStreams: 50,
   maxTransfers: 20,
 };
@@ -134,19 +158,22 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** The round of detection: a new one begins after a call screening. */
+  /** The round of detection. A new one begins after a call screening. */
   readonly round: number;
-  /** The plan that has the call: until it is over, no bot takes the call. */
+  /** The plan that has the call. No bot takes the call until the plan is over. */
   readonly heldBy?: PlanName | undefined;
-  /** A plan of the request may still act. */
+  /** Whether a plan of the request may still act. */
   readonly hasPlans: boolean;
-  /** Streams that are not over, oldest first: those that were told to stop, then at most one that is wanted. */
+  /**
+   * Streams that are not over, oldest first: those that were stopped, then at most one that is
+   * wanted.
+   */
   readonly streams: readonly StreamProgress[];
   /** Streams that commands began so far. */
   readonly streamsBegun: number;
-  /** Digits stated so far. */
+  /** Digits emitted so far. */
   readonly digits: number;
-  /** Connections to bots, made or lost, stated so far. */
+  /** Connections to bots, made or lost, emitted so far. */
   readonly streamEvents: number;
   readonly takesKeys: boolean;
   /** Commands that press keys and whose end the media has yet to report. */
@@ -159,34 +186,39 @@ export type CallMachineContext = CallProgress & {
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
-  /** Where the far end can be ended: known from the 200 on. */
+  /** What another process needs to end the far end. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
-  /** The far end has hung up or refused, so there is no leg to end. */
+  /** Set if the far end has hung up or refused, so there is no leg to end. */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
-  /** Kept until the answer is known to be stored: the numbers that stand if it is not. */
+  /**
+   * The sequence numbers before the answer. They count if the answer turns out not to be stored.
+   */
   readonly beforeAnswer?: Sequences;
-  /** An answer that the machine gave up, and that SQL may hold all the same. */
+  /** An answer that the machine gave up although SQL may hold it. */
   readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
-  /** The command that asked for the stream. */
+  /** The command that asked for the stream. Undefined for the stream of the request. */
   readonly commandId?: string;
   /** The bot has taken the stream, and the media will report its end. */
   readonly isOpen: boolean;
-  /** Set once the stream was told to stop. `stoppedBy` is the command that did it, if any. */
+  /** Set once the stream is being stopped. `stoppedBy` is the command that stopped it, if any. */
   readonly stopping?: { readonly stoppedBy?: string };
 };
 
 export type Ongoing = {
-  /** The command that began it. */
+  /** The command that began the transfer. Undefined for the plan of the request. */
   readonly commandId?: string;
   readonly transfer: Transfer;
-  /** The two are connected. */
+  /** Whether the person and the agent are connected. */
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
-  /** It began because detection found a person, and is withdrawn if detection corrects that. */
+  /**
+   * Whether it began because detection found a person. Such a transfer is withdrawn if detection
+   * corrects that.
+   */
   readonly restsOnVerdict: boolean;
 };
 
@@ -207,7 +239,7 @@ export const callSetup = setup({
   },
   actions: {
     append: ({ context }, step: CallStep) => context.journal.append(step),
-    // The machine learns the results as events: an actor for each took a sixth of its CPU.
+    // The machine receives the results as events. One actor for each store took a sixth of its CPU.
     storeAnswer: ({ context, self }, step: CallStep) =>
       whenStored(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
@@ -219,7 +251,7 @@ export const callSetup = setup({
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** The rest of the time-out: the call has already waited in the queue. */
+    /** The rest of the time-out. The call has already waited in the queue. */
     queueTimeout: ({ context: { call, clock } }) =>
       Math.max(
         0,
@@ -227,7 +259,7 @@ export const callSetup = setup({
       ),
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
-    /** Counts from the answer; storing it took a part of the time. */
+    /** Counts from the answer. Storing the answer took a part of this time. */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
       const longestMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();

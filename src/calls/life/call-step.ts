@@ -1,5 +1,5 @@
-// What is stored of a call at once: its events, in order, and the state that they lead to. What waits for the database is folded
-// into one step a call.
+// What is stored of a call in one go: its events, in order, and the state that they lead to. Steps
+// that wait for the database are folded into one step for each call.
 
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
@@ -7,30 +7,34 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 export type CallEnding = {
   readonly event: TerminalEvent;
   /**
-   * In place of `event`, where the database turns out to hold the answer: it was given up without knowing whether it had been
-   * stored. In order: `answered` again, which may not have been published, and at last a terminal one.
+   * Stored in place of `event` if the database turns out to hold the answer. The machine gave that
+   * answer up without knowing whether it was stored. In order: `answered` again, which may not have
+   * been published, and last a terminal event.
    */
   readonly ifAnswered?: readonly CallEvent[];
 };
 
-/** Without a leg: it is off the wire, and no process needs to know of it any more. */
+/** `leg` is omitted if the leg is off the wire. No process needs its state any more. */
 export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
 
 export type CallStep = {
-  /** Without those of the ending. */
+  /** Without the events of the ending. */
   readonly events: readonly CallEvent[];
-  /** INVITE, early dialog or dialog: what another process needs to end it. */
+  /** The INVITE, early dialog or dialog: what another process needs to end the first leg. */
   readonly leg?: StoredLeg;
-  /** The far end has left it by itself, so that there is nothing to end any more. */
+  /** Set if the far end has left the first leg by itself, so that there is nothing to end. */
   readonly legIsOver?: true;
-  /** The same of second legs, each once. */
+  /** The state of second legs, each at most once. */
   readonly secondLegs?: readonly SecondLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   readonly ending?: CallEnding;
 };
 
-/** One after the other. An answer that the later one doubts is taken out: only what was stored by then counts. */
+/**
+ * Folds two steps into one. If the later step doubts the answer, the answer of the earlier one is
+ * dropped: only what was stored by then counts.
+ */
 export function fold(earlier: CallStep, later: CallStep): CallStep {
   const isDoubted = later.ending?.ifAnswered !== undefined;
   const { answeredAt, ...rest } = earlier;
@@ -48,7 +52,10 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
   };
 }
 
-/** What is known of each leg now. The first one's id is that of its call. */
+/**
+ * The current state of each leg that the step changes. The id of the first leg is the id of its
+ * call.
+ */
 export function legsOf(
   callId: string,
   { leg, legIsOver, secondLegs = [] }: CallStep,
@@ -61,7 +68,7 @@ function latest(legs: readonly SecondLeg[]): readonly SecondLeg[] {
   return [...new Map(legs.map((leg) => [leg.legId, leg])).values()];
 }
 
-/** Every event that may come of it. */
+/** All events that the step may store, including both variants of the ending. */
 export function eventsOf({ events, ending }: CallStep): readonly CallEvent[] {
   if (ending === undefined) return events;
   return [...events, ending.event, ...(ending.ifAnswered ?? [])];

@@ -1,19 +1,26 @@
-// What the feature of a command defines: the note that the console shows of it, and how a call obeys it.
+// What the feature of a command defines: the note that the console shows, and how a call carries
+// out the command.
 
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
 import type { LiveCall } from './call-registry.ts';
 
 export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
-  /** The note in the call's capture. It leaves out headers and query strings, which may be secrets. */
+  /**
+   * The note in the capture of the call. It leaves out headers and query strings, which may be
+   * secrets.
+   */
   note(command: CommandOf<Name>): string;
-  /** Refuses the command, or sends its event to the machine. All but a hang-up need an answered call. */
+  /**
+   * Refuses the command, or sends its event to the machine. Every command but `hangup` needs an
+   * answered call.
+   */
   obey(command: CommandOf<Name>, asked: Asked<Ports>): CommandReply | Promise<CommandReply>;
 };
 
 export type Asked<Ports> = {
   readonly live: LiveCall;
-  /** The events that follow from the command carry this id. */
+  /** The id of the command. The events that result from the command carry it. */
   readonly commandId: string;
   readonly ports: Ports;
 };
@@ -22,13 +29,13 @@ export type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
 /** Refuses a command that the state of the call does not allow. */
 export function refusedBy(state: string, { command }: Command): Refusal {
-  const error = `The call is ${state}; ${command} needs one that is answered.`;
+  const error = `The call is ${state}; ${command} needs an answered call.`;
   return { ok: false, code: 'state', error };
 }
 
 export const callHasEnded: Refusal = { ok: false, code: 'ended', error: 'The call has ended.' };
 
-/** Refuses a command for members that are wrong, or that this call cannot have. */
+/** Refuses a command because members of it are wrong, or are not possible for this call. */
 export function invalidCommand(errors: readonly MemberError[]): Refusal {
   const error = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return { ok: false, code: 'invalid', error, errors };

@@ -1,4 +1,5 @@
-// What the machine's transitions do with a call's plans: note which plan has the call, and hang up when a plan is over.
+// What the machine's transitions do with the plans of a call: note which plan has the call, and
+// hang up when a plan is over.
 
 import { assertEvent } from 'xstate';
 import { endOfMachine, endOfVoicemail } from '../life/call-outcome.ts';
@@ -9,11 +10,11 @@ export const notePlan = callSetup.assign(({ event }) => {
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
-  // Detection listens to the one who comes after a call screening.
+  // Detection listens to the person or machine that comes after a call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 
-/** The message was left, or there was no machine to leave one with. */
+/** Hangs up because the message was left, or because there was no machine for it. */
 export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.plan');
   const at = context.clock.now();

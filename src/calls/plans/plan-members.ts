@@ -1,4 +1,5 @@
-// The members `voicemail` and `screening` of a dial-out request: what happens after the verdict without a round trip.
+// The members `voicemail` and `screening` of a dial-out request: what the call does after the
+// verdict without asking anybody.
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../call-types.ts';
@@ -14,13 +15,15 @@ export const voicemailMember = z.object({
   ifNoBeep: z
     .enum(noBeepChoices)
     .default('play')
-    .describe('whether the message is left where no beep comes in time; `hangup`: none is'),
+    .describe('what to do if no beep comes in time: `play` leaves the message, `hangup` does not'),
   waitForBeepMs: milliseconds(500, 30_000)
     .default(4_000)
-    .describe('from the last word of the greeting'),
+    .describe('how long to wait for a beep, from the last word of the greeting'),
   maxMs: milliseconds(1_000, 600_000)
     .default(60_000)
-    .describe('from the first start of the message to the hang-up, restarts included'),
+    .describe(
+      'longest time from the first start of the message to the hang-up, including restarts',
+    ),
 });
 
 export const screeningMember = z.object({ play: soundReference });
@@ -30,7 +33,10 @@ type WantedPlans = {
   readonly screening?: { readonly play: string } | undefined;
 };
 
-/** They act on what detection says, and where it hangs up there is no call to act on. */
+/**
+ * Checks that detection runs without hanging up: plans act on the verdict, and `disconnect` leaves
+ * no call to act on.
+ */
 export function planErrors(
   wanted: WantedPlans,
   machineDetection: MachineDetectionMode,
@@ -39,7 +45,9 @@ export function planErrors(
   return plansOf(wanted).map(([path]) => ({ path, message: 'needs machineDetection: detect' }));
 }
 
-/** `isReachable`: whether a sound may be fetched from where it is. */
+/**
+ * Checks the addresses of the sounds. `isReachable`: whether a sound may be fetched from its URL.
+ */
 export function planSoundErrors(
   wanted: WantedPlans,
   isReachable: (reference: string) => boolean,

@@ -1,4 +1,5 @@
-// What a call's plans play is there before it is dialled, or the call is not dialled.
+// Loads the sounds of a call's plans before the call is dialled. A call whose sounds cannot be
+// loaded is not dialled.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { Sound } from '../playback/playback.ts';
@@ -7,10 +8,11 @@ import type { CallPlans } from './plans.ts';
 
 export type LoadedPlans =
   | {
-      readonly ok: true /** Undefined: nothing is planned. */;
+      readonly ok: true;
+      /** Undefined if nothing is planned. */
       readonly plans: CallPlans | undefined;
     }
-  /** For people. */
+  /** `reason` is written for people. */
   | { readonly ok: false; readonly reason: string };
 
 /** Never rejects. */
@@ -42,7 +44,7 @@ async function load(
 ) {
   if (reference === undefined) return undefined;
   if (sounds !== undefined) return await sounds.loadSound(accountId, reference);
-  return { ok: false, reason: 'No sounds are kept here' } as const;
+  return { ok: false, reason: 'This gateway keeps no sounds' } as const;
 }
 
 function settingsOf(

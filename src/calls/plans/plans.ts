@@ -1,22 +1,23 @@
-// What a request plans for the time after the verdict, as it stands in the request, and what the media worker makes of it.
+// What a request plans for the time after the verdict: as it is stored in the request, and as the
+// media worker gets it.
 
 import type { Sound } from '../playback/playback.ts';
 
 export const noBeepChoices = ['play', 'hangup'] as const;
 
-/** A message for a machine. */
+/** A message to leave on a machine. */
 export type RequestedVoicemail = {
   /** `sound:<name>`, or an `https:` URL. */
   readonly play: string;
-  /** After a greeting without a beep. */
+  /** What to do after a greeting without a beep. */
   readonly ifNoBeep: (typeof noBeepChoices)[number];
-  /** From the last word of the greeting. */
+  /** How long to wait for a beep, from the last word of the greeting. */
   readonly waitForBeepMs: number;
-  /** From the message's first start to the hang-up. */
+  /** Longest time from the first start of the message to the hang-up. */
   readonly maxMs: number;
 };
 
-/** An answer for a call screener. */
+/** An answer to a call screener. */
 export type RequestedScreening = { readonly play: string };
 
 export type VoicemailSettings = Omit<RequestedVoicemail, 'play'> & { readonly sound: Sound };
@@ -27,15 +28,21 @@ export type CallPlans = {
   readonly screening?: ScreeningSettings;
 };
 
-/** A plan has the call while a bot is not to be heard in it, or does not end it. */
+/**
+ * The plan that has the call. While a plan has the call, a bot is not heard in it and does not end
+ * it.
+ */
 export type PlanName = keyof CallPlans;
 
 export type PlanReport =
-  /** Detection begins anew. */
+  /** A new round of detection has begun. */
   | { readonly kind: 'armed'; readonly round: number }
-  /** Whose the call is now; undefined: no plan's. */
+  /** The plan that has the call now. Undefined if no plan has it. */
   | { readonly kind: 'held'; readonly by: PlanName | undefined }
-  /** The call is to end: a message was left, or began to be; or none was, since there was no beep, or it was a fax. */
+  /**
+   * The call must end. A message was left or begun (`voicemail-left`), or no message was left
+   * because there was no beep or the machine is a fax (`machine`).
+   */
   | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' }
-  /** Nothing more comes of any. Told after the `amd_stopped` that it may follow from. */
+  /** No plan will act any more. Reported after the `amd_stopped` that may have caused it. */
   | { readonly kind: 'done' };

@@ -1,4 +1,5 @@
-// What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
+// Sounds by command. Each sound is loaded as soon as its command comes, and the sounds are played
+// in the order of the commands.
 
 import { within } from '../../lib/within.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
@@ -14,7 +15,10 @@ export type PlayingPorts = {
   readonly isSoundReachable: (reference: string) => boolean;
 };
 
-/** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
+/**
+ * How long a command may wait for its sound. Its sender waits for 2 s. A sound of the account is
+ * there at once, and if it does not exist the answer can say so.
+ */
 const answerWithinMs = 1_000;
 
 type CallPlayingPorts = { readonly playing: CallPlaying };
@@ -33,12 +37,12 @@ export const stopHandler: CommandHandler<'stop', CallPlayingPorts> = {
   },
 };
 
-/** What the commands of one call have it play. */
+/** Plays the sounds of the commands of one call. */
 export class CallPlaying {
   readonly #ports: PlayingPorts;
-  /** Settles when everything that was asked for before is with the media worker. */
+  /** Settles when all earlier sounds were passed to the media worker. */
   #last: Promise<void> = Promise.resolve();
-  /** One more with each stop: what was asked for before is not played any more. */
+  /** Counts the stops. A sound that was commanded before a stop is not played after it. */
   #stops = 0;
 
   constructor(ports: PlayingPorts) {
@@ -57,7 +61,7 @@ export class CallPlaying {
     const early = within(loading, answerWithinMs);
     const stops = this.#stops;
     this.#last = this.#last.then(async () => {
-      // Who asked was told.
+      // The answer to the command has already reported the failure.
       if ((await early)?.ok === false) return;
       const result = await loading;
       if (!result.ok || stops !== this.#stops) {

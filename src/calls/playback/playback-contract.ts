@@ -1,5 +1,5 @@
-// Sounds in the contract: the commands that play and stop them, the events that say what becomes of each, and what the end of a
-// call says of a message that was left.
+// Sounds in the contract: the commands that play and stop them, the events of each sound, and what
+// the end of a call reports about a message that was left.
 
 import { z } from 'zod';
 import {
@@ -14,31 +14,37 @@ import { soundReference } from './sound-reference.ts';
 
 export const playCommand = callCommand('play', {
   sound: soundReference,
-  loop: z.boolean().exactOptional().describe('until it is stopped or something else is played'),
-}).describe('plays a sound, after what is queued already');
+  loop: z
+    .boolean()
+    .exactOptional()
+    .describe('repeats the sound until it is stopped or something else is played'),
+}).describe('plays a sound, after what is already queued');
 
 export const stopCommand = callCommand('stop', {}).describe(
-  'what is queued is not played, of sounds and of the bot; no more keys are pressed',
+  'drops queued sounds and queued audio of the bot, and presses no more keys',
 );
 
-/** A message that a plan left, or began to leave. */
+/** A message that a plan left or began to leave. */
 export const voicemailLeft = z.object({
-  startedAt: instant.describe('of the last start'),
-  durationMs: durationMs.describe('what went out of it since then'),
-  complete: z.boolean().describe('from its first sample to its last'),
-  afterBeep: z.boolean().describe('false: no beep was heard in time'),
+  startedAt: instant.describe('when the message last started'),
+  durationMs: durationMs.describe('how much of the message was sent since then'),
+  complete: z.boolean().describe('whether the message was sent from its first sample to its last'),
+  afterBeep: z.boolean().describe('whether a beep was heard in time'),
 });
 export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
 
 const played = {
-  playbackId: z.string().describe('of the command or of the plan that plays it'),
-  commandId: z.string().exactOptional().describe('where a command plays it; as `playbackId`'),
+  playbackId: z.string().describe('the id of this playback, given by the command or the plan'),
+  commandId: z
+    .string()
+    .exactOptional()
+    .describe('the same as `playbackId`, if a command plays the sound'),
   sound: z.string().describe('`sound:<name>`, or a URL without its query'),
   source: wordOf<PlaybackSource>(playbackSources),
 };
 
 const startLine = ({ sound, restart }: { sound: string; restart?: number }): string =>
-  restart === undefined ? sound : `${sound}, anew (${restart})`;
+  restart === undefined ? sound : `${sound}, again (${restart})`;
 
 const example = {
   playbackId: 'play-8f2c',
@@ -56,19 +62,22 @@ export const playbackEvents = {
         .int()
         .min(1)
         .exactOptional()
-        .describe('of a message that starts anew: 1, 2, …'),
-      afterBeep: z.boolean().exactOptional().describe('of a message: whether a beep was heard'),
+        .describe('1, 2, … each time a message starts again'),
+      afterBeep: z
+        .boolean()
+        .exactOptional()
+        .describe('only for a message: whether a beep was heard before it'),
     },
     line: startLine,
     watched: (data) => `plays ${startLine(data)}`,
     example: { ...example, afterBeep: true },
   }),
   'playback-finished': callEvent({
-    when: 'the last packet of a sound was sent, or it was stopped',
+    when: 'the last packet of a sound was sent, or the sound was stopped',
     data: {
       ...played,
       reason: wordOf<PlaybackEndReason>(playbackEndReasons),
-      playedMs: durationMs.describe('what went out of it'),
+      playedMs: durationMs.describe('how much of the sound was sent'),
     },
     line: ({ sound, reason, playedMs }) => `${sound}, ${reason} after ${seconds(playedMs)}`,
     watched: ({ sound, reason, playedMs }) =>

@@ -1,28 +1,32 @@
-// Sounds that a call plays: what is asked of the media worker, what it tells of each, and what of that is known of the call.
+// Sounds that a call plays: what the media worker gets, what it reports of each sound, and what the
+// call keeps of the reports.
 
 import type { CallEvent } from '../contract/call-event.ts';
 import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.ts';
 import type { VoicemailLeft } from './playback-contract.ts';
 
-/** Ready to be played: µ-law, 8 kHz. */
+/** A sound that is ready to be played: µ-law, 8 kHz. */
 export type Sound = {
-  /** `sound:<name>`, or the URL without what may be a secret in it. */
+  /** `sound:<name>`, or the URL without the parts that may be secret. */
   readonly name: string;
-  /** Its loader puts it into memory that threads share, so that no media worker has a copy of its own. */
+  /**
+   * The samples. The loader puts them into memory that threads share, so that no media worker has a
+   * copy of its own.
+   */
   readonly mulaw: Uint8Array;
   readonly durationMs: number;
 };
 
 export type Playback = {
-  /** Of the command, or of the plan. */
+  /** The id that the command or the plan gave. */
   readonly playbackId: string;
   readonly source: PlaybackSource;
   readonly sound: Sound;
-  /** From the beginning again, until it is stopped or something else is played. */
+  /** Repeats the sound until it is stopped or something else is played. Default: false. */
   readonly loop?: boolean;
-  /** Of a message that is left: it began before, and starts anew. 1, 2, … */
+  /** Only for a message that starts again: 1, 2, … */
   readonly restart?: number;
-  /** Of a message that is left: a beep was heard before it. */
+  /** Only for a message: whether a beep was heard before it. */
   readonly afterBeep?: boolean;
 };
 
@@ -32,7 +36,10 @@ type PlaybackIdentity = {
   readonly sound: string;
 };
 
-/** By the RTP clock. Each sound that was asked for finishes once, and starts before if any of it went out. */
+/**
+ * A report of the media worker, timed by the RTP clock. Each sound that was requested finishes
+ * once. It starts before that if any of it was sent.
+ */
 export type PlaybackReport =
   | (PlaybackIdentity & {
       readonly kind: 'started';
@@ -42,13 +49,13 @@ export type PlaybackReport =
   | (PlaybackIdentity & {
       readonly kind: 'finished';
       readonly reason: PlaybackEndReason;
-      /** What went out of it. */
+      /** How much of the sound was sent. */
       readonly playedMs: number;
     });
 
-/** Of a call, so far. */
+/** What a call has played so far. */
 export type PlaybackProgress = {
-  /** Started, and not known to have finished. */
+  /** Sounds that have started and are not known to have finished. */
   readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;
@@ -56,7 +63,7 @@ export type PlaybackProgress = {
 
 export const nothingPlayed: PlaybackProgress = { playing: [] };
 
-/** One event later. */
+/** Returns the progress after the event. */
 export function afterPlayback(progress: PlaybackProgress, event: CallEvent): PlaybackProgress {
   if (event.type === 'playback-started') {
     const { playbackId, source, sound, afterBeep = false } = event.data;
@@ -82,7 +89,7 @@ export function afterPlayback(progress: PlaybackProgress, event: CallEvent): Pla
   };
 }
 
-/** What the end of a call says of it. */
+/** Returns the members that the terminal event has about sounds. */
 export function playedMembers({ playedMs, voicemail }: PlaybackProgress): {
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;

@@ -1,4 +1,5 @@
-// How requests and commands name a sound: one of their account by its name, or a WAV file by its URL.
+// How requests and commands refer to a sound: a sound of their account by its name, or a WAV file
+// by its URL.
 
 import { z } from 'zod';
 import { plainId } from '../../lib/ids.ts';
@@ -27,7 +28,10 @@ export function soundPlaceOf(reference: string): SoundPlace | undefined {
   return urlProblem(reference) === undefined ? { kind: 'url', url: new URL(reference) } : undefined;
 }
 
-/** For events and logs: the query string of a URL may be a secret. */
+/**
+ * Returns the reference for events and logs. It leaves out the query string of a URL, which may be
+ * a secret.
+ */
 export function publicNameOf(reference: string): string {
   const place = soundPlaceOf(reference);
   return place?.kind === 'url' ? `${place.url.origin}${place.url.pathname}` : reference;
@@ -53,9 +57,11 @@ export const soundReference = z
     context.addIssue({ code: 'custom', message });
   })
   .describe(
-    '`sound:<name>` of the account, or the `https:` URL of a WAV file; a private address, and `http:`, only within NOTIFY_ALLOWED_NETWORKS',
+    '`sound:<name>` of the account, or the `https:` URL of a WAV file; private addresses and `http:` are allowed only within NOTIFY_ALLOWED_NETWORKS',
   );
 
-/** What an API user reads about a sound that may not be fetched from the address in its URL. */
+/**
+ * The message for API users about a sound whose URL has an address that may not be fetched from.
+ */
 export const soundNotReachable =
   'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';

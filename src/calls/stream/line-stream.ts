@@ -1,4 +1,5 @@
-// The streams of one line, one at a time: what each is opened with is asked for when it is wanted, and waited for.
+// The streams of one line, one at a time. The settings of a stream are requested when it is wanted,
+// and are waited for before it opens.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -13,7 +14,7 @@ export class LineStream {
   readonly #report: (report: StreamReport, ordinal: number) => void;
   #wanted: Wanted | undefined;
 
-  /** Without a port no call has a stream. */
+  /** If `port` is undefined, no call has a stream. */
   constructor(
     call: AcceptedCall,
     port: StreamPort | undefined,
@@ -27,12 +28,15 @@ export class LineStream {
   want(stream: NumberedStream): void {
     const settings = this.#port?.settingsOf(this.#call, stream);
     if (settings === undefined) return;
-    // It is told when the bot is to be there, and does not matter before.
+    // A failure is reported in `answer`, and does not matter before.
     settings.catch(() => undefined);
     this.#wanted = { ordinal: stream.ordinal, settings };
   }
 
-  /** The phone rings. `isRinging`: still. */
+  /**
+   * Has the media connect to the bot because the phone rings. `isRinging`: whether it still does
+   * when the settings are there.
+   */
   prepare(session: Pick<MediaSession, 'send'>, isRinging: () => boolean): void {
     const wanted = this.#wanted;
     wanted?.settings.then(

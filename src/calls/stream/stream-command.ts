@@ -1,5 +1,6 @@
-// Streams by command: judged for their call, through whichever door the command came, then begun or ended if nothing has come
-// between. What may be a secret in the URL is sealed before the call has it.
+// Streams by command. A command is checked for its call, wherever it came in. Then the stream
+// begins or ends, unless the call has changed meanwhile. What may be secret in the URL is encrypted
+// before the call gets it.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -27,7 +28,7 @@ export const streamHandler: CommandHandler<'stream', StreamingPorts> = {
   async obey(command, { live: { call }, commandId, ports }) {
     const judged = isBegun(command) ? await judge(ports, call, command) : undefined;
     if (judged?.ok === false) return judged.refusal;
-    // Meanwhile the call may have ended, or another process have it.
+    // Meanwhile the call may have ended, or moved to another process.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, streamObstacles } = live;
@@ -44,7 +45,9 @@ function isBegun(command: CommandOf<'stream'>): command is Begun {
   return command.url !== null;
 }
 
-/** By where bots may be, and by what the app that placed the call has, not the one that asks. */
+/**
+ * Checks where the bot is, and the app that placed the call (not the app that sent the command).
+ */
 async function judge(
   { apps, streams }: StreamingPorts,
   { appId, botId }: AcceptedCall,
@@ -56,7 +59,8 @@ async function judge(
     const app = await apps.find(appId);
     if (app === undefined) problems.push(`the app ${appId} is revoked`);
   } catch {
-    // SQL does not answer. Opening the stream asks again, and tells if it cannot.
+    // SQL does not answer. Opening the stream reads the app again, and reports a failure if it
+    // cannot.
   }
   if (problems.length === 0) {
     return { ok: true, stream: { ...streams.seal(botId, url), connect: 'answered', parameters } };

@@ -1,4 +1,4 @@
-// Streams to bots in the contract: the command that begins or ends one, and the events that say what becomes of it.
+// Streams to bots in the contract: the command that begins or ends one, and the events of a stream.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';
@@ -9,10 +9,10 @@ export const streamCommand = callCommand('stream', {
   url: streamUrl
     .nullable()
     .describe(
-      'ws or wss URL of a bot, whose query string is in no event and no log; null: the call has no bot any more, which is no hang-up',
+      'ws or wss URL of a bot; its query string is not in any event or log. Null ends the stream of the call, without hanging up',
     ),
   parameters: streamParameters.exactOptional(),
-}).describe('has a bot take the audio, in place of the one that has it; 50 in a call');
+}).describe('streams the audio to a bot, in place of the current one; at most 50 in a call');
 
 const count = z.number().int().min(0);
 
@@ -20,36 +20,43 @@ const beganBy = {
   commandId: z
     .string()
     .exactOptional()
-    .describe('of the command that began it; absent for that of the request'),
+    .describe('id of the command that began the stream; absent for the stream of the request'),
 };
 
 const failureLine = ({ reason, willRetry }: { reason: string; willRetry: boolean }): string =>
-  `${reason}${willRetry ? ', tried again' : ''}`;
+  `${reason}${willRetry ? ', trying again' : ''}`;
 
 export const streamEvents = {
   'stream-started': callEvent({
     when: 'the bot took the audio stream',
     data: {
       ...beganBy,
-      connection: count.min(1).describe('1, and one more each time that it was made again'),
-      openMs: durationMs.describe('from the try that succeeded to `start`'),
+      connection: count
+        .min(1)
+        .describe('1 for the first connection, one more for each reconnection'),
+      openMs: durationMs.describe('from the begin of the successful attempt to `start`'),
     },
     line: ({ connection, openMs }) => `connection ${connection}, ${openMs} ms`,
     watched: ({ openMs }) => `the bot has the audio after ${openMs} ms`,
     example: { connection: 1, openMs: 45 },
   }),
   'stream-stopped': callEvent({
-    when: 'the audio stream is over; without numbers where they were not told in time',
+    when: 'the audio stream is over; without counts if the media did not report them in time',
     data: {
       ...beganBy,
-      stoppedBy: z.string().exactOptional().describe('the command that ended or replaced it'),
+      stoppedBy: z
+        .string()
+        .exactOptional()
+        .describe('id of the command that ended or replaced the stream'),
       reason: z.string().describe('`call-ended`, `bot-closed`, `replaced`, `command`, …'),
       connections: count.exactOptional(),
-      playedMs: durationMs.exactOptional().describe('audio of the bot that went out'),
-      droppedMs: durationMs.exactOptional().describe('audio of the bot beyond what is kept'),
-      underruns: count.exactOptional().describe('gaps of under 200 ms in what the bot said'),
+      playedMs: durationMs.exactOptional().describe('audio of the bot that was sent'),
+      droppedMs: durationMs
+        .exactOptional()
+        .describe('audio of the bot that was dropped because the buffer was full'),
+      underruns: count.exactOptional().describe('gaps of under 200 ms in the audio of the bot'),
       unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
-      ignoredMessages: count.exactOptional().describe('messages of the bot that were wrong'),
+      ignoredMessages: count.exactOptional().describe('invalid messages of the bot'),
     },
     line: ({ reason }) => reason,
     watched: ({ reason }) => `the audio stream is over: ${reason}`,
@@ -70,7 +77,9 @@ export const streamEvents = {
       reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
       willRetry: z
         .boolean()
-        .describe('false: the call is hung up, or goes on without a bot where a command began it'),
+        .describe(
+          'false: the call is hung up, or goes on without a bot if a command began the stream',
+        ),
     },
     line: failureLine,
     watched: (data) => `the bot has no audio: ${failureLine(data)}`,

@@ -1,4 +1,5 @@
-// What the machine's transitions do with streams to bots: that of the request, and those that commands begin in its place. No I/O.
+// What the machine's transitions do with streams to bots: the stream of the request, and those that
+// commands begin in its place. No I/O.
 
 import { assertEvent } from 'xstate';
 import { assertNever } from '../call-types.ts';
@@ -13,9 +14,9 @@ import {
 import type { RequestedStream, StreamReport } from './stream.ts';
 
 export type StreamObstacles = {
-  /** Why none may begin now. Undefined: one may. */
+  /** Why no stream may begin now. Undefined if one may begin. */
   readonly toBegin: string | undefined;
-  /** Why there is none that could end. */
+  /** Why no stream can be ended. Undefined if there is one. */
   readonly toEnd: string | undefined;
 };
 
@@ -26,14 +27,17 @@ export function streamsOfRequest(
   return { streams, streamsBegun: 0 };
 }
 
-/** The one that is wanted; it may still be on its way. */
+/** Returns the stream that is wanted. It may still be connecting. */
 export function currentStream({
   streams,
 }: Pick<CallMachineContext, 'streams'>): StreamProgress | undefined {
   return streams.findLast(({ stopping }) => stopping === undefined);
 }
 
-/** Has the call, or may still have it: a bot that waits for a person does not come where detection is over without one. */
+/**
+ * Whether a bot has the call or may still get it. A bot that waits for a person does not come if
+ * detection ended without one.
+ */
 export function mayHaveBot(context: CallMachineContext): boolean {
   const stream = currentStream(context);
   if (stream === undefined) return false;
@@ -43,10 +47,10 @@ export function mayHaveBot(context: CallMachineContext): boolean {
 }
 
 export function streamObstacles(context: CallMachineContext): StreamObstacles {
-  const hasNone = currentStream(context) === undefined;
+  const hasStream = currentStream(context) !== undefined;
   return {
     toBegin: obstacleToBegin(context),
-    toEnd: hasNone ? 'The call has no stream.' : undefined,
+    toEnd: hasStream ? undefined : 'The call has no stream.',
   };
 }
 
@@ -58,16 +62,19 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
   if (heldBy === 'voicemail') return 'The call is leaving a message.';
   if (heldBy === 'screening') return 'The call is answering a screening.';
   if (streamsBegun < limits.maxStreams) return undefined;
-  return `The call has had its ${limits.maxStreams} streams by command.`;
+  return `The call has used up its ${limits.maxStreams} streams by command.`;
 }
 
-/** It has come after its obstacles were asked for, and nothing between. */
+/**
+ * Begins or ends a stream. The obstacles are checked here again, because they may have changed
+ * after the handler of the command checked them.
+ */
 export const commandStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
   if (stream !== undefined && toBegin !== undefined) return;
-  // Who is to have the person from here on is the application's to say.
+  // From here on the application decides who has the person.
   enqueue.assign({ fallback: undefined });
   enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
@@ -79,7 +86,10 @@ export const commandStream = callSetup.enqueueActions(({ context, event, enqueue
   enqueue({ type: 'commandLine', params: { type: 'startStream', stream: { ...stream, ordinal } } });
 });
 
-/** Of the stream that is wanted. `stoppedBy`: the command that wants it to end. */
+/**
+ * Makes an action that ends the stream that is wanted. `stoppedBy` is the command that ends it, if
+ * any.
+ */
 export function endStream(reason: string, stoppedBy?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const stream = currentStream(context);
@@ -88,7 +98,8 @@ export function endStream(reason: string, stoppedBy?: string) {
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
-    // The sender of the command is told of it, also where no bot has taken the stream and so none says that it is over.
+    // The sender of a command gets an event in any case. If no bot has taken the stream, the media
+    // reports no end, so the machine emits it.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
     if (!stream.isOpen && isCommanded) enqueue(emitStreamEnd(stopped, reason));
   });
@@ -111,7 +122,7 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
-  // It was said to be over already.
+  // The end of this stream was emitted already.
   if (stream === undefined) return;
   const goesOn = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
@@ -127,7 +138,7 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** What becomes of a stream to a bot, and the commands that began and stopped it. */
+/** Builds the event for a report. It names the commands that began and stopped the stream. */
 function streamEvent(
   context: CallMachineContext,
   at: Date,
@@ -156,14 +167,17 @@ function streamEvent(
   }
 }
 
-/** The media worker did not say it in time. */
+/** Emits the ends of streams that the media worker did not report in time. */
 export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   for (const stream of context.streams) {
     if (stream.isOpen) enqueue(emitStreamEnd(stream, 'call-ended'));
   }
 });
 
-/** How a stream ends its call: the bot has hung up, or the one that the request wanted is not there. */
+/**
+ * Whether a report of a stream ends the call: the bot has hung up, or the bot of the request cannot
+ * be reached.
+ */
 export function endsByStream(
   context: CallMachineContext,
   event: Extract<CallMachineEvent, { readonly type: 'media.stream' }>,
@@ -171,11 +185,11 @@ export function endsByStream(
   const { report, ordinal } = event;
   if (currentStream(context)?.ordinal !== ordinal) return undefined;
   if (report.kind === 'botLeft') return 'bot-left';
-  // The sender of the command is told, and still has the call.
+  // The sender of the command gets an event, and still has the call.
   return report.kind === 'lost' && ordinal === 0 ? 'bot-lost' : undefined;
 }
 
-/** It has closed its stream in good order: what an application does that hangs up. */
+/** The bot has closed its stream properly. That counts as a hang-up by the application. */
 export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });

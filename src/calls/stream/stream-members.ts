@@ -1,16 +1,20 @@
-// Where a bot takes a call's audio, as a dial-out request, a bot's registration or a command says it.
+// The members that say where a bot takes the audio of a call, in a dial-out request, in the
+// registration of a bot, or in a command.
 
 import { z } from 'zod';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
 import { streamConnects } from './stream.ts';
 
 const maxUrlLength = 2_048;
-/** They are told in one message at the start of the stream, with the metadata. */
+/**
+ * Bounds the parameters. They are sent in one message at the start of the stream, with the
+ * metadata.
+ */
 const maxParameters = 50;
 const maxParameterLength = 1_024;
 
 const plainText = /^[^\p{Cc}\p{Cs}]*$/u;
-/** What a database takes as JSON. */
+/** Whether a database takes the text as JSON. */
 const isStorable = (text: string): boolean => !text.includes('\0') && !/\p{Cs}/u.test(text);
 
 function streamUrlProblem(text: string): string | undefined {
@@ -23,7 +27,7 @@ function streamUrlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Kept to the letter: bots check a signature over it. */
+/** The URL is kept unchanged, because bots check a signature over it. */
 export const streamUrl = z
   .string()
   .max(maxUrlLength)
@@ -44,7 +48,7 @@ export const streamParameters = z
   .refine((parameters) => Object.keys(parameters).length <= maxParameters, {
     message: `must have at most ${maxParameters} members`,
   })
-  .describe('told to the bot as `customParameters`, with the metadata');
+  .describe('sent to the bot as `customParameters`, with the metadata');
 
 export const streamConnect = z.enum(streamConnects);
 
@@ -53,17 +57,17 @@ export const streamMember = z.object({
   url: streamUrl
     .optional()
     .describe(
-      'ws or wss URL of the bot; its query string is kept encrypted. Left out: that of the bot',
+      'ws or wss URL of the bot; its query string is stored encrypted. Default: the URL of the registered bot',
     ),
   connect: streamConnect
     .optional()
     .describe(
-      '`answered`: at the 200 OK; `person`: when detection says that a person is there, which needs `machineDetection`. Left out: as the bot has it, or `answered`',
+      '`answered`: at the 200 OK; `person`: when detection finds a person, which needs `machineDetection`. Default: as the bot is registered, or `answered`',
     ),
   parameters: streamParameters.optional(),
 });
 
-/** The query may be a secret. */
+/** Returns the URL without its query, which may be a secret. */
 export function withoutQuery(url: string): string {
   const [address = ''] = url.split('?', 1);
   return address;

@@ -1,5 +1,5 @@
-// What a stream comes to: whether a bot may be at its address, and whether the app can sign. The same for the member `stream` of a
-// dial-out request, beside which the bot has an address of its own, and for the command.
+// Resolves the stream of a call: checks whether a bot may be at its address. The member `stream` of
+// a dial-out request and the command use the same checks.
 
 import type { z } from 'zod';
 import type { MemberError } from '../contract/schema.ts';
@@ -8,11 +8,14 @@ import type { streamMember } from './stream-members.ts';
 
 type SealedAddress = Pick<RequestedStream, 'url' | 'sealedQuery'>;
 
-/** Where bots may be, and how their addresses are kept. */
+/** Where bots may be, and how their addresses are stored. */
 export type BotAddresses = {
-  /** Whether bots may be at the host of this URL; of a name that is only known when it is resolved. */
+  /**
+   * Whether bots may be at the host of this URL. A host name can only be judged later, when it is
+   * resolved.
+   */
   isReachable(url: URL): boolean;
-  /** As it is stored: the query string may be a secret. */
+  /** Returns the URL as it is stored, with its query string encrypted, which may be a secret. */
   seal(botId: string, url: string): SealedAddress;
 };
 
@@ -30,7 +33,10 @@ export type ResolvedStream =
   | { readonly ok: true; readonly stream?: RequestedStream }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** `wanted`: undefined leaves it to the bot, null wants none. */
+/**
+ * Resolves the stream. `wanted`: undefined uses the stream of the bot, if it has one; null means no
+ * stream.
+ */
 export function resolveStream(
   wanted: WantedStream | null | undefined,
   { bot, detects, streams }: Asking,
@@ -45,7 +51,7 @@ export function resolveStream(
     ok: true,
     stream: {
       ...address,
-      // Without detection nothing would ever say that a person is there.
+      // Without detection nothing would ever find a person.
       connect: detects ? connect : 'answered',
       parameters: wanted?.parameters ?? {},
     },
@@ -53,7 +59,7 @@ export function resolveStream(
 }
 
 export const notReachable =
-  'must not be a private, local or reserved address that STREAM_ALLOWED_NETWORKS lacks';
+  'must not be a private, local or reserved address outside STREAM_ALLOWED_NETWORKS';
 
 function streamErrors(
   wanted: WantedStream | undefined,
@@ -62,7 +68,7 @@ function streamErrors(
   const errors: MemberError[] = [];
   const say = (path: string, message: string) => errors.push({ path, message });
   if (wanted?.url === undefined && bot.stream === undefined) {
-    say('stream.url', 'is required: the bot has none');
+    say('stream.url', 'is required: the bot has no stream URL');
   }
   if (wanted?.url !== undefined && !streams.isReachable(new URL(wanted.url))) {
     say('stream.url', notReachable);

@@ -1,12 +1,13 @@
-// A call's audio stream to its bot, in the call's words. The wire format is in src/streams.
+// The audio stream of a call to its bot, in the terms of the call. The wire format is in
+// src/streams.
 
-/** answered: at the 200 OK. person: when detection says that a person is there. */
+/** When the stream begins. answered: at the 200 OK. person: when detection finds a person. */
 export const streamConnects = ['answered', 'person'] as const;
 export type StreamConnect = (typeof streamConnects)[number];
 
-/** As it stands in a stored request. */
+/** A stream as it is stored in a request. */
 export type RequestedStream = {
-  /** Without its query string, which may be a secret. */
+  /** The URL without its query string, which may be a secret. */
   readonly url: string;
   /** The query string, encrypted; base64. */
   readonly sealedQuery?: string;
@@ -14,15 +15,15 @@ export type RequestedStream = {
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-/** One of a call's, which come one after the other. */
+/** One of the streams of a call, which follow one another. */
 export type NumberedStream = RequestedStream & {
-  /** 0: of the request; 1, 2, … by command. */
+  /** 0 for the stream of the request; 1, 2, … for those by command. */
   readonly ordinal: number;
 };
 
-/** What a stream is opened with. Holds secrets: never logged, never stored. */
+/** What a stream is opened with. It holds secrets: never logged, never stored. */
 export type StreamSettings = Pick<NumberedStream, 'ordinal'> & {
-  /** To the letter as it was configured: it is signed. */
+  /** The URL exactly as it was configured, because it is signed. */
   readonly url: string;
   readonly secret: string;
   readonly connect: StreamConnect;
@@ -37,20 +38,23 @@ export type StreamCounts = {
   readonly playedMs: number;
   readonly droppedMs: number;
   readonly underruns: number;
-  /** Of the far end, which the bot did not take. */
+  /** Audio of the far end that the bot did not take. */
   readonly unheardMs: number;
   readonly ignoredMessages: number;
 };
 
-/** What becomes of a stream, in order: `opened` and `broken` in turn, then one of the last three or, before it opened, nothing. */
+/**
+ * Reports of a stream, in order: `opened` and `broken` alternate, then one of the last three
+ * follows. Before the stream has opened, the end may be missing.
+ */
 export type StreamReport =
-  /** The bot took the stream; 1 for the first connection. */
+  /** The bot took the stream. `connection`: 1 for the first connection. */
   | { readonly kind: 'opened'; readonly connection: number; readonly openMs: number }
-  /** A connection was not made, or was lost; another is tried. */
+  /** A connection was not made, or was lost. Another one is tried. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** The call ended first, or the stream is not wanted any more. */
+  /** The call ended, or the stream is not wanted any more. */
   | { readonly kind: 'stopped'; readonly reason: string; readonly counts?: StreamCounts }
-  /** The bot closed it and all that it had said was played: the call is to end. */
+  /** The bot closed the stream, and all of its audio was played. The call must end. */
   | { readonly kind: 'botLeft'; readonly counts: StreamCounts }
-  /** There is no bot to be reached: the call is to end, if its request wanted one. */
+  /** No bot can be reached. The call must end if its request wanted the bot. */
   | { readonly kind: 'lost'; readonly reason: string };

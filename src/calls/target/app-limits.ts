@@ -1,19 +1,19 @@
-// What an app may dial, and how much: guards against toll fraud with stolen credentials. Pure.
+// What an app may dial, and how much. Guards against toll fraud with stolen credentials. Pure.
 
 import type { DialoutRequest, DialTarget } from '../call-types.ts';
 
 export type AppLimits = {
-  /** Digits that a number must begin with, country code first; left out: any number. */
+  /** Prefixes of allowed numbers, country code first. Default: any number is allowed. */
   readonly allowedPrefixes?: readonly string[];
-  /** Digits that a number must not begin with; stronger than the allowed ones. */
+  /** Prefixes of denied numbers. They override the allowed ones. */
   readonly deniedPrefixes?: readonly string[];
-  /** Accepted and not ended: those that wait in the queue count too. */
+  /** Calls that are accepted and not ended. Calls that wait in the queue count too. */
   readonly callsAtOnce?: number;
-  /** Accepted on one day in UTC. */
+  /** Calls accepted on one day in UTC. */
   readonly callsPerDay?: number;
 };
 
-/** Whom a request would have called: each must be allowed. */
+/** Returns every target that a request would call. Each of them must be allowed. */
 export function targetsOf({
   target,
   bridge,
@@ -21,7 +21,10 @@ export function targetsOf({
   return bridge === undefined ? [target] : [target, bridge.to];
 }
 
-/** The number that is dialled must be known to judge it: with prefixes, nothing but a global number is. */
+/**
+ * Whether the limits allow a target. With prefixes, only a global number can be judged, so any
+ * other target is refused.
+ */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {
   const { allowedPrefixes, deniedPrefixes } = limits ?? {};
   if (allowedPrefixes === undefined && deniedPrefixes === undefined) return true;
@@ -32,8 +35,9 @@ export function mayDial(limits: AppLimits | undefined, target: DialTarget): bool
 }
 
 /**
- * Of a `sip:` target it is the user part, whatever the host: a trunk dials it, and so may any exchange. No country code
- * begins with 0: `0011900…` and `00900…` are not what they look like, and would pass every list of prefixes.
+ * Returns the global number of a target. For a `sip:` target it is the user part, whatever the
+ * host: a trunk dials it, and so may any exchange. No country code begins with 0. Numbers such as
+ * `0011900…` and `00900…` only look like one, and would pass every list of prefixes.
  */
 function globalNumberOf(target: DialTarget): string | undefined {
   const text = target.kind === 'tel' ? `+${target.number}` : target.user;

@@ -1,14 +1,17 @@
 export type DialTarget =
   /** E.164 digits without `+` or separators. */
   | { readonly kind: 'tel'; readonly number: string }
-  /** `port` left out means the transport's default (and NAPTR/SRV are not asked). */
+  /**
+   * If `port` is omitted, the default port of the transport is used (NAPTR and SRV are not
+   * queried).
+   */
   | { readonly kind: 'sip'; readonly user: string; readonly host: string; readonly port?: number };
 
 export type TargetResult =
   | { readonly ok: true; readonly target: DialTarget }
   | { readonly ok: false; readonly message: string };
 
-/** As it may be written in a request. */
+/** Returns the URI of a target, as a request may write it. */
 export function uriOfTarget(target: DialTarget): string {
   if (target.kind === 'tel') return `tel:+${target.number}`;
   const host = target.host.includes(':') ? `[${target.host}]` : target.host;

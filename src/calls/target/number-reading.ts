@@ -1,6 +1,6 @@
 // How a number without `+` is read. Its digits may be a national number, and with a `+` in front
-// they may be the number of another person abroad. A number that is not valid with a `+` is refused,
-// unless the request or the app says how to read it.
+// they may be the number of another person abroad. A number that is not valid with a `+` is
+// refused, unless the request or the app says how to read it.
 
 import { z } from 'zod';
 import {
@@ -15,7 +15,7 @@ import type { TargetResult } from './dial-target.ts';
 const bareNumberReadings = ['international'] as const;
 export type BareNumberReading = (typeof bareNumberReadings)[number];
 
-/** A member of a request, of a transfer and of an app. */
+/** The member `defaultCountry` of a request, of a transfer and of an app. */
 export const defaultCountry = z
   .string()
   .refine(isCountry, 'must be a country of ISO 3166-1 in two capital letters, e.g. US')
@@ -24,7 +24,7 @@ export const defaultCountry = z
     'country (ISO 3166-1 alpha-2, e.g. `US`) whose national numbers may be written without `+`, e.g. `tel:2025550110`',
   );
 
-/** Likewise. */
+/** The member `bareNumbers` of a request, of a transfer and of an app. */
 export const bareNumbers = z
   .enum(bareNumberReadings)
   .describe('`international`: every number without `+` is read as if it had one');
@@ -34,14 +34,17 @@ export const numberReadingMembers = {
   bareNumbers: bareNumbers.exactOptional(),
 };
 
-/** One of the two at most. */
+/** How numbers without `+` are read. At most one of the two members is set. */
 export type NumberReading = {
-  /** ISO 3166-1 alpha-2. */
+  /** Country code of ISO 3166-1 alpha-2. */
   readonly defaultCountry?: string;
   readonly bareNumbers?: BareNumberReading;
 };
 
-/** Whether one of the two members at most is given. Null lifts a setting, and gives none. */
+/**
+ * Whether at most one of the two members is given. Null removes a setting, and does not count as
+ * given.
+ */
 export function hasAtMostOneReading(given: {
   readonly defaultCountry?: string | null | undefined;
   readonly bareNumbers?: string | null | undefined;
@@ -50,9 +53,12 @@ export function hasAtMostOneReading(given: {
 }
 
 export const oneReadingOnly =
-  'goes without defaultCountry: each says by itself how numbers without + are read';
+  'cannot be combined with defaultCountry: each of them alone defines how numbers without + are read';
 
-/** The reading of the request, or else of its app: either setting replaces both of the app. */
+/**
+ * Returns the reading of the request, or else of its app. Either setting of the request replaces
+ * both of the app.
+ */
 export function readingFor(request: NumberReading, app: NumberReading): NumberReading {
   const { defaultCountry: country, bareNumbers: reading } =
     request.defaultCountry === undefined && request.bareNumbers === undefined ? app : request;
@@ -60,7 +66,7 @@ export function readingFor(request: NumberReading, app: NumberReading): NumberRe
   return country === undefined ? {} : { defaultCountry: country };
 }
 
-/** @param digits a number that was written without `+` */
+/** Reads a number that was written without `+`. */
 export function readBareNumber(digits: string, reading: NumberReading): TargetResult {
   if (reading.bareNumbers === 'international') {
     const problem = impossibilityOf(digits);
@@ -70,15 +76,15 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
   if (country !== undefined) return readInCountry(digits, country);
   if (isAssigned(digits)) return dialled(digits);
   return refused(
-    'has no +, and with one it is not a valid number. Write it with + and the country code; or say how such numbers are read, in the request or for the app: defaultCountry, e.g. "US", as national numbers of that country; bareNumbers: "international", as if they had a +',
+    'has no +, and is not a valid number with one. Write it with + and the country code, or set in the request or for the app how such numbers are read: defaultCountry, e.g. "US", reads them as national numbers of that country; bareNumbers: "international" reads them as if they had a +',
   );
 }
 
 /**
- * The same digits may be valid in several ways. The country's own code in front is hardly there by
- * chance, and comes first. Next comes a national number: for the US, `tel:6562345678` is in Tampa and
- * not in Singapore. Then comes a number that is valid only with a `+`, and at last a fictional one of
- * the country.
+ * Reads a number for a default country. The same digits may be valid in several ways. A number that
+ * begins with the own code of the country comes first, because that code is hardly there by chance.
+ * Next comes a national number: for the US, `tel:6562345678` is in Tampa and not in Singapore. Then
+ * comes a number that is valid only with a `+`, and last a fictional number of the country.
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
@@ -88,11 +94,11 @@ function readInCountry(digits: string, country: string): TargetResult {
   if (isValidAbroad) return dialled(digits);
   if (national !== undefined) return dialled(national.digits);
   return refused(
-    `is no number of ${country} (defaultCountry); write it with + and the country code`,
+    `is not a number of ${country} (defaultCountry); write it with + and the country code`,
   );
 }
 
-/** E.164 has at most 15 digits; some plans are looser. */
+/** E.164 allows at most 15 digits. Some numbering plans are looser. */
 const mostDigits = 15;
 
 function dialled(digits: string): TargetResult {

@@ -1,6 +1,6 @@
-// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that
-// anything that could end a URI, a header or a line is refused here. A number that can only be
-// dialled in part is not dialled at all, and neither is one that no phone can have.
+// Reads the target that a caller wants to dial. Strict on purpose: these texts end up in SIP
+// headers, so anything that could end a URI, a header or a line is refused. A number that could
+// only be dialled in part is refused, and so is a number that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
@@ -8,23 +8,36 @@ import { impossibilityOf } from '../../lib/phone-numbers.ts';
 import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
 
-/** RFC 3261 leaves lengths open; this is more than any carrier takes and far from the engine's limits. */
+/**
+ * RFC 3261 does not bound lengths. This is more than any carrier takes, and far from the limits of
+ * the engine.
+ */
 const longestUser = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
-/** Without `+`, a prefix may be in front, such as `00` or `011` for international calls. */
+/**
+ * A number without `+` may begin with a dialling prefix, such as `00` or `011` for international
+ * calls.
+ */
 const dialledDigits = /^[0-9]{3,20}$/;
 
-/** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
+/**
+ * RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes,
+ * spaces or controls.
+ */
 const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
-/** Escapes of controls: legal, but they would become a line end where they are decoded. */
+/** Escaped control characters. They are legal, but become a line end when they are decoded. */
 const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
 
 export function isSipUser(text: string): boolean {
   return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
 }
 
-/** @param reading of a number without `+`; left out: it must be valid with a `+` in front */
+/**
+ * Reads a target.
+ *
+ * @param reading how a number without `+` is read. Default: it must be valid with a `+` in front
+ */
 export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
   switch (schemeOf(text)) {
     case 'tel':
@@ -38,7 +51,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
   }
 }
 
-/** A member of a request: the text becomes what is dialled. */
+/** A member of a request. The text becomes a target. */
 export const targetMember = z
   .string()
   .max(512)
@@ -49,7 +62,7 @@ export const targetMember = z
     return z.NEVER;
   });
 
-/** Whether settings decide which number this is: a `tel:` URI without `+`. */
+/** Whether this is a `tel:` URI without `+`, so that settings decide which number it is. */
 export function isBareNumber(text: string): boolean {
   return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
 }
@@ -58,15 +71,16 @@ function schemeOf(text: string): string {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
 }
 
-/** Without the visual separators of RFC 3966, section 3. */
+/** Removes the visual separators of RFC 3966, section 3. */
 function digitsOf(number: string): string {
   return number.replaceAll(/[-.()]/g, '');
 }
 
 function parseTel(number: string, reading: NumberReading): TargetResult {
-  // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring another phone.
+  // RFC 3966 parameters change which phone rings (`ext`, `isub`, `phone-context`). Without them
+  // another phone would ring.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
-  // RFC 3966 has no blanks; what a URL decoder makes of one differs.
+  // RFC 3966 allows no blanks, and URL decoders treat them differently.
   if (/\s/.test(number)) return refuse('must have no blanks; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));
   const isGlobal = number.startsWith('+');
@@ -94,7 +108,7 @@ function parseSip(rest: string): TargetResult {
   if (!isHost(authority)) {
     return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
   }
-  // Inside, an IPv6 address is written bare; brackets belong to URIs.
+  // The gateway keeps an IPv6 address without brackets. They are part of the URI only.
   const host = authority.replace(/^\[|\]$/g, '');
   if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
   const port = Number(place[2]);
@@ -102,10 +116,14 @@ function parseSip(rest: string): TargetResult {
   return { ok: true, target: { kind: 'sip', user, host, port } };
 }
 
-/** IPv6 in brackets (RFC 3261 `IPv6reference`), without a zone. */
+/**
+ * Whether this is a host. An IPv6 address needs brackets (RFC 3261 `IPv6reference`) and has no
+ * zone.
+ */
 function isHost(host: string): boolean {
   if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
-  // A last label of digits alone is an address or a mistake, never a name (RFC 3261 `toplabel`).
+  // A last label that has only digits is an IPv4 address or a mistake, never a name (RFC 3261
+  // `toplabel`).
   if (/(^|\.)[0-9]+$/.test(host)) return isIPv4(host);
   return (
     host.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/.test(host)

@@ -1,6 +1,8 @@
-// A bridge of one call: the second leg, its media beside that of the first, and how far the two ends hear each other. Stores
-// each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
-// machine is told what comes of it, and hangs up the first leg when the second one is over.
+// A bridge of one call: the second leg, its media beside the media of the first leg, and how much
+// the two ends hear of each other. It stores each state of the second leg. It stores the dialog
+// before it acknowledges the 200 OK, so that a crash cannot leave a person in a call that no
+// process can end. The machine gets the reports, and hangs up the first leg when the second one is
+// over.
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
@@ -18,33 +20,37 @@ import type {
   TransferReport,
 } from './transfer-report.ts';
 
-/** Well below the 5 s after which a 200 that is not acknowledged is hung up. */
+/** Well below the 5 s after which the leg hangs up a 200 OK that is not acknowledged. */
 const storeAnswerTimeoutMs = 4_000;
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
-/** The first leg's end of the bridge. */
+/** The person's end of the bridge: the session of the first leg, and how it takes keys. */
 export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyTaker };
 
 export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
-  /** Of the person. */
+  /** Takes the keys for the person. */
   readonly #keys: KeyTaker;
   readonly #ports: TransferPorts;
   readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
-  /** Of the second leg. */
+  /** Takes the keys for the second leg. Undefined until the leg is placed. */
   #taker: KeyTaker | undefined;
   /**
-   * preparing: the app's limits, the trunk's room and a media port are asked for. placed: until the 200 OK. storing: the 200 is
-   * here, not yet acknowledged. bridged: it is. over: the machine was told the end, or has given up.
+   * preparing: the bridge waits for the permission of the app, for room on the trunk, and for a
+   * media port. placed: the leg waits for its 200 OK. storing: the 200 OK is here and not
+   * acknowledged yet. bridged: it is acknowledged. over: the end was reported to the machine, or
+   * the machine gave the transfer up.
    */
   #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
   #answeredAtMs = 0;
-  /** Audio has gone both ways before the answer was stored. */
+  /**
+   * Time from the 200 OK until audio had gone both ways, if that was before the answer was stored.
+   */
   #twoWayMs: number | undefined;
   readonly #timer: NodeJS.Timeout;
 
@@ -65,7 +71,7 @@ export class CallBridge implements OngoingTransfer {
   }
 
   start(): void {
-    // From here on nothing that the person says is for the bot.
+    // From here on the bot must not hear the person.
     if (!this.#transfer.keepStream) this.#session.send({ kind: 'gateStream', isGated: true });
     this.#place().catch((error: unknown) => {
       const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
@@ -153,7 +159,7 @@ export class CallBridge implements OngoingTransfer {
       case 'dtmf':
         this.#passToPerson({ ...event, source: 'info' });
         break;
-      // Another gateway is tried: the next `sent` says where.
+      // Another gateway is tried. The next `sent` names it.
       case 'attemptFailed':
         break;
     }
@@ -180,7 +186,7 @@ export class CallBridge implements OngoingTransfer {
       });
       return;
     }
-    // Not after the store: what an agent says first is said now.
+    // Not after the store: the person must hear what the agent says first.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
@@ -228,7 +234,7 @@ export class CallBridge implements OngoingTransfer {
     this.#callOff({ kind: 'timeout', at: this.#now() }, 'ring time-out');
   }
 
-  /** Unless it was answered before. */
+  /** Ends a transfer that is not answered yet. Does nothing after the answer. */
   #callOff(end: TransferEnd, reason: string): void {
     if (this.#state !== 'preparing' && this.#state !== 'placed') return;
     const leg = this.#leg;
@@ -236,7 +242,7 @@ export class CallBridge implements OngoingTransfer {
     leg?.cancel(reason);
   }
 
-  /** This process cannot go on with the second leg. */
+  /** Ends the transfer because this process cannot go on with the second leg. */
   #lose(reason: string): void {
     const state = this.#state;
     const leg = this.#leg;
@@ -253,7 +259,10 @@ export class CallBridge implements OngoingTransfer {
     else leg?.hangUp(reason);
   }
 
-  /** Nothing detects, streams or plays on a second leg: it tells nothing else. */
+  /**
+   * Handles the media events of the second leg. No other event comes, because nothing detects,
+   * streams or plays on it.
+   */
   #observeMedia(event: MediaEvent): void {
     if (event.kind === 'dtmf') this.#passToPerson({ ...event, source: 'rtp' });
     if (event.kind === 'inactive') this.#lose('No RTP from the second leg');
@@ -276,12 +285,12 @@ export class CallBridge implements OngoingTransfer {
     if (this.#isAnswered()) passKey(key, this.#keys);
   }
 
-  /** The two hear each other. */
+  /** Whether the two hear each other. */
   #isAnswered(): boolean {
     return this.#state === 'storing' || this.#state === 'bridged';
   }
 
-  /** Of the keys that the person presses. */
+  /** Makes the taker of the keys that the person presses. */
   #takerOf(leg: CallLeg, partner: PartnerSession): KeyTaker {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const takesKeys = (): boolean => partner.takesKeys();
@@ -296,14 +305,17 @@ export class CallBridge implements OngoingTransfer {
     return { transport, takesKeys, press: (keys) => byInfo.press(keys) };
   }
 
-  /** Not waited for: the INVITE is on its way in any case. */
+  /**
+   * Stores the state of the second leg. It is not waited for, because the INVITE has left in any
+   * case.
+   */
   #store(leg: StoredLeg): void {
     const { storeLeg, logger } = this.#ports;
     const stored = storeLeg(this.#call, { legId: this.#transfer.legId, leg });
     inBackground(stored, logger, 'storing a second leg');
   }
 
-  /** Tells it once. The call may go on: with its bot, which hears again. */
+  /** Reports the failure once. The call may go on with its bot, which hears the person again. */
   #fail(end: TransferEnd): void {
     if (this.#state === 'over') return;
     this.#finish();

@@ -1,7 +1,8 @@
-// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and the
-// referral follows what the far end reports. When the far end has the agent, or hangs up after it
-// took the REFER, the call is over here. One time-out bounds all of it: the wait for the permission
-// to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
+// A referral of one call. The far end of the first leg is asked to call an agent (RFC 3515), and
+// the referral follows the reports of the far end. The call is over here when the far end has
+// connected the agent, or when it hangs up after it took the REFER. One time-out bounds everything:
+// the wait for the permission to call there, which SQL gives, the REFER, and its NOTIFYs. The bot
+// hears nothing for no longer than that.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -31,9 +32,9 @@ export class CallReferral implements OngoingTransfer {
   readonly #ports: ReferralPorts;
   readonly #report: (report: TransferReport) => void;
   /**
-   * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is left.
-   * taken: the far end reports progress. over: the end was reported, or the transfer was given up;
-   * a REFER that has not left by then never leaves.
+   * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is
+   * left. taken: the far end reports progress. over: the end was reported, or the transfer was
+   * given up. A REFER that has not left by then never leaves.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
   readonly #beganMs = performance.now();
@@ -78,7 +79,7 @@ export class CallReferral implements OngoingTransfer {
     const { trunk } = this.#call.request;
     clearTimeout(this.#timer);
     this.#state = 'asked';
-    // A timer may be late: something is left in any case.
+    // A timer may be late, so at least 1 ms is left.
     const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
     this.#leg.refer(
       {
@@ -91,8 +92,8 @@ export class CallReferral implements OngoingTransfer {
   }
 
   /**
-   * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE alone
-   * that the agent has answered.
+   * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE
+   * alone that the agent has answered.
    */
   endsBySuccess(): boolean {
     if (this.#state !== 'taken') return false;
@@ -110,7 +111,7 @@ export class CallReferral implements OngoingTransfer {
     switch (event.kind) {
       case 'progress':
         this.#state = 'taken';
-        // 202 is the REFER's own, 100 the next hop's.
+        // 202 is the response to the REFER itself, 100 comes from the next hop.
         if (event.sipStatus >= 180 && event.sipStatus < 200) {
           this.#report({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
         }

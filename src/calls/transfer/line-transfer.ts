@@ -32,7 +32,7 @@ export class LineTransfer {
   start(transfer: Transfer, line: { readonly leg: CallLeg; readonly session: MediaSession }): void {
     this.#ongoing?.giveUp('another transfer');
     const ports = this.#ports;
-    if (ports === undefined) throw new Error('this line has no second leg');
+    if (ports === undefined) throw new Error('this line has no transfer ports');
     this.#ongoing =
       transfer.mode === 'refer'
         ? new CallReferral(this.#call, transfer, line, ports, this.#report)
@@ -44,7 +44,7 @@ export class LineTransfer {
     return { session, keys: { ...this.#keys, takesKeys: () => session.takesKeys() } };
   }
 
-  /** The person has pressed a key. */
+  /** Passes on a key that the person has pressed. */
   passKey(key: PressedKey): void {
     this.#ongoing?.passKey?.(key);
   }
@@ -59,7 +59,7 @@ export class LineTransfer {
   }
 
   /**
-   * The far end has hung up.
+   * Notes that the far end has hung up.
    *
    * @returns true if it did so because a referral succeeded, which was reported to the machine
    */

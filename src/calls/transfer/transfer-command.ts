@@ -1,4 +1,5 @@
-// Transfers by command: judged for their call, through whichever door the command came, then begun if nothing has come between.
+// Transfers by command. A command is checked for its call, wherever it came in. Then the transfer
+// begins, unless the call has changed meanwhile.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -32,7 +33,7 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   async obey(command, { live: { call }, commandId, ports }) {
     const judged = await judge(ports, call, command);
     if (!judged.ok) return judged.refusal;
-    // Meanwhile the call may have ended, or another transfer begun.
+    // Meanwhile the call may have ended, or another transfer may have begun.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, transferObstacle } = live;
@@ -44,13 +45,16 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   },
 };
 
-/** By the call's trunk, and by the limits of the app that placed it, not of the one that asks. */
+/**
+ * Checks the command against the trunk of the call, and against the limits of the app that placed
+ * the call (not the app that sent the command).
+ */
 async function judge(
   { routes, apps }: TransferringPorts,
   { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
 ): Promise<JudgedTransfer> {
-  // SQL may not answer. The second leg asks for the limits again, and is placed when it knows them.
+  // SQL may not answer. The second leg reads the limits again, and is placed once they are known.
   const app = await apps.find(appId).catch(() => 'in-doubt' as const);
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
@@ -64,7 +68,12 @@ async function judge(
   return { ok: false, refusal: forbidden };
 }
 
-/** `in-doubt`: the app may read this number, which has no `+`, as another one. */
+/**
+ * Reads the target.
+ *
+ * @returns `in-doubt` if the number has no `+` and the app, which is not known now, may define how
+ * it is read
+ */
 function targetOf(
   command: CommandOf<'transfer'>,
   app: CallingApp | 'in-doubt' | undefined,
@@ -81,7 +90,7 @@ function invalid(errors: Parameters<typeof invalidCommand>[0]): JudgedTransfer {
 const inDoubt: Refusal = {
   ok: false,
   code: 'internal',
-  error: 'How the app reads a number without + cannot be looked up just now: write it with +.',
+  error: 'How the app reads a number without + cannot be looked up right now. Write it with +.',
 };
 
 const forbidden: Refusal = {

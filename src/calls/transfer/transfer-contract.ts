@@ -1,5 +1,5 @@
-// Transfers in the contract: the command that begins one, the events that say what becomes of it, and what the end of a call
-// says of the last one.
+// Transfers in the contract: the command that begins one, the events of a transfer, and what the
+// end of a call reports about the last one.
 
 import { z } from 'zod';
 import { type CallOutcome, callOutcomes } from '../contract/call-words.ts';
@@ -19,13 +19,13 @@ export const transferCommand = callCommand('transfer', {
   ...numberReadingMembers,
 })
   .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
-  .describe('connects the person to an agent; one at a time, 20 in a call');
+  .describe('connects the person to an agent; one at a time, at most 20 in a call');
 
 const names = {
   commandId: z
     .string()
     .exactOptional()
-    .describe('of the command that began it; absent for `bridge` of the request'),
+    .describe('id of the command that began the transfer; absent for `bridge` of the request'),
   to: z.string().describe('`tel:` or `sip:` URI'),
   mode: z.enum(transferModes),
 };
@@ -33,14 +33,14 @@ const names = {
 export const transferSummary = z.object({
   ...names,
   outcome: wordOf<CallOutcome>(callOutcomes).describe(
-    '`completed`: bridged; `transferred`: referred; else what it failed with',
+    '`completed`: bridged; `transferred`: referred; otherwise the failure',
   ),
-  answeredAt: instant.exactOptional().describe('absent where it was not answered'),
+  answeredAt: instant.exactOptional().describe('absent if it was not answered'),
   durationMs: durationMs.exactOptional().describe('from the answer of the second leg to its end'),
   msToTwoWayAudio: durationMs
     .exactOptional()
     .describe("from the second leg's 200 OK until audio had gone both ways"),
-  sipStatus: z.number().int().exactOptional().describe('of a second leg that failed'),
+  sipStatus: z.number().int().exactOptional().describe('status of a second leg that failed'),
 });
 export type TransferSummary = Immutable<z.infer<typeof transferSummary>>;
 
@@ -48,25 +48,29 @@ const example = { commandId: 'agents-1', to: 'sip:agents@pbx.example', mode: 'br
 
 export const transferEvents = {
   'transfer-ringing': callEvent({
-    when: 'the phone of whom the person is to be connected to rings',
+    when: 'the phone of the agent rings',
     data: {
       ...names,
       sipStatus: z.number().int().describe('the first 18x of the second leg'),
-      earlyMedia: z.boolean().describe('the person hears its ringback instead of ours'),
+      earlyMedia: z
+        .boolean()
+        .describe(
+          'whether the person hears the ringback of the second leg instead of that of the gateway',
+        ),
     },
     line: ({ to, sipStatus }) => `${to}: ${sipStatus}`,
     watched: ({ mode, sipStatus }) => `transfer (${mode}) rings: ${sipStatus}`,
     example: { ...example, sipStatus: 180, earlyMedia: false },
   }),
   'transfer-answered': callEvent({
-    when: 'the person is connected: the second 200 OK was stored and acknowledged',
+    when: 'the person is connected to the agent: the second 200 OK was stored and acknowledged',
     data: names,
     line: ({ to, mode }) => `${to} (${mode})`,
     watched: ({ mode }) => `transfer (${mode}): connected`,
     example,
   }),
   'transfer-completed': callEvent({
-    when: 'a connection that was made is over',
+    when: 'a transfer that had connected the person is over',
     data: transferSummary.shape,
     line: ({ to, durationMs: lastedMs = 0 }) => `${to}, ${seconds(lastedMs)}`,
     watched: ({ outcome, durationMs: lastedMs = 0 }) =>
@@ -80,11 +84,11 @@ export const transferEvents = {
     },
   }),
   'transfer-failed': callEvent({
-    when: 'no agent was connected; the call goes on where there is a bot, or `onFailure: stay`',
+    when: 'no agent was connected; the call goes on if it has a bot, or with `onFailure: stay`',
     data: {
       ...names,
       outcome: wordOf<CallOutcome>(callOutcomes),
-      reason: z.string().describe('phrase without the status, or what failed'),
+      reason: z.string().describe('reason phrase without the status, or what failed'),
       sipStatus: z.number().int().exactOptional(),
     },
     line: ({ to, reason }) => `${to}: ${reason}`,

@@ -1,4 +1,4 @@
-// What the machine's transitions do about transfers. No I/O.
+// What the machine's transitions do with transfers. No I/O.
 
 import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';
@@ -29,7 +29,7 @@ export function transferObstacle({
   if (end !== undefined) return 'The call is ending.';
   if (ongoing !== undefined) return 'The call is being transferred already.';
   if (transfers < maxTransfers) return undefined;
-  return `The call has had its ${maxTransfers} transfers.`;
+  return `The call has used up its ${maxTransfers} transfers.`;
 }
 
 /** @returns undefined if no transfer may begin now */
@@ -39,7 +39,10 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
   return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
 }
 
-/** Starts the transfer that the request plans (`bridge`), once: at the answer, or when a person is there. */
+/**
+ * Starts the transfer that the request plans (`bridge`), once: at the answer, or when a person is
+ * there.
+ */
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { bridge } = context.call.request;
   if (bridge === undefined || context.transfers > 0) return;
@@ -53,8 +56,9 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 });
 
 /**
- * A beep corrected the verdict `person`. It withdraws only a transfer that rests on that verdict and is not answered: two who
- * talk already are left to themselves, and a transfer that a command began is for its application to end.
+ * Withdraws the planned transfer because a beep corrected the verdict `person`. It withdraws only a
+ * transfer that rests on that verdict and is not answered. Two people who already talk are not
+ * interrupted, and a transfer that a command began is for its application to end.
  */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
@@ -103,7 +107,7 @@ function fallbackAfter(
 export function isLeftAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
-  // What detection said last is on its way to the plans: one may take the call.
+  // The last event of detection is on its way to the plans. One of them may take the call.
   if (hasPlans && detection === 'stopped') return false;
   return !mayHaveBot(context);
 }
@@ -122,7 +126,7 @@ export const emitTransferAnswered = callSetup.enqueueActions(({ context, event, 
   const { ongoing } = context;
   if (ongoing === undefined) return;
   enqueue(answer(event.at));
-  // What is still queued would be played between two who talk.
+  // Sounds that are still queued would be played between two people who talk.
   enqueue(commandMedia({ kind: 'stopPlayback' }));
   if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
 });
@@ -159,7 +163,8 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    // An application that gave the call its bot by command decides, also if that bot is lost later.
+    // If the application gave the call its bot by command, it decides what follows, even if that
+    // bot is lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
@@ -175,7 +180,9 @@ export const emitTransferEnded = callSetup.enqueueActions(({ event, enqueue }) =
   enqueue(complete('completed', event.end.at));
 });
 
-/** A referral is answered and completed at once: the carrier has the person from here on. */
+/**
+ * A referral is answered and completed at once, because the carrier has the person from here on.
+ */
 export const emitReferred = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.referred');
   enqueue(answer(event.at));
@@ -199,7 +206,10 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
 });
 
-/** Runs later than the failure if a bot was still to come, or a plan had the call. */
+/**
+ * Hangs up because nobody is left to talk to the person. This is later than the failure if a bot
+ * was still to come, or if a plan had the call.
+ */
 export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
@@ -211,11 +221,12 @@ function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'ended' && report.end.by !== 'remote') {
     return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
   }
-  // The agent has hung up; or no agent was reached, and there is no bot: what an application does that hangs up.
+  // Either the agent has hung up, or no agent was reached and there is no bot. Both count as a
+  // hang-up by the application.
   return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
 }
 
-/** The call ended before its transfer did. */
+/** Ends the transfer because the call has ended. */
 export const closeTransfer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { ongoing } = context;
   if (ongoing === undefined) return;

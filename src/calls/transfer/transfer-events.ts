@@ -1,4 +1,5 @@
-// Builds the events of a transfer, and what the call's end says of it. Pure, like `call-events.ts`.
+// Builds the events of a transfer, and what the end of the call reports about it. Pure, like
+// `call-events.ts`.
 
 import type { CallOutcome } from '../contract/call-words.ts';
 import { type CallProgress, type NextEvent, nextEvent } from '../life/call-events.ts';
@@ -6,7 +7,7 @@ import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { TransferSummary } from './transfer-contract.ts';
 
-/** With what is known of the transfer from then on. */
+/** The next event, with the summary of the transfer from then on. */
 type NextTransferEvent = NextEvent & { readonly transfer: TransferSummary };
 
 export function transferRingingEvent(

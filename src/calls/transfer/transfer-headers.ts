@@ -1,9 +1,9 @@
-// Headers that an application adds to the INVITE or REFER of a transfer. What the dialog, the gateway or the carrier's trust in us
-// rests on is refused by name.
+// Headers that an application adds to the INVITE or REFER of a transfer. It refuses by name the
+// headers on which the dialog, the gateway, or the trust of the carrier depends.
 
 import type { MemberError } from '../contract/schema.ts';
 
-/** Far below what a control frame to the SIP engine may have. */
+/** Far below the limit of a control frame to the SIP engine. */
 const mostHeaders = 16;
 const mostBytes = 2_048;
 
@@ -15,11 +15,11 @@ const refused: ReadonlySet<string> = new Set([
   ...['call-id', 'cseq', 'replaces', 'authorization', 'proxy-authorization', 'require'],
   ...['proxy-require', 'supported', 'allow', 'event', 'subscription-state', 'rack', 'rseq'],
   ...['session-expires', 'min-se', 'identity'],
-  // Their short forms (RFC 3261, section 7.3.3, and the registry of IANA).
+  // Short forms of such headers (RFC 3261, section 7.3.3, and the registry of IANA).
   ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'k', 'r', 'b', 'o', 'u', 'x', 'y', 'd', 'j', 'a'],
 ]);
 
-/** `passes`: whether the trunk lets this one through. */
+/** Checks the headers. `passes`: whether the trunk lets a header through. */
 export function checkTransferHeaders(
   given: Readonly<Record<string, string>>,
   passes: (name: string) => boolean,
@@ -57,7 +57,7 @@ function problemOf(
   return undefined;
 }
 
-/** What carriers believe of senders that they trust. */
+/** Whether carriers believe the header only from senders that they trust. */
 function needsTrust(name: string): boolean {
   const lower = name.toLowerCase();
   return (

@@ -1,4 +1,4 @@
-// How a transfer is asked for, by the plan of a dial-out request or by a command.
+// The members of a transfer, in the plan of a dial-out request or in a command.
 
 import { z } from 'zod';
 import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
@@ -12,8 +12,8 @@ import {
 const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
 /**
- * Stays a text, because a command is handed on as it came to the process that has the call. How a
- * number without `+` is read depends on the app as well, and is decided there.
+ * Stays a string, because a command is passed on unchanged to the process that has the call. How a
+ * number without `+` is read also depends on the app, and is decided there.
  */
 export const transferTarget = z
   .string()
@@ -24,13 +24,13 @@ export const transferTarget = z
   })
   .describe(transferTargetMeaning);
 
-/** What a plan and a command share, beside whom to call. */
+/** The members that a plan and a command share, beside `to`. */
 export const transferMembers = {
   mode: z
     .enum(transferModes)
     .default('bridge')
     .describe(
-      '`bridge`: a second leg is called and the audio relayed here; `refer`: the carrier of the first leg is asked to call them (REFER), and this call ends',
+      '`bridge`: the gateway places a second leg and relays the audio; `refer`: the gateway asks the carrier of the first leg to call the agent (REFER), and this call ends',
     ),
   timeoutMs: z
     .number()
@@ -43,7 +43,7 @@ export const transferMembers = {
     .string()
     .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
     .optional()
-    .describe("caller ID of the second leg; left out: the call's own"),
+    .describe("caller ID of the second leg; default: the call's own"),
   trunk: z
     .string()
     .min(1)
@@ -51,24 +51,24 @@ export const transferMembers = {
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
     .optional()
     .describe(
-      "of the second leg; left out: the call's, or the default, for `tel:`, no trunk for `sip:`. A referral goes to the call's own far end",
+      "trunk of the second leg. Default: for `tel:`, the call's own or else the default trunk; for `sip:`, no trunk. Not for a referral, which goes to the call's own far end",
     ),
   headers: z
     .record(z.string(), z.string())
     .optional()
     .describe(
-      'more headers of the INVITE or REFER, `X-` and the like. What the gateway writes itself is a 400; `P-` headers and `Diversion` pass only where the trunk lists them (`passHeaders`)',
+      'further headers of the INVITE or REFER, e.g. `X-` headers. A header that the gateway writes itself is refused with 400; `P-` headers and `Diversion` pass only if the trunk lists them (`passHeaders`)',
     ),
   keepStream: z
     .boolean()
     .default(false)
     .describe(
-      'true: the bot hears the person before and after. Left out: it hears silence from the INVITE on, and its stream ends at the answer',
+      'true: the bot goes on hearing the person before and after the answer. Default: it hears silence from the INVITE on, and its stream ends at the answer',
     ),
   onFailure: z
     .enum(transferFallbacks)
     .default('hangup')
-    .describe('what becomes of the call if no agent is reached and no bot has a stream'),
+    .describe('what happens to the call if no agent is reached and no bot has a stream'),
 };
 
 /** The member `bridge` of a dial-out request. */
@@ -79,6 +79,6 @@ export const bridgeMember = z.object({
     .enum(transferStarts)
     .optional()
     .describe(
-      '`person`: when detection says that a person is there, which needs `machineDetection`; `answered`: at the answer. Left out: `person` where detection runs',
+      '`person`: when detection finds a person, which needs `machineDetection`; `answered`: at the answer. Default: `person` if detection runs',
     ),
 });

@@ -1,4 +1,5 @@
-// A transfer between the line and the machine: what it needs, what the line asks of it, what becomes of it, and what that comes to.
+// A transfer between the line and the machine: what it needs, what the line calls, what it reports,
+// and what a report means for the call.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { AcceptedCall } from '../call-types.ts';
@@ -13,50 +14,69 @@ export type TransferPorts = {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly admission: SecondLegPort;
-  /** As soon as possible; false: it was not stored, and the call is not this process's any more, or has ended. Never rejects. */
+  /**
+   * Stores the state of a second leg as soon as possible. Never rejects.
+   *
+   * @returns false if it was not stored, because the call has ended or another process owns it
+   */
   readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;
 };
 
-/** Tells the machine what comes of it, and nothing more once it was given up. */
+/**
+ * A transfer under way. It reports to the machine, and reports nothing more once it was given up.
+ */
 export type OngoingTransfer = {
   start(): void;
-  /** The far end of the first leg has pressed a key. */
+  /** Takes a key that the far end of the first leg has pressed. */
   passKey?(key: PressedKey): void;
-  /** The call is over, or does not want it any more. Idempotent. */
+  /** Gives the transfer up, because the call is over or does not want it any more. Idempotent. */
   giveUp(reason: string): void;
-  /** Who was to be connected is a machine after all: no agent is called for it. An agent who has answered already is left with it. */
+  /**
+   * Calls the transfer off because the person is a machine after all. An agent who has already
+   * answered stays connected.
+   */
   withdraw?(): void;
-  /** The first leg was hung up by its far end: whether that is what the transfer was to come to. Then the machine was told so. */
+  /**
+   * Notes that the far end of the first leg has hung up.
+   *
+   * @returns true if that is the success of the transfer, which was reported to the machine
+   */
   endsBySuccess?(): boolean;
 };
 
-/** What becomes of a transfer, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or `referred`. */
+/**
+ * Reports of a transfer, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or
+ * `referred`.
+ */
 export type TransferReport =
   | { readonly kind: 'ringing'; readonly sipStatus: number; readonly earlyMedia: boolean }
-  /** Stored, acknowledged, and the two hear each other. */
+  /** The answer is stored and acknowledged, and the two hear each other. */
   | { readonly kind: 'answered'; readonly at: Date }
-  /** Audio has gone both ways; since the 200 OK. */
+  /** Audio has gone both ways. The time counts from the 200 OK. */
   | { readonly kind: 'connected'; readonly msToTwoWayAudio: number }
   | { readonly kind: 'failed'; readonly failure: TransferEnd }
-  /** The second leg is over: the call is, too. */
+  /** The second leg is over, and so is the call. */
   | { readonly kind: 'ended'; readonly end: LegEnd }
-  /** The carrier has connected them: the first leg is to be hung up, if it is not yet. */
+  /**
+   * The carrier has connected the person and the agent. The first leg must be hung up if the far
+   * end has not hung up yet.
+   */
   | { readonly kind: 'referred'; readonly at: Date; readonly hasHungUp: boolean };
 
 export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
-  /** No phone answered for as long as was asked for. */
+  /** No phone answered within the time-out of the transfer. */
   | { readonly kind: 'timeout'; readonly at: Date }
-  /** A beep took back that a person is there: no agent is called for a machine. */
+  /** A beep corrected the verdict that a person is there. No agent is called for a machine. */
   | { readonly kind: 'machine'; readonly at: Date }
-  /** The app may not call there, or no more; or the trunk has no room. */
+  /** The app may not call there, or not any more, or the trunk has no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
-  /** This process could not go on with it. */
+  /** This process could not go on with the transfer. */
   | { readonly kind: 'gateway'; readonly at: Date; readonly reason: string }
-  /** The REFER was taken, and nothing more was heard. */
+  /** The far end took the REFER, and reported nothing more. */
   | { readonly kind: 'unheard'; readonly at: Date; readonly reason: string };
 
-/** In the words of a call's end. */
+/** Returns what a failure means, in the words of the end of a call. */
 export function meaningOf(end: TransferEnd): {
   readonly outcome: CallOutcome;
   readonly reason: string;

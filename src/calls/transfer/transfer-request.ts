@@ -1,5 +1,5 @@
-// Resolves a transfer for its call: the trunk, the caller ID and the headers. The member `bridge` of a dial-out request and the
-// command are resolved alike.
+// Resolves a transfer for its call: the trunk, the caller ID and the headers. It serves the member
+// `bridge` of a dial-out request and the command alike.
 
 import type { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
@@ -27,7 +27,7 @@ export type ResolvedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** `prefix` stands before the names of members in messages. */
+/** Resolves a transfer. `prefix` precedes the names of members in messages. */
 export function resolveTransfer(
   wanted: Omit<WantedPlan, 'on'>,
   call: TransferringCall,
@@ -56,7 +56,10 @@ export function resolveTransfer(
   };
 }
 
-/** A referral has no route of ours: the far end places the call. */
+/**
+ * Returns the route of the second leg. A referral has no route, because the far end places the
+ * call.
+ */
 function routeOf(
   wanted: { readonly to: DialTarget; readonly mode: string; readonly trunk?: string | undefined },
   { trunk, accountId, routes }: TransferringCall,
@@ -64,7 +67,7 @@ function routeOf(
   if (wanted.mode === 'refer') {
     return wanted.trunk === undefined
       ? { ok: true }
-      : { ok: false, field: 'trunk', message: 'a referral goes by the trunk of the call' };
+      : { ok: false, field: 'trunk', message: 'a referral uses the trunk of the call' };
   }
   const trunkOfCall = wanted.to.kind === 'tel' ? trunk : undefined;
   return routes.plan(wanted.to, wanted.trunk ?? trunkOfCall, accountId);
@@ -97,8 +100,8 @@ type GlobalTransfer<Transfer> =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Writes the number of a transfer with its `+`, by the settings of the app that asks: its limits
- * judge the number next.
+ * Adds the `+` to the number of a transfer, by the settings of the app that sends the command. The
+ * limits of that app are checked next.
  *
  * @returns `to` only if the number was written without `+`
  */

@@ -1,4 +1,5 @@
-// Each event is defined once, in the folder of its feature. The compiler names what an addition lacks.
+// Each event is defined once, in the folder of its feature. The compiler names what an addition
+// lacks.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -51,7 +52,8 @@ describe('the contract', () => {
     const seam = 'src/calls/media.ts';
     // One compilation for all of them, as it takes seconds. Their errors are in different files.
     const errors = await compileWith([
-      // An event with its lines and its example compiles. Without them it is an error where it stands.
+      // An event with its lines and its example compiles. Without them it is an error where it
+      // stands.
       { ...ofKeys, insert: `  whole: callEvent({ ${data}, ${lines} }),\n` },
       { ...ofKeys, insert: `  incomplete: callEvent({ ${data} }),\n` },
       {

@@ -1,5 +1,5 @@
-// A dialer that uses nothing of what has been added sees no byte of difference: events and bodies as the version before plans,
-// sounds and transfers made them (046d13f).
+// A dialer that uses nothing of what has been added sees no byte of difference: events and bodies
+// as the version before plans, sounds and transfers made them (046d13f).
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';

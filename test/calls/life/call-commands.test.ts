@@ -1,5 +1,5 @@
-// Commands to a call of this process: done once however often they come, refused where the state forbids them, and sounds in the
-// order in which they were asked for.
+// Commands to a call of this process: done once however often they come, refused where the state
+// forbids them, and sounds in the order in which they were asked for.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallNote } from '../../../src/calls/capture/capture.ts';
@@ -216,7 +216,7 @@ describe('a command', () => {
         { command: 'stop' },
         { command: 'dtmf', digits: '1' },
       ] as const) {
-        const error = `The call is ${now}; ${command.command} needs one that is answered.`;
+        const error = `The call is ${now}; ${command.command} needs an answered call.`;
         expect(await run(command)).toEqual({ ok: false, code: 'state', error });
       }
       expect(sent).toEqual([]);
@@ -369,7 +369,7 @@ describe('a transfer', () => {
   test('is refused by a call that is not answered, or is being transferred', async () => {
     state = 'ringing';
     expect(await run(command)).toMatchObject({
-      error: 'The call is ringing; transfer needs one that is answered.',
+      error: 'The call is ringing; transfer needs an answered call.',
     });
     state = 'answered';
     obstacle = 'The call is being transferred already.';

@@ -1,5 +1,5 @@
-// Whatever happens to a call, in whatever order: it ends in bounded time, exactly once, with a story that has no gap, and
-// leaves nothing open. Each run is one seed: a failing one is named.
+// Whatever happens to a call, in whatever order: it ends in bounded time, exactly once, with a
+// story that has no gap, and leaves nothing open. Each run is one seed: a failing one is named.
 
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../../src/calls/contract/call-event.ts';

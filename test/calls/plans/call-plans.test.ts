@@ -1,4 +1,5 @@
-// What a call makes of its plans: sounds before the INVITE, rounds of detection, the message at its end.
+// What a call makes of its plans: sounds before the INVITE, rounds of detection, the message at its
+// end.
 
 import { describe, expect, test } from 'vitest';
 import type { RequestedVoicemail } from '../../../src/calls/plans/plans.ts';

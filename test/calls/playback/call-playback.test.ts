@@ -1,4 +1,5 @@
-// What a call does with the sounds that it plays: commanded, stated, waited for at its end, told at its end.
+// What a call does with the sounds that it plays: commanded, stated, waited for at its end, told at
+// its end.
 
 import { describe, expect, test } from 'vitest';
 import type { Playback, PlaybackReport } from '../../../src/calls/playback/playback.ts';

@@ -1,4 +1,5 @@
-// What a call does with its stream to a bot: when it is prepared and told, what is stated of it, and how it ends a call.
+// What a call does with its stream to a bot: when it is prepared and told, what is stated of it,
+// and how it ends a call.
 
 import { describe, expect, test } from 'vitest';
 import type { RequestedStream, StreamCounts } from '../../../src/calls/stream/stream.ts';
@@ -325,7 +326,7 @@ describe('a stream by command', () => {
       ...['answerStream', 'answerStream 2'],
     ]);
     expect(streamObstacles(call.actor.getSnapshot().context).toBegin).toBe(
-      'The call has had its 2 streams by command.',
+      'The call has used up its 2 streams by command.',
     );
   });
 });

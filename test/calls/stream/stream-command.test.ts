@@ -1,4 +1,5 @@
-// A stream by command is judged for its call: where bots may be, and whether its app is there to sign; the URL's query is sealed.
+// A stream by command is judged for its call: where bots may be, and whether its app is there to
+// sign; the URL's query is sealed.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallingApp } from '../../../src/calls/dialout-ports.ts';

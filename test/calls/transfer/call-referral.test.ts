@@ -1,5 +1,6 @@
-// One time-out for the whole of a referral: the wait for the permission, which SQL gives, the REFER,
-// and what is heard of it. When it is over the bot hears the person again, and no REFER leaves.
+// One time-out for the whole of a referral: the wait for the permission, which SQL gives, the
+// REFER, and what is heard of it. When it is over the bot hears the person again, and no REFER
+// leaves.
 
 import { afterEach, expect, test } from 'vitest';
 import type { CallLeg, ReferEvent, ReferRequest, SecondLegPort } from '../../../src/calls/ports.ts';

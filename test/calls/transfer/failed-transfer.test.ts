@@ -1,4 +1,5 @@
-// A transfer that failed: the call goes on with its bot, or with one that may still come; no person is left alone in it.
+// A transfer that failed: the call goes on with its bot, or with one that may still come; no person
+// is left alone in it.
 
 import { describe, expect, test } from 'vitest';
 import type { DialoutRequest } from '../../../src/calls/call-types.ts';

@@ -1,4 +1,5 @@
-// A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of the app that placed it.
+// A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of
+// the app that placed it.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { commandSchema } from '../../../src/calls/contract/command.ts';

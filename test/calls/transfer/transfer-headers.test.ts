@@ -1,4 +1,5 @@
-// Headers that an application adds to the INVITE or REFER of a transfer: which it may, and what the others are told.
+// Headers that an application adds to the INVITE or REFER of a transfer: which it may, and what the
+// others are told.
 
 import { describe, expect, test } from 'vitest';
 import { checkTransferHeaders } from '../../../src/calls/transfer/transfer-headers.ts';
