@@ -1,4 +1,4 @@
-// What the parts of the engine share. Made once by startSipEngine.
+// What the parts of the engine share. `startSipEngine` creates it once.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { CallReports } from './dialog/call-reports.ts';

@@ -1,5 +1,5 @@
-// The SIP engine beside the gateway's loop: the same engine in a worker thread. A thread that dies is reported to
-// the caller, by `onExit`; whether to start another is the caller's decision.
+// Runs the SIP engine in a worker thread, beside the gateway's event loop. `onExit` reports the
+// death of the thread to the caller, which decides whether to start another one.
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,7 +23,7 @@ export type SipEngineThread = RunningThread &
 
 type Listening = Extract<EngineThreadMessage, { kind: 'listening' }>;
 
-/** `logger`: of the process, for what the thread logs. */
+/** `logger`: the logger of the process. It receives what the thread logs. */
 export async function startSipEngineThread(
   options: EngineThreadOptions,
   logger?: Logger,

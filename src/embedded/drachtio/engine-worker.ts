@@ -1,4 +1,5 @@
-// The SIP engine in a worker thread: started with its options as worker data, says where it listens, stops when told to.
+// Runs the SIP engine in a worker thread. The options come as worker data. The first message
+// reports where the engine listens. A `stop` message stops it.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { inBackground } from '../../lib/in-background.ts';
@@ -10,18 +11,18 @@ async function run(options: EngineThreadOptions): Promise<void> {
   const { logLevel, nodeId = 'sip-engine', ...engineOptions } = options;
   const logger = createLogger({ level: logLevel, nodeId, part: 'sip-engine' });
   const engine = await startSipEngine({ ...engineOptions, logger });
-  const say = (message: EngineThreadMessage): void => parentPort?.postMessage(message);
+  const post = (message: EngineThreadMessage): void => parentPort?.postMessage(message);
   parentPort?.on('message', (message: { readonly kind: 'stop' | 'statistics' }) => {
     if (message.kind === 'statistics') {
-      say({ kind: 'statistics', statistics: engine.statistics() });
+      post({ kind: 'statistics', statistics: engine.statistics() });
       return;
     }
-    // The port keeps the thread alive: closing both ends it.
+    // The port keeps the thread alive. Closing the engine and the port ends the thread.
     const closed = engine.close().finally(() => parentPort?.close());
     inBackground(closed, logger, 'closing the SIP engine');
   });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
-  say({ kind: 'listening', sipHost, sipPort, controlHost, controlPort });
+  post({ kind: 'listening', sipHost, sipPort, controlHost, controlPort });
 }
 
 if (!isMainThread) await run(workerData as EngineThreadOptions);

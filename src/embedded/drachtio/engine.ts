@@ -1,5 +1,6 @@
-// The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the other. This file only puts
-// the parts together; a text goes transport -> stack (transactions) -> uac/uas (dialogs) -> control client, and back.
+// The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the
+// other. This file only connects the parts. A message passes transport -> stack (transactions) ->
+// uac/uas (dialogs) -> control client, and back.
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';
@@ -37,7 +38,7 @@ export type { SipTimers } from './transaction/engine-timing.ts';
 
 export type SipEngineAddresses = {
   readonly sipHost: string;
-  /** UDP and TCP; as an option, 0 finds one that is free for both. */
+  /** Port for UDP and TCP. As an option, 0 finds a port that is free for both. */
   readonly sipPort: number;
   readonly controlHost: string;
   readonly controlPort: number;
@@ -46,7 +47,7 @@ export type SipEngineAddresses = {
 export type SipEngineOptions = SipEngineAddresses & {
   readonly secret: string;
   readonly timers?: Partial<SipTimers>;
-  /** Tests run the protocol's half minutes faster than the wall's. */
+  /** Tests pass a clock on which the protocol's long timers expire quickly. */
   readonly clock?: EngineClock;
   readonly logger: Logger;
 };
@@ -77,7 +78,10 @@ type Handlers = {
   readonly answers: UasResponses;
 };
 
-/** A random TCP port whose UDP twin is taken is rare; many in a row means something else is wrong. */
+/**
+ * The UDP port beside a random free TCP port is seldom taken. Many such failures in a row mean that
+ * something else is wrong.
+ */
 const maxPortAttempts = 20;
 
 export async function startSipEngine(options: SipEngineOptions): Promise<SipEngine> {
@@ -86,7 +90,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
   const stack = new SipStack({ clock, timers, logger: options.logger });
   const transports = await listen(options, timers, clock, {
     onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
-    // Later: the sender of the request must have its answer before it hears of the failure.
+    // Deferred, so that the sender of the request has its answer before it learns of the failure.
     onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
   });
   const routes = new RouteTable();
@@ -207,8 +211,8 @@ function toEngine(
 }
 
 /**
- * Nothing below is meant to throw; should it, one message is lost and every other call goes on. A mistake in the engine
- * must not be something that a peer can end all calls with.
+ * Nothing below is meant to throw. If it does, one message is lost and every other call goes on. A
+ * peer must not be able to end all calls by a mistake in the engine.
  */
 function guard(logger: Logger, work: () => void): void {
   try {
@@ -226,7 +230,7 @@ function guardedClock(clock: EngineClock, logger: Logger): EngineClock {
   };
 }
 
-/** drachtio-server's order of precedence (its client.cpp). */
+/** Uses drachtio-server's order of precedence (its client.cpp). */
 function dispatch(
   { uac, inDialog, cancels, answers }: Handlers,
   client: ControlClient,
@@ -253,14 +257,20 @@ function dispatch(
   uac.sendNew(client, messageId, sip, command.route);
 }
 
-/** An application may still hang it up by its id, but not for ever, and the peer must not be left in a call. */
+/**
+ * Another application may still hang up the dialog by its id, but not for ever: the peer must not
+ * be left in a call.
+ */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {
     requests.hangUp(dialog, applicationGone);
   }, context.timers.ownerlessMs);
 }
 
-/** TCP first: its listener refuses a port that another engine has, which UDP with SO_REUSEADDR would not. */
+/**
+ * Binds TCP first: its listener refuses a port that another engine has. UDP with SO_REUSEADDR would
+ * accept it.
+ */
 async function listen(
   options: SipEngineOptions,
   timers: SipTimers,

@@ -1,5 +1,6 @@
-// Transports and transactions put together: text in, requests and responses out. It matches every message to its
-// transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, overload), and knows nothing of dialogs or of drachtio.
+// Connects transports and transactions: text comes in, requests and responses go out. It matches
+// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3). It also makes the
+// responses that need no user (time-outs, overload). It knows nothing of dialogs or drachtio.
 
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
@@ -30,16 +31,19 @@ import { peerKey, type SipPeer, type TransportOptions } from './transport/sip-pe
 import type { TcpTransport } from './transport/tcp-transport.ts';
 import type { UdpTransport } from './transport/udp-transport.ts';
 
-/** Transactions of each kind alive at once. A call needs one for 32 s and another for 5 s: some 1,700 new calls a second. */
+/**
+ * Maximum number of live transactions of each kind. A call needs one transaction for 32 s and
+ * another for 5 s, so the limit allows some 1,700 new calls a second.
+ */
 const maxTransactions = 65_536;
 
-/** Why a response came from us and not from the network. */
+/** The status of a response that the engine made, because the network gave none. */
 export type StackFailure = { readonly status: number; readonly reason: string };
 
 export type RequestUser = {
   readonly onResponse: (response: SipResponse, peer: SipPeer, bytes: number) => void;
   readonly onFailure: (failure: StackFailure) => void;
-  /** INVITE only. */
+  /** Called for INVITE only. */
   readonly onRingTimeout?: () => void;
   readonly onTerminated?: () => void;
 };
@@ -62,7 +66,9 @@ export type ReceivedRequest = {
   readonly peer: SipPeer;
   readonly bytes: number;
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
-  /** Called by the stack when the transaction is over or was not answered. */
+  /**
+   * The stack calls these when the ACK or the answer is overdue, or when the transaction is over.
+   */
   onAckTimeout: () => void;
   onAnswerTimeout: () => void;
   onTerminated: () => void;
@@ -70,11 +76,17 @@ export type ReceivedRequest = {
 
 export type StackUser = {
   readonly onRequest: (received: ReceivedRequest) => void;
-  /** With the INVITE that it is for, if there is one that can still be cancelled or was just answered. */
+  /**
+   * Gets the INVITE that the CANCEL is for. `invite` is undefined if no transaction of it exists
+   * any more.
+   */
   readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
-  /** An ACK that belongs to no failed INVITE: for a dialog. */
+  /** Gets an ACK that does not belong to a failed INVITE: it is for a dialog. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
-  /** A response to nothing that we know. False: dropped. */
+  /**
+   * Gets a response that matches no transaction. Returns false if the user does not handle it
+   * either.
+   */
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
 
@@ -104,13 +116,13 @@ export class SipStack {
     return { client: this.#clients.size, server: this.#servers.size, dropped: this.#dropped };
   }
 
-  /** A request that needs no transaction: the ACK of a 2xx. */
+  /** Sends a request that needs no transaction: the ACK of a 2xx. */
   sendDirectly(peer: SipPeer, text: string): void {
     if (peer.protocol === 'udp') this.#udp?.sendRequest(peer, text);
     else this.#tcp?.sendRequest(peer, text);
   }
 
-  /** Undefined when there are too many already. */
+  /** Returns undefined if there are too many transactions. */
   sendRequest(request: SipRequest, peer: SipPeer, user: RequestUser): SentRequest | undefined {
     if (this.#clients.size >= maxTransactions) return undefined;
     const branch = parseVia(headerValue(request, 'Via') ?? '')?.parameters.get('branch') ?? '';
@@ -142,7 +154,7 @@ export class SipStack {
     this.#receiveRequest(trimBody(message), peer, text.length);
   }
 
-  /** ICMP or a broken connection. */
+  /** Fails all requests to a peer after an ICMP error or a broken connection. */
   peerFailed(peer: SipPeer): void {
     const entries = this.#clientsByPeer.get(peerKey(peer));
     if (entries === undefined) return;
@@ -161,7 +173,8 @@ export class SipStack {
   }
 
   sendResponseText(peer: SipPeer, text: string): void {
-    // RFC 3581: always back to where the request came from, which the stamp on its Via has made the rule.
+    // RFC 3581: a response always goes back to where the request came from. The stamp on the
+    // request's Via demands that.
     if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
     else this.#udp?.sendResponse(peer, text);
   }
@@ -248,7 +261,7 @@ export class SipStack {
     this.#user?.onRequest(received);
   }
 
-  /** RFC 3261 section 16.3 calls for 400 where an answer can be addressed at all. */
+  /** RFC 3261 section 16.3 asks for a 400 if an answer can be addressed at all. */
   #refuseMalformed(request: SipRequest, peer: SipPeer): void {
     this.#dropped += 1;
     if (request.method === 'ACK' || !canBeAnswered(request)) return;
@@ -257,7 +270,7 @@ export class SipStack {
     this.sendResponseText(peer, serializeMessage(response));
   }
 
-  /** Stateless, so that a flood costs no memory. */
+  /** Refuses without state, so that a flood costs no memory. */
   #refuse(request: SipRequest, peer: SipPeer): void {
     const response = buildResponse(request, 503, 'Service Unavailable', { toTag: 'overload' });
     this.sendResponseText(peer, serializeMessage(response));
@@ -320,21 +333,25 @@ function hasAddresses(message: SipResponse): boolean {
   );
 }
 
-/** A datagram may be longer than its Content-Length says; the surplus is dropped (RFC 3261 section 18.3). */
+/**
+ * A datagram may be longer than its Content-Length says. The surplus is dropped (RFC 3261 section
+ * 18.3).
+ */
 function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
   const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
   if (!Number.isInteger(length) || length < 0 || length >= message.body.length) return message;
   return { ...message, body: message.body.slice(0, length) };
 }
 
-/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by the far ends. */
+/** RFC 3261 section 17.2.3. The key includes the sent-by, because far ends choose the branches. */
 function serverKey(request: SipRequest, method: string): string {
   const value = headerValue(request, 'Via') ?? '';
   const via = parseVia(value);
   const branch = via?.parameters.get('branch');
   const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
   if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
-  // RFC 2543 senders: everything that a retransmit has in common with the first.
+  // Senders by RFC 2543 have no unique branch. The key has everything that a retransmission has in
+  // common with the first request.
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
   const callId = headerValue(request, 'Call-ID') ?? '';
   return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;

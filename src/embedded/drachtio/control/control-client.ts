@@ -1,4 +1,4 @@
-// One application on a control connection: its frames, its replies and its routes.
+// One application on a control connection, with its frames and replies.
 
 import type { Socket } from 'node:net';
 import { encodeFrame } from './control-framing.ts';
@@ -12,7 +12,7 @@ import {
   type SipNotice,
 } from './control-messages.ts';
 
-/** An application that stops reading is cut off before it costs more than this. */
+/** An application that stops reading is disconnected when this much output waits. */
 const maxUnsentBytes = 64 * 1_024 * 1_024;
 
 export class ControlClient {
@@ -40,12 +40,15 @@ export class ControlClient {
     this.#write(formatReply(this.#uuid(), messageId, 'OK', ...details));
   }
 
-  /** The request was refused, the connection lives on. */
+  /** Refuses a request. The connection stays open. */
   refuse(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NOK', reason));
   }
 
-  /** The application does not speak the protocol, or has not authenticated: it is thrown off. */
+  /**
+   * Refuses and disconnects an application that does not speak the protocol or has not
+   * authenticated.
+   */
   refuseAndClose(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NO', reason));
     this.#flush();
@@ -64,12 +67,15 @@ export class ControlClient {
     this.#write(formatSipNotice(this.#uuid(), notice));
   }
 
-  /** `cdr:start` and its kind. */
+  /** Sends a call detail record: `cdr:attempt`, `cdr:start` or `cdr:stop`. */
   report(fields: readonly string[], text: string): void {
     this.#write(`${this.#uuid()}|${fields.join('|')}\r\n${text}`);
   }
 
-  /** What one turn of the loop produces leaves in one write: system calls are most of what a call costs. */
+  /**
+   * Collects all output of one turn of the event loop into one write. System calls are most of the
+   * cost of a call.
+   */
   #write(payload: string): void {
     if (!this.alive) return;
     if (this.#pending === '') setImmediate(() => this.#flush());

@@ -1,6 +1,10 @@
-// drachtio's frames: `<decimal length>#<payload>`, lengths in bytes, payload as one character a byte.
+// drachtio's frames: `<decimal length>#<payload>`. The length counts bytes, and the payload has one
+// character per byte.
 
-/** The real server silently stalls at 12 KiB; a frame here is a SIP message, and those end at 256 KiB on TCP. */
+/**
+ * drachtio-server silently stalls at 12 KiB. A frame here carries one SIP message, for which the
+ * limit over TCP is 256 KiB.
+ */
 export const maxFrameBytes = 256 * 1_024;
 
 /** "262144#": six digits and the mark. */
@@ -9,7 +13,7 @@ const maxLengthDigits = 6;
 export type ControlFrame =
   | { readonly kind: 'frame'; readonly payload: string }
   | { readonly kind: 'broken' }
-  /** Too long to take; the first bytes carry the message id that the refusal echoes. */
+  /** The frame is too long. Its first bytes carry the message id, which the refusal repeats. */
   | { readonly kind: 'oversize'; readonly messageId: string };
 
 export class FrameReader {
@@ -22,7 +26,8 @@ export class FrameReader {
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
     const frames: ControlFrame[] = [];
-    // Joining only when a frame is complete keeps a large frame in many pieces from being copied for each piece.
+    // Chunks are only joined once a frame may be complete. Otherwise each piece of a large frame
+    // would copy the whole frame.
     while (this.#buffered > 0 && this.#buffered >= this.#wanted) {
       const step = this.#step();
       if (step === 'more') break;

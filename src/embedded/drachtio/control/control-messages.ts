@@ -1,4 +1,5 @@
-// The text of drachtio's control messages, both ways: what an application's frame asks for, and how answers are worded.
+// The text of drachtio's control messages in both directions: the commands of an application, and
+// the answers to them.
 
 import { findBlankLine, parseHeaderLines, type SipHeader } from '../message/sip-message.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -26,7 +27,9 @@ export type ControlCommand =
 
 export type ParsedCommand = { readonly messageId: string; readonly command: ControlCommand };
 
-/** Longer than any field of the protocol; the split of a hostile first line stays short. */
+/**
+ * More fields than any message of the protocol has. It bounds the split of a hostile first line.
+ */
 const maxFields = 32;
 
 export function parseCommand(payload: string): ParsedCommand {
@@ -76,7 +79,10 @@ function sipCommand(fields: readonly string[], text: string): ControlCommand {
   };
 }
 
-/** An application's SIP is a sketch of a message: its start line is judged later, by what it is for. */
+/**
+ * An application sends only a sketch of a SIP message. Its start line is checked later, by the code
+ * that uses it.
+ */
 function parseSipText(text: string): SipText | undefined {
   const lineEnd = text.indexOf('\r\n');
   const startLine = lineEnd < 0 ? text : text.slice(0, lineEnd);
@@ -88,11 +94,14 @@ function parseSipText(text: string): SipText | undefined {
   return { startLine, headers, body: blank === undefined ? '' : rest.slice(blank.body) };
 }
 
-/** What is known of a message's way: the fields 4 to 8 of a `sip` message. */
+/**
+ * Fields of a `sip` message that describe the SIP message: source, size, transport, address, port
+ * and time.
+ */
 export type MessageMeta = {
   readonly source: 'network' | 'application';
   readonly bytes: number;
-  /** May be empty, or `unknown` when nothing was ever sent. */
+  /** Empty if drachtio-server leaves it empty; `unknown` if nothing was ever sent. */
   readonly protocol: string;
   readonly address: string;
   readonly port: number;
@@ -108,7 +117,7 @@ export type SipNotice = {
   readonly meta: MessageMeta;
   readonly transactionId: string;
   readonly dialogId: string;
-  /** Only on requests outside a dialog: where they arrived. */
+  /** Only for requests outside a dialog: the address at which the request arrived. */
   readonly local?: { readonly host: string; readonly port: number };
   readonly text: string;
 };

@@ -1,5 +1,5 @@
-// The control port: applications connect, authenticate, ask for routes and send SIP. Nothing that one of them sends may
-// throw, stall the others or grow without bound.
+// The control port. Applications connect, authenticate, ask for routes and send SIP. No input of an
+// application may cause an exception, stall other applications or grow without bound.
 
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,10 +10,10 @@ import { ControlClient } from './control-client.ts';
 import { type ControlFrame, FrameReader } from './control-framing.ts';
 import { type ControlCommand, parseCommand } from './control-messages.ts';
 
-/** Applications at the same time; a gateway uses one connection. */
+/** Maximum number of connected applications. A gateway uses one connection. */
 const maxClients = 256;
 
-/** drachtio-srf asks for at least v0.8.2 before it pings. */
+/** drachtio-srf only sends pings to a server of at least v0.8.2. */
 const serverVersion = 'v0.9.10-offhook';
 
 export type SipCommand = Extract<ControlCommand, { kind: 'sip' }>;
@@ -101,7 +101,7 @@ export class ControlServer implements AsyncDisposable {
         socket.destroy();
         return;
       case 'oversize':
-        this.#throwOff(client, frame.messageId, 'message too long');
+        this.#disconnect(client, frame.messageId, 'message too long');
         return;
       case 'frame': {
         const { messageId, command } = parseCommand(frame.payload);
@@ -117,12 +117,12 @@ export class ControlServer implements AsyncDisposable {
       return;
     }
     if (!client.authenticated && command.kind !== 'malformed') {
-      this.#throwOff(client, messageId, 'not authenticated');
+      this.#disconnect(client, messageId, 'not authenticated');
       return;
     }
     switch (command.kind) {
       case 'malformed':
-        this.#throwOff(client, messageId, command.reason);
+        this.#disconnect(client, messageId, command.reason);
         return;
       case 'ping':
         client.ok(messageId, 'pong');
@@ -143,7 +143,11 @@ export class ControlServer implements AsyncDisposable {
           client.refuse(messageId, 'proxy is not supported by this server');
           return;
         }
-        this.#throwOff(client, messageId, 'Invalid proxy request: not enough information provided');
+        this.#disconnect(
+          client,
+          messageId,
+          'Invalid proxy request: not enough information provided',
+        );
         return;
       case 'sip':
         this.#options.onSip(client, messageId, command);
@@ -158,7 +162,7 @@ export class ControlServer implements AsyncDisposable {
   ): void {
     if (!sameSecret(command.secret, this.#options.secret)) {
       this.#context.logger.warn('application refused: incorrect secret');
-      this.#throwOff(client, messageId, 'incorrect secret');
+      this.#disconnect(client, messageId, 'incorrect secret');
       return;
     }
     client.authenticated = true;
@@ -169,12 +173,15 @@ export class ControlServer implements AsyncDisposable {
     client.ok(messageId, hostports, serverVersion, hostports);
   }
 
-  #throwOff(client: ControlClient, messageId: string, reason: string): void {
+  #disconnect(client: ControlClient, messageId: string, reason: string): void {
     client.refuseAndClose(messageId, reason);
   }
 }
 
-/** The frame is one character a byte, the secret is text: both are compared as UTF-8 bytes, in constant time. */
+/**
+ * Compares in constant time. A frame has one character per byte, so latin1 restores its UTF-8
+ * bytes.
+ */
 function sameSecret(given: string, expected: string): boolean {
   const left = Buffer.from(given, 'latin1');
   const right = Buffer.from(expected, 'utf8');

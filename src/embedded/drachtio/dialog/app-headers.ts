@@ -1,5 +1,6 @@
-// An application's sketch of a message made into proper headers: names as drachtio-server spells them, addresses in
-// brackets, `localhost` replaced, and what only the engine may write left out.
+// Turns an application's sketch of a message into proper headers. Names get drachtio-server's
+// spelling, addresses get brackets, and `localhost` is replaced. Headers that only the engine may
+// write are dropped.
 
 import type { SipText } from '../control/control-messages.ts';
 import { type LocalIdentity, replaceLocalhost } from '../message/local-identity.ts';
@@ -7,7 +8,7 @@ import { formatNameAddress, parseNameAddress, splitOutsideQuotes } from '../mess
 import { capitalizedHeaderName, isKnownHeader } from '../message/sip-headers.ts';
 import type { SipHeader } from '../message/sip-message.ts';
 
-/** Dropped without a word, as drachtio-server does. */
+/** Dropped without an error, as in drachtio-server. */
 const engineOnly: ReadonlySet<string> = new Set([
   'Via',
   'Route',
@@ -25,7 +26,7 @@ const withLocalhost: ReadonlySet<string> = new Set([
 const credentials: ReadonlySet<string> = new Set(['Authorization', 'Proxy-Authorization']);
 
 export type AppHeaders = {
-  /** Everything but `excluded`, in the application's order. */
+  /** All headers except `excluded`, in the application's order. */
   readonly headers: SipHeader[];
   get(name: string): string | undefined;
 };
@@ -66,13 +67,20 @@ function bracketed(value: string): string {
   return address === undefined ? value : formatNameAddress(address);
 }
 
-/** drachtio-server guesses SDP and nothing else; undefined when there is a body that it cannot name. */
+/**
+ * drachtio-server recognises SDP and no other content.
+ *
+ * @returns undefined if there is no body, or a body of unknown type
+ */
 export function contentTypeOf(given: string | undefined, body: string): string | undefined {
   if (given !== undefined) return given;
   return body.startsWith('v=0') ? 'application/sdp' : undefined;
 }
 
-/** Those of a request in a dialog, or of a CANCEL, that the application does not decide by writing them. */
+/**
+ * Headers of a CANCEL, or of a request in a dialog, that are not copied from the application's
+ * message as they are.
+ */
 export const decidedHeaders: ReadonlySet<string> = new Set([
   'From',
   'To',

@@ -1,4 +1,5 @@
-// drachtio's call detail records: told to the applications that asked with `route|cdr:attempt`, `cdr:start`, `cdr:stop`.
+// drachtio's call detail records. They go to the applications that asked for them with
+// `route|cdr:attempt`, `cdr:start` or `cdr:stop`.
 
 import type { EngineClock } from '../transaction/engine-timing.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -34,7 +35,10 @@ export class CallReports {
     this.#report('cdr:stop', [source, formatTimeOfDay(this.#clock.now()), reason], text);
   }
 
-  /** Like a request: each record goes to one of those that asked, in turn. */
+  /**
+   * Sends each record to one of the applications that asked for its kind, in turn, as with
+   * requests.
+   */
   #report(verb: string, fields: readonly string[], text: string): void {
     this.#routes.next(verb)?.report([verb, ...fields], text);
   }

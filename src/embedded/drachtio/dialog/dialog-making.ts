@@ -1,4 +1,4 @@
-// Dialogs from messages: remote target and route set (RFC 3261 section 12.1).
+// Takes a dialog's remote target and route set from messages (RFC 3261 section 12.1).
 
 import { parseNameAddress, splitOutsideQuotes } from '../message/sip-grammar.ts';
 import {
@@ -10,7 +10,7 @@ import {
 import { type Dialog, newDialog } from './dialog.ts';
 import type { Outgoing } from './outgoing.ts';
 
-/** RFC 3261 section 12.1.2. */
+/** Creates the dialog of a client from a response (RFC 3261 section 12.1.2). */
 export function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string): Dialog {
   return newDialog({
     id: outgoing.dialogId,
@@ -36,7 +36,10 @@ export function assumeTarget(dialog: Dialog, requestUri: string): void {
   dialog.isTargetAssumed = true;
 }
 
-/** RFC 3261 section 12.2.1.2: a Contact replaces what was known; without one it stays. */
+/**
+ * RFC 3261 section 12.2.1.2: a Contact replaces the known target. Without a Contact, the target
+ * stays.
+ */
 export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
   const contact = contactUri(message);
   if (contact === undefined) return;
@@ -49,7 +52,7 @@ export function contactUri(message: {
 }): string | undefined {
   const value = headerValue(message, 'Contact');
   const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // It becomes a request line: a blank in it would make two fields of one.
+  // The URI becomes part of a request line, in which a blank would split it into two fields.
   return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
 }
 

@@ -1,4 +1,5 @@
-// Requests inside a dialog: addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE that the engine sends by itself.
+// Requests inside a dialog: their addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE
+// that the engine sends on its own.
 
 import ipaddr from 'ipaddr.js';
 import type { ControlClient } from '../control/control-client.ts';
@@ -19,7 +20,7 @@ import type { Dialog } from './dialog.ts';
 
 export type DialogSketch = {
   readonly method: string;
-  /** Without the headers that the dialog decides. */
+  /** The application's headers, without those that the dialog determines. */
   readonly headers: readonly SipHeader[];
   readonly contact?: string | undefined;
   readonly contentType?: string | undefined;
@@ -35,9 +36,10 @@ export const silentUser: RequestUser = {
 };
 
 export type HangUp = {
-  /** Ends up in the Reason header, where drachtio-srf looks for it. */
+  /** Text of the Reason header, where drachtio-srf looks for it. */
   readonly text: string;
-  readonly tellOwner: boolean;
+  /** Whether the engine also sends the BYE to the dialog's owner, as a notice. */
+  readonly notifyOwner: boolean;
 };
 
 export class DialogRequests {
@@ -47,7 +49,10 @@ export class DialogRequests {
     this.#context = context;
   }
 
-  /** Undefined: no usable address, or a name that does not resolve. */
+  /**
+   * Finds the address for the next request. Passes undefined if the dialog has no usable address,
+   * or if its name does not resolve.
+   */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const [firstHop] = dialog.routeSet;
     if (firstHop === undefined && dialog.isTargetAssumed) {
@@ -107,7 +112,7 @@ export class DialogRequests {
     );
   }
 
-  /** Remembers the ACK: the same one answers every retransmit of the 2xx. */
+  /** Sends the ACK and stores it: the same ACK answers every retransmission of the 2xx. */
   sendAck(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): string {
     const text = serializeMessage(this.build(dialog, peer, cseq, sketch));
     dialog.ack = { cseq, peer, text };
@@ -122,11 +127,14 @@ export class DialogRequests {
     }
   }
 
-  /** Ends the dialog on the engine's own account; a 2xx that was not acknowledged is acknowledged first. */
+  /**
+   * Ends the dialog by the engine's own decision. If a 2xx still has no ACK, sends the ACK before
+   * the BYE.
+   */
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
-    // No notifier is left waiting in a subscription: it runs out by itself.
+    // A subscription needs no goodbye to its notifier: it expires by itself.
     if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;
@@ -141,7 +149,7 @@ export class DialogRequests {
       );
       if (sent === undefined) return;
       this.#context.reports.stop('application', stopReason(how.text), sent.text);
-      if (!how.tellOwner) return;
+      if (!how.notifyOwner) return;
       owner?.notify({
         meta: this.sentMeta(peer, sent.text.length),
         transactionId: 'unsolicited',
@@ -156,13 +164,13 @@ export class DialogRequests {
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.ownerlessTimer);
     dialog.session = undefined;
-    // A 2xx whose call is over is not repeated any more.
+    // The 2xx of an ended call must not be retransmitted any more.
     dialog.awaitingAck?.acknowledge();
     dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
   }
 
-  /** Tells the application what left for it. */
+  /** Reports to the application what was sent for it. */
   confirm(
     client: ControlClient,
     messageId: string,
@@ -172,7 +180,7 @@ export class DialogRequests {
     client.requestSent(messageId, { meta: this.sentMeta(peer, text.length), transactionId, text });
   }
 
-  /** Over UDP the real server names its own address here, over TCP the peer's. */
+  /** Over UDP, drachtio-server states its own address here; over TCP, that of the peer. */
   sentMeta(peer: SipPeer, bytes: number): MessageMeta {
     const { local, clock } = this.#context;
     const address =
@@ -196,7 +204,10 @@ const privateRanges: ReadonlySet<string> = new Set([
   'uniqueLocal',
 ]);
 
-/** A phone behind NAT writes its private address into Contact; what it sends comes from the NAT, and goes back through it. */
+/**
+ * A phone behind NAT writes its private address into Contact. Its packets come from the NAT's
+ * address, so requests to the phone must go there too.
+ */
 function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
   if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;
   return (

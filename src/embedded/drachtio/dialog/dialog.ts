@@ -1,17 +1,19 @@
-// Dialogs (RFC 3261 section 12): what has to be remembered between two requests of a call, and how a request in it is
-// addressed. Found by drachtio's id (`<Call-ID>;from-tag=<tag>`) from the application's side, by tags from the network's.
+// Dialogs (RFC 3261 section 12): what the engine must remember between two requests of a call, and
+// how it addresses a request in it. The application finds a dialog by drachtio's id
+// (`<Call-ID>;from-tag=<tag>`), the network finds it by its tags.
 
 import type { ControlClient } from '../control/control-client.ts';
 import { headerValue, type SipRequest } from '../message/sip-message.ts';
 import type { TimerHandle } from '../transaction/engine-timing.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
 
-/** Calls up at the same time. */
+/** Maximum number of simultaneous dialogs. */
 export const maxDialogs = 50_000;
 
 export type SessionTimerState = {
   readonly intervalMs: number;
-  readonly weRefresh: boolean;
+  /** Whether refreshing the session is the engine's duty. */
+  readonly isRefresher: boolean;
   timer: TimerHandle | undefined;
 };
 
@@ -22,43 +24,50 @@ export type Dialog = {
   readonly callId: string;
   readonly localTag: string;
   readonly remoteTag: string;
-  /** From and To of our requests, as they were written when the dialog began. */
+  /** From of the engine's requests, as it was written when the dialog began. */
   readonly localAddress: string;
+  /** To of the engine's requests, as it was written when the dialog began. */
   readonly remoteAddress: string;
-  /** The far end when the dialog began: where a BYE goes if its Contact leads nowhere. */
+  /**
+   * The far end's address when the dialog began. A BYE goes there if the far end's Contact leads
+   * nowhere.
+   */
   readonly peer: SipPeer;
-  /** Our Contact value. */
+  /** Value of the engine's Contact header. */
   localContact: string;
   remoteTarget: string;
-  /** No Contact named it: it is the INVITE's request URI, and reached where the INVITE went. */
+  /**
+   * True if no Contact has named the target. It is then the request URI of the INVITE and is
+   * reached at the INVITE's destination.
+   */
   isTargetAssumed: boolean;
   readonly routeSet: readonly string[];
   localCseq: number;
   remoteCseq: number | undefined;
-  /** The application that gets what the peer sends; undefined once it is gone. */
+  /** The application that receives the peer's requests. Undefined once it is gone. */
   owner: ControlClient | undefined;
   /**
-   * early: until a 2xx. cancelled: the application cancelled, but the 2xx was faster; the dialog is confirmed, and a BYE
-   * follows the ACK.
+   * `early`: until a 2xx. `cancelled`: the application cancelled, but the 2xx was faster. The
+   * dialog is then confirmed, and a BYE follows the ACK.
    */
   state: 'early' | 'confirmed' | 'cancelled';
-  /** The answered INVITE of ours that waits for the application's ACK. */
+  /** The engine's answered INVITE that waits for the application's ACK. */
   unacknowledged: { readonly cseq: number; readonly transactionId: string } | undefined;
-  /** The last ACK, repeated for each retransmitted 2xx. */
+  /** The last ACK. It is sent again for each retransmitted 2xx. */
   ack: { readonly cseq: number; readonly peer: SipPeer; readonly text: string } | undefined;
-  /** Our 2xx to an INVITE of the peer that waits for its ACK. */
+  /** The engine's 2xx to the peer's INVITE, while it waits for the peer's ACK. */
   awaitingAck:
     | { readonly cseq: number; readonly transactionId: string; readonly acknowledge: () => boolean }
     | undefined;
-  /** What we last told the peer about our media: a session refresh repeats it. */
+  /** The last SDP sent to the peer. A session refresh repeats it. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
   ownerlessTimer: TimerHandle | undefined;
 };
 
-/** What a dialog gets as it goes on. */
+/** Members that change during the dialog. */
 type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
-/** What is known when a dialog begins; the rest starts empty. */
+/** What is known when a dialog begins. The other members start empty. */
 export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {
@@ -75,7 +84,7 @@ export function newDialog(seed: DialogSeed): Dialog {
   };
 }
 
-/** A 2xx came or went, of the first INVITE or of a later one. */
+/** Call this when a 2xx is received or sent, for the first INVITE or a later one. */
 export function confirmDialog(dialog: Dialog): void {
   if (dialog.state === 'early') dialog.state = 'confirmed';
 }
@@ -84,7 +93,10 @@ export function dialogIdOf(callId: string, fromTag: string): string {
   return `${callId};from-tag=${fromTag}`;
 }
 
-/** The NOTIFY that says so; without one a subscription lives as long as its application. */
+/**
+ * Whether the request is a NOTIFY that ends its subscription. Without such a NOTIFY, a subscription
+ * lives as long as its application.
+ */
 export function endsSubscription(request: SipRequest): boolean {
   if (request.method !== 'NOTIFY') return false;
   return (headerValue(request, 'Subscription-State') ?? '').startsWith('terminated');
@@ -99,7 +111,7 @@ export class DialogTable {
     return this.#byTags.size;
   }
 
-  /** False when there are too many. */
+  /** Returns false if there are too many dialogs. */
   add(dialog: Dialog): boolean {
     if (this.#byTags.size >= maxDialogs) return false;
     this.#byId.set(dialog.id, dialog);
@@ -123,7 +135,7 @@ export class DialogTable {
     this.setOwner(dialog, undefined);
   }
 
-  /** By tags: two callers may use one Call-ID and From tag, and then share an id. */
+  /** Compares by tags, because two callers that use the same Call-ID and From tag share an id. */
   has(dialog: Dialog): boolean {
     return this.byTags(dialog.callId, dialog.localTag, dialog.remoteTag) === dialog;
   }
@@ -136,7 +148,7 @@ export class DialogTable {
     return this.#byTags.get(tagsKey(callId, localTag, remoteTag));
   }
 
-  /** Takes the dialogs away from an application that is gone. */
+  /** Removes and returns the dialogs of an application that is gone. */
   releaseOwner(owner: ControlClient): Dialog[] {
     const owned = [...(this.#byOwner.get(owner) ?? [])];
     this.#byOwner.delete(owner);

@@ -1,4 +1,5 @@
-// Requests from the network that an application is answering, found by the id that it answers with.
+// Requests from the network that an application is answering, by the transaction id under which it
+// answers.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
@@ -8,13 +9,13 @@ export type Incoming = {
   readonly transactionId: string;
   readonly received: ReceivedRequest;
   readonly client: ControlClient;
-  /** The dialog that it came in, or that our answer made. */
+  /** The dialog in which the request came, or which the answer created. */
   dialog: Dialog | undefined;
-  /** The id that the call has or would get. */
+  /** Id of the call's dialog, even if the dialog does not exist yet. */
   readonly callDialogId: string;
-  /** Fixed by the first response that carries one. */
+  /** Set by the first response that carries a To tag. */
   toTag: string | undefined;
-  /** True when `dialog` came to be by our answer to this request. */
+  /** True if the answer to this request created `dialog`. */
   madeDialog: boolean;
 };
 

@@ -1,5 +1,6 @@
-// Answers to calls that an earlier engine on this port placed before it died: a person picked up a phone that rang on.
-// No application will ever acknowledge or end that call, so it is acknowledged and hung up. drachtio-server drops such a 200.
+// Answers to calls that an earlier engine on this port placed before it died: a phone kept ringing,
+// and a person picked up. No application will ever acknowledge or end such a call, so the engine
+// acknowledges it and hangs up. drachtio-server drops such a 200 OK.
 
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
@@ -11,7 +12,10 @@ import { dialogIdOf, newDialog } from './dialog.ts';
 import { contactUri, recordRoutes } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 
-/** Calls that a dead engine may have left ringing; each is remembered for as long as its 200 is repeated. */
+/**
+ * Bounds the calls that a dead engine may have left ringing. Each is remembered while its 200 OK
+ * may be retransmitted.
+ */
 const maxRemembered = 5_000;
 
 type LateCall = {
@@ -29,7 +33,10 @@ type LateCall = {
 export class LateAnswers {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
-  /** The ACK for each, by Call-ID and tags: the 200 comes again until one arrives. */
+  /**
+   * The ACK of each call, by Call-ID and tags. The far end retransmits the 200 OK until an ACK
+   * arrives.
+   */
   readonly #acks = new Map<string, string>();
 
   constructor(context: EngineContext, requests: DialogRequests) {
@@ -37,7 +44,10 @@ export class LateAnswers {
     this.#requests = requests;
   }
 
-  /** A response that belongs to no transaction. False: not an answer to us, or one that is known. */
+  /**
+   * Handles a response that belongs to no transaction. Returns false if the response is not for
+   * this engine, or if its call has a dialog.
+   */
   receive(response: SipResponse, peer: SipPeer): boolean {
     const call = this.#callOf(response, peer);
     if (call === undefined) return false;
@@ -52,7 +62,7 @@ export class LateAnswers {
     const cseq = parseCseq(headerValue(response, 'CSeq') ?? '');
     if (cseq?.method !== 'INVITE' || response.status < 200 || response.status > 299)
       return undefined;
-    if (!this.#isAddressedToUs(response)) return undefined;
+    if (!this.#isAddressedHere(response)) return undefined;
     const from = headerValue(response, 'From') ?? '';
     const to = headerValue(response, 'To') ?? '';
     const callId = headerValue(response, 'Call-ID') ?? '';
@@ -60,20 +70,23 @@ export class LateAnswers {
     const remoteTag = addressTag(to);
     if (callId === '' || localTag === undefined || remoteTag === undefined) return undefined;
     const id = dialogIdOf(callId, localTag);
-    // A late repetition for a call that is up and well.
+    // A late retransmission for a call that has a dialog.
     if (this.#context.dialogs.byTags(callId, localTag, remoteTag) !== undefined) return undefined;
     const remoteTarget = contactUri(response) ?? `sip:${formatHostPort(peer.address, peer.port)}`;
     return { id, callId, localTag, remoteTag, from, to, remoteTarget, response, cseq: cseq.number };
   }
 
-  /** Our Via comes back as it was written: an INVITE of this address and port. */
-  #isAddressedToUs(response: SipResponse): boolean {
+  /**
+   * A response repeats the Via of its request. This address and port in it mean that an engine here
+   * sent the INVITE.
+   */
+  #isAddressedHere(response: SipResponse): boolean {
     const via = parseVia(headerValue(response, 'Via') ?? '');
     const { host, port } = this.#context.local;
     return via?.host === host && (via.port ?? defaultSipPort) === port;
   }
 
-  /** Sent to where the 200 came from, never to an address that it names. */
+  /** ACK and BYE go to where the 200 OK came from, never to an address that it names. */
   #hangUp(key: string, call: LateCall, peer: SipPeer): void {
     const { clock, timers, local } = this.#context;
     const dialog = newDialog({

@@ -13,7 +13,7 @@ export type Verdict = {
   readonly headers?: readonly SipHeader[];
 };
 
-/** The engine's own answer, without any application. */
+/** Sends an answer of the engine itself, without any application. */
 export function answerDirectly(
   context: EngineContext,
   received: ReceivedRequest,

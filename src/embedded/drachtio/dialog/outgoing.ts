@@ -1,4 +1,4 @@
-// A request that an application sent, from its first byte to the end of its transaction.
+// A request that an application sent, until its transaction ends.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipRequest } from '../message/sip-message.ts';
@@ -8,9 +8,9 @@ import type { Dialog } from './dialog.ts';
 
 export type Outgoing = {
   readonly transactionId: string;
-  /** '' outside dialogs. */
+  /** Empty for a request outside dialogs. */
   readonly dialogId: string;
-  /** Replaced when the application is gone and another connection takes over. */
+  /** Replaced if the application is gone and another connection takes over. */
   client: ControlClient;
   request: SipRequest;
   readonly peer: SipPeer;
@@ -19,19 +19,25 @@ export type Outgoing = {
   readonly fromTag: string;
   readonly cseq: number;
   readonly contact: string;
-  /** The dialog that it was sent in, or that it made. */
+  /** The dialog in which the request was sent, or which it created. */
   dialog: Dialog | undefined;
-  /** True for what begins a dialog. */
+  /** True if the request is outside any dialog. */
   readonly initial: boolean;
-  /** `waiting`: asked for before any provisional response (RFC 3261 section 9.1). */
+  /**
+   * State of the CANCEL. `waiting`: asked for before any provisional response (RFC 3261 section
+   * 9.1).
+   */
   cancel:
     | { readonly state: 'none' }
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
-  /** Other branches of a fork that answered too: the ACK for each, by To tag. */
+  /** The ACKs for other branches of a fork that answered too, by To tag. */
   forkAcks: Map<string, string> | undefined;
-  /** A request from the peer before the dialog is there; answered under this transaction's id. */
+  /**
+   * A request that the peer sent before the dialog exists. It is answered under this transaction's
+   * id.
+   */
   earlyRequest: ReceivedRequest | undefined;
 };
 

@@ -1,4 +1,5 @@
-// Reliable provisional responses as the callee (RFC 3262): numbered, repeated until their PRACK, given up after 64 * T1.
+// Reliable provisional responses of the callee (RFC 3262). They are numbered, and retransmitted
+// until their PRACK arrives. Retransmission ends after 64 * T1.
 
 import {
   type EngineClock,
@@ -41,7 +42,10 @@ export class ReliableProvisionals {
     if (!reliableTransport) this.#arm(pending, this.#timers.t1Ms, 0, resend);
   }
 
-  /** `RAck: <rseq> <cseq> INVITE`: the retransmits stop, the number is kept for the next one. */
+  /**
+   * Handles `RAck: <rseq> <cseq> INVITE`. The retransmissions stop. The number stays stored,
+   * because the next response continues from it.
+   */
   acknowledge(rack: string, dialog: Dialog): void {
     const sequence = Number(rack.split(' ', 1)[0]);
     for (const pending of this.#pending.values()) {

@@ -1,5 +1,6 @@
-// Session timers (RFC 4028): after a 2xx with Session-Expires the engine refreshes the session itself when that is our
-// side's duty, or hangs up when it is the peer's and does not happen. The application is told of the end only.
+// Session timers (RFC 4028). After a 2xx with Session-Expires, the engine refreshes the session
+// itself if that is its own duty. If it is the peer's duty and no refresh arrives, the engine hangs
+// up. The application only learns of the hang-up.
 
 import type { EngineContext } from '../engine-context.ts';
 import { parseDecimal, parseParameters } from '../message/sip-grammar.ts';
@@ -34,37 +35,38 @@ export function parseSessionExpires(
   return { intervalMs: seconds * timers.sessionSecondMs, refresher: known };
 }
 
-/** `ourRole`: who we were in the request that this 2xx answers. */
+/** `localRole`: the engine's role in the request that this 2xx answers. */
 export function armSessionTimer(
   context: EngineContext,
   requests: DialogRequests,
   dialog: Dialog,
   response: { readonly headers: SipMessage['headers'] },
-  ourRole: 'uac' | 'uas',
+  localRole: 'uac' | 'uas',
 ): void {
   const expires = parseSessionExpires(response, context.timers);
   context.clock.clearTimer(dialog.session?.timer);
   dialog.session = undefined;
   if (expires === undefined) return;
-  const weRefresh = (expires.refresher ?? 'uac') === ourRole;
+  const isRefresher = (expires.refresher ?? 'uac') === localRole;
   const { intervalMs } = expires;
-  const session = { intervalMs, weRefresh, timer: undefined as object | undefined };
+  const session = { intervalMs, isRefresher, timer: undefined as object | undefined };
   dialog.session = session;
-  // RFC 4028 sections 7.2 and 10: refresh at half the interval; give up before the peer's own clock runs out.
-  const delayMs = weRefresh
+  // RFC 4028 sections 7.2 and 10: the refresher refreshes at half the interval. The other side
+  // gives up before the peer's own timer expires.
+  const delayMs = isRefresher
     ? intervalMs / 2
     : intervalMs - Math.min(transactionLifeMs(context.timers), intervalMs / 3);
   session.timer = context.clock.setTimer(() => {
-    if (weRefresh) refresh(context, requests, dialog, intervalMs, 0);
+    if (isRefresher) refresh(context, requests, dialog, intervalMs, 0);
     else expire(requests, dialog);
   }, delayMs);
 }
 
 function expire(requests: DialogRequests, dialog: Dialog): void {
-  requests.hangUp(dialog, { text: 'Session timer expired', tellOwner: true });
+  requests.hangUp(dialog, { text: 'Session timer expired', notifyOwner: true });
 }
 
-/** RFC 4028 section 7.4: a refresh that collides or times out once is tried again in what is left of the interval. */
+/** A refresh that fails once is repeated within the rest of the interval (RFC 4028 section 7.4). */
 const maxRefreshAttempts = 2;
 
 function refresh(
@@ -128,7 +130,7 @@ function finishRefresh(
   context.clock.clearTimer(dialog.session?.timer);
   const session = {
     intervalMs: answer.intervalMs,
-    weRefresh: true,
+    isRefresher: true,
     timer: undefined as object | undefined,
   };
   dialog.session = session;

@@ -1,5 +1,6 @@
-// CANCEL (RFC 3261 section 9): asked for by the application, or by the engine when a call rings too long or its application
-// goes. Before any provisional response it waits; after a 2xx the call is hung up instead.
+// CANCEL (RFC 3261 section 9). The application asks for it. The engine also sends it by itself when
+// a call rings too long or its application goes. Before any provisional response, a CANCEL waits.
+// After a 2xx, the call is hung up instead.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -52,7 +53,7 @@ export class UacCancel {
     if (state === 'calling') {
       if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
     } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
-      // The 2xx was faster than this message: the BYE follows the application's ACK.
+      // The 2xx arrived before this message. The BYE follows the application's ACK.
       outgoing.dialog.state = 'cancelled';
     } else if (state !== 'proceeding') {
       client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
@@ -61,7 +62,10 @@ export class UacCancel {
     this.#replyCancelled(client, messageId, outgoing, undefined, request);
   }
 
-  /** The application does not wait for their answer any more: no phone should ring on for it. */
+  /**
+   * Cancels the pending calls of an application that has gone, so that no phone rings for it any
+   * longer.
+   */
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {
       if (outgoing.cancel.state !== 'none') continue;
@@ -83,7 +87,10 @@ export class UacCancel {
     return request;
   }
 
-  /** Bytes are 0 while the CANCEL waits for a provisional response. */
+  /**
+   * Reports the CANCEL to the application. The byte count is 0 while the CANCEL waits for a
+   * provisional response.
+   */
   #replyCancelled(
     client: ControlClient,
     messageId: string,
@@ -104,5 +111,5 @@ export class UacCancel {
   }
 }
 
-/** RFC 3326. */
+/** The Reason header is from RFC 3326. */
 const applicationGoneReason: SipHeader = { name: 'Reason', value: 'SIP;text="Application gone"' };

@@ -1,4 +1,5 @@
-// The application's requests inside dialogs, and the ACK of a 2xx, which only the application asks for.
+// The application's requests inside dialogs, and the ACK of a 2xx. Only the application may ask for
+// that ACK.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -25,7 +26,10 @@ export class UacDialog {
     this.#responses = responses;
   }
 
-  /** Any connection may send in any dialog whose id it knows; one whose application is gone gets a new owner. */
+  /**
+   * Sends a request in a dialog. Any connection that knows a dialog's id may do that. If the
+   * dialog's application has gone, this connection becomes the new owner.
+   */
   send(client: ControlClient, messageId: string, dialogId: string, sketch: SipText): void {
     const method = sketch.startLine.split(' ', 1)[0] ?? '';
     const dialog = this.#context.dialogs.byId(dialogId);
@@ -50,7 +54,8 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        // The application has done with the call: the far end is told where it was last seen.
+        // The application has no more use for the call. The BYE goes to the far end's last known
+        // address.
         if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
         return;
       }
@@ -75,7 +80,8 @@ export class UacDialog {
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
       client,
-      // Replaced below by what was really sent; the transaction cannot answer before this turn is over.
+      // A placeholder. The request that was really sent replaces it below, before the transaction
+      // can answer.
       request: { kind: 'request', method, uri: dialog.remoteTarget, headers: [], body: '' },
       peer,
       callId: dialog.callId,
@@ -127,7 +133,7 @@ export class UacDialog {
       const transactionId = this.#context.identifiers.uuid();
       this.#requests.confirm(client, messageId, peer, { transactionId, text });
       if (dialog.state !== 'cancelled') return;
-      const how = { text: 'ACK-BYE due to cancel race condition', tellOwner: true };
+      const how = { text: 'ACK-BYE due to cancel race condition', notifyOwner: true };
       this.#requests.hangUp(dialog, how);
     });
   }

@@ -1,5 +1,6 @@
-// What comes back for the application's requests: responses passed up, dialogs made and ended, forks and late answers
-// hung up, and the responses that the engine makes itself when no far end answers.
+// Responses to the application's requests. This file passes them to the application and creates and
+// ends dialogs. It hangs up forks and late answers. It also makes the responses that the engine
+// gives itself if no far end answers.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -16,16 +17,16 @@ import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dia
 import type { Outgoing } from './outgoing.ts';
 import { armSessionTimer } from './session-timer.ts';
 
-/** Branches of one fork that answer: each costs a dialog's worth of memory for 32 s. */
+/** Maximum number of answering branches of one fork. Each costs the memory of a dialog for 32 s. */
 const maxForkBranches = 16;
 
-export const applicationGone: HangUp = { text: 'Application gone', tellOwner: false };
+export const applicationGone: HangUp = { text: 'Application gone', notifyOwner: false };
 
 export class UacResponses {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
   readonly #byTransaction = new Map<string, Outgoing>();
-  /** INVITEs without a dialog yet, by Call-ID and our tag. */
+  /** INVITEs without a confirmed dialog, by Call-ID and local tag. */
   readonly #early = new Map<string, Outgoing>();
   onRingTimeout: (outgoing: Outgoing) => void = () => undefined;
   onProvisional: (outgoing: Outgoing) => void = () => undefined;
@@ -46,12 +47,12 @@ export class UacResponses {
     return this.#byTransaction.get(transactionId);
   }
 
-  /** The pending INVITE that a request with our tag in its To belongs to. */
-  earlyCall(callId: string, ourTag: string): Outgoing | undefined {
-    return this.#early.get(earlyKey(callId, ourTag));
+  /** Finds the pending INVITE to which a request with this To tag belongs. */
+  earlyCall(callId: string, localTag: string): Outgoing | undefined {
+    return this.#early.get(earlyKey(callId, localTag));
   }
 
-  /** Its INVITEs that have no final response. */
+  /** Returns the client's initial INVITEs that have no final response. */
   pendingCallsOf(client: ControlClient): readonly Outgoing[] {
     return [...this.#early.values()].filter((outgoing) => outgoing.client === client);
   }
@@ -65,7 +66,10 @@ export class UacResponses {
     };
   }
 
-  /** A response of our own making: bytes 0 and no address tell it from a real one. */
+  /**
+   * Passes a response that the engine makes itself. Its byte count of 0 and empty address
+   * distinguish it from a real response.
+   */
   fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
     const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
     const headers = outgoing.request.headers.map((header) =>
@@ -77,7 +81,7 @@ export class UacResponses {
     });
     this.#endCall(outgoing);
     const meta = { source: 'network', bytes: 0, protocol, address: '', port: 0 } as const;
-    this.#tell(
+    this.#notify(
       outgoing,
       { ...meta, timeMs: this.#context.clock.now() },
       serializeMessage(response),
@@ -87,13 +91,19 @@ export class UacResponses {
     }
   }
 
-  /** The 2xx has no Contact, or one that leads nowhere: what answered is acknowledged and hung up where it answered from. */
+  /**
+   * Ends a call whose 2xx has no Contact, or one that leads nowhere. ACK and BYE go to where the
+   * 2xx came from.
+   */
   hangUpUnreachable(dialog: Dialog, uri: string): void {
     dialog.remoteTarget = uri;
-    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', tellOwner: false });
+    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', notifyOwner: false });
   }
 
-  /** Answered calls that no application acknowledges, or can. */
+  /**
+   * Hangs up an answered call that no application acknowledges, or can acknowledge. Returns false
+   * if the call has no pending ACK.
+   */
   hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
     if (pending === undefined) return false;
@@ -139,12 +149,13 @@ export class UacResponses {
     if (response.status === 100) return;
     const rseq = headerValue(response, 'RSeq');
     if (rseq !== undefined && outgoing.initial) {
-      // A retransmit: the application's PRACK is on its way (RFC 3262 section 4).
+      // A retransmission: the application's PRACK is on its way (RFC 3262 section 4).
       const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
       if (outgoing.lastRseq === key) return;
       outgoing.lastRseq = key;
       const dialog = this.#makeDialog(outgoing, response);
-      // RFC 3262 section 4 wants a Contact there; its PRACK must reach who left it out too, or the call never gets up.
+      // RFC 3262 section 4 requires a Contact in this response. If the far end omits it, the PRACK
+      // must reach it all the same: without a PRACK, the call would never be answered.
       if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -171,7 +182,8 @@ export class UacResponses {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     const isUp = known !== undefined && known.state !== 'early';
-    // Only an initial INVITE forks: within a dialog another tag is the far end's error, and its call is up all the same.
+    // Only an initial INVITE can fork. Within a dialog, another tag is an error of the far end,
+    // whose call is up nevertheless.
     if (outgoing.initial && isUp && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
@@ -201,7 +213,7 @@ export class UacResponses {
     }
   }
 
-  /** Undefined when there are too many. Another tag replaces an early dialog. */
+  /** Returns undefined if there are too many dialogs. A new remote tag replaces an early dialog. */
   #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
     const remoteTag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
@@ -215,7 +227,10 @@ export class UacResponses {
     return dialog;
   }
 
-  /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that are not wanted are hung up. */
+  /**
+   * RFC 3261 section 13.2.2.4: every branch that answers gets an ACK. Unwanted branches are then
+   * hung up.
+   */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const acks = outgoing.forkAcks ?? new Map<string, string>();
     outgoing.forkAcks = acks;
@@ -237,7 +252,7 @@ export class UacResponses {
     });
   }
 
-  /** A call that did not come to be. */
+  /** Removes what belongs to a call that was not answered. */
   #endCall(outgoing: Outgoing): void {
     this.#forgetEarly(outgoing);
     if (outgoing.initial && outgoing.dialog?.state === 'early') {
@@ -251,12 +266,15 @@ export class UacResponses {
     if (this.#early.get(key) === outgoing) this.#early.delete(key);
   }
 
-  /** By now a callee without an ACK has given up (RFC 3261 section 13.3.1.4): so does this side. */
+  /**
+   * A callee without an ACK has given up by now (RFC 3261 section 13.3.1.4). The engine gives up
+   * too.
+   */
   #remove(outgoing: Outgoing): void {
     const { dialog } = outgoing;
     const waiting = dialog?.unacknowledged?.transactionId === outgoing.transactionId;
     if (dialog !== undefined && waiting && this.#context.dialogs.has(dialog)) {
-      this.hangUpUnacknowledged(dialog, { text: 'ACK timeout', tellOwner: true });
+      this.hangUpUnacknowledged(dialog, { text: 'ACK timeout', notifyOwner: true });
     }
     this.#byTransaction.delete(outgoing.transactionId);
     this.#forgetEarly(outgoing);
@@ -271,10 +289,10 @@ export class UacResponses {
       port: peer.port,
       timeMs: this.#context.clock.now(),
     };
-    this.#tell(outgoing, meta, serializeMessage(response));
+    this.#notify(outgoing, meta, serializeMessage(response));
   }
 
-  #tell(outgoing: Outgoing, meta: MessageMeta, text: string): void {
+  #notify(outgoing: Outgoing, meta: MessageMeta, text: string): void {
     const client: ControlClient = outgoing.client;
     client.notify({
       meta,

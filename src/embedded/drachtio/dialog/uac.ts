@@ -1,5 +1,5 @@
-// The application's requests outside dialogs. Those inside are in uac-dialog.ts, CANCEL in uac-cancel.ts, and what comes
-// back for all of them in uac-responses.ts.
+// The application's requests outside dialogs. `uac-dialog.ts` has requests inside dialogs,
+// `uac-cancel.ts` has CANCEL, and `uac-responses.ts` handles the responses to all of them.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -51,7 +51,7 @@ export class Uac {
     this.#inDialog = parts.inDialog;
   }
 
-  /** `sip||`: outside any dialog. */
+  /** Executes `sip||`: a request outside any dialog. */
   sendNew(client: ControlClient, messageId: string, sketch: SipText, route: string): void {
     const known = knownDialogId(sketch);
     if (known !== undefined && this.#context.dialogs.byId(known) !== undefined) {
@@ -77,9 +77,10 @@ export class Uac {
         this.#sendTo(request, target.peer);
         return;
       case 'name':
-        // The answer waits for the resolver: an id that is given out must be one that a CANCEL can use.
+        // The reply to the application waits for the resolver: a transaction id that it gets must
+        // be valid for a CANCEL.
         this.#context.resolver.resolve(target, (peer) => {
-          // Gone meanwhile: no application would hear of the call.
+          // The application has gone meanwhile, so nobody would receive news of the call.
           if (!client.alive) return;
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);
@@ -147,7 +148,10 @@ export class Uac {
     });
   }
 
-  /** As the real server words it: the request without Via, then a 503 of its own making. */
+  /**
+   * Answers as drachtio-server does: the request without Via, then a 503 that the engine makes
+   * itself.
+   */
   #failUnresolved(request: NewRequest): void {
     const { client, messageId, line, sketch } = request;
     const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };
@@ -174,7 +178,7 @@ export class Uac {
   }
 }
 
-/** An application may name a dialog by its headers instead of its id. */
+/** An application may identify a dialog by its headers instead of its id. */
 function knownDialogId(sketch: SipText): string | undefined {
   const callId = headerValue(sketch, 'Call-ID');
   const tag = addressTag(headerValue(sketch, 'From') ?? '');

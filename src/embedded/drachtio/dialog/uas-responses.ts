@@ -1,4 +1,5 @@
-// The application's answers to requests from the network: completed, sent, and turned into dialogs.
+// The application's answers to requests from the network. They are completed and sent, and may
+// create dialogs.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -79,7 +80,10 @@ export class UasResponses {
     this.#afterSimple(answer, incoming);
   }
 
-  /** A session refresh may be an UPDATE (RFC 4028 section 7.4), and a NOTIFY may end a subscription (RFC 6665 section 4.4.1). */
+  /**
+   * An UPDATE may refresh the session (RFC 4028 section 7.4), and a NOTIFY may end a subscription
+   * (RFC 6665 section 4.4.1).
+   */
   #afterSimple({ status, sketch }: Answer, { received, dialog }: Incoming): void {
     if (dialog === undefined || status.code < 200) return;
     const { request } = received;
@@ -95,7 +99,7 @@ export class UasResponses {
     }
   }
 
-  /** Forgotten dialogs are not named: the answer to a BYE has an empty id. */
+  /** Returns an empty id for a removed dialog: so it is in the answer to a BYE. */
   #liveDialogId({ dialog }: Incoming): string {
     if (dialog === undefined) return '';
     return this.#context.dialogs.has(dialog) ? dialog.id : '';
@@ -160,7 +164,7 @@ export class UasResponses {
     });
   }
 
-  /** A string is the reason for refusing. */
+  /** Returns the reason for the refusal, a string, if the response cannot be sent. */
   #buildInviteResponse(answer: Answer, incoming: Incoming): InviteResponse | string {
     const { status, sketch } = answer;
     const { local } = this.#context;
@@ -205,7 +209,10 @@ export class UasResponses {
     );
   }
 
-  /** The dialog that a 2xx or a reliable 1xx makes, or that it belongs to; undefined when there are too many. */
+  /**
+   * Returns the dialog that a 2xx or a reliable 1xx creates or belongs to, or undefined if there
+   * are too many dialogs.
+   */
   #dialogFor(
     { sketch }: Answer,
     incoming: Incoming,
@@ -237,7 +244,8 @@ export class UasResponses {
       localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
-      // Sofia-sip goes on from the peer's number; ours may start anywhere (RFC 3261 section 12.2.1.1).
+      // The engine may choose any first number (RFC 3261 section 12.2.1.1). Like Sofia-SIP, it
+      // continues from the peer's number.
       localCseq: cseq,
       remoteCseq: cseq,
       owner: incoming.client,
@@ -264,7 +272,7 @@ export class UasResponses {
     };
     received.onAckTimeout = () => {
       if (!this.#context.dialogs.has(dialog)) return;
-      const how = { text: 'ACK timeout', tellOwner: true };
+      const how = { text: 'ACK timeout', notifyOwner: true };
       this.#parts.requests.hangUp(dialog, how);
     };
     if (incoming.madeDialog) this.#context.reports.start('application', 'uas', built.text);

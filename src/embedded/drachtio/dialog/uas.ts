@@ -1,5 +1,5 @@
-// Requests from the network: handed to the application that asked for them or that owns the dialog. What it answers is
-// in uas-responses.ts.
+// Requests from the network. Each goes to the application that asked for its method or that owns
+// its dialog. `uas-responses.ts` handles the application's answers.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -21,7 +21,7 @@ const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
 const serverError = { status: 500, reason: 'Server Internal Error' };
 const unavailable = { status: 503, reason: 'Service Unavailable' };
 
-/** These exist only within a dialog. */
+/** Methods that exist only within a dialog. */
 const dialogOnly: ReadonlySet<string> = new Set(['BYE', 'UPDATE', 'PRACK']);
 const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
@@ -45,19 +45,19 @@ export class Uas {
     const { request } = received;
     received.onAnswerTimeout = () => this.#answerTimedOut(received);
     if (request.method === 'INVITE') this.#answer(received, { status: 100, reason: 'Trying' });
-    const ourTag = addressTag(headerValue(request, 'To') ?? '');
-    if (ourTag === undefined) {
+    const localTag = addressTag(headerValue(request, 'To') ?? '');
+    if (localTag === undefined) {
       this.#receiveOutside(received);
       return;
     }
     const callId = headerValue(request, 'Call-ID') ?? '';
-    const theirTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
-    const dialog = this.#context.dialogs.byTags(callId, ourTag, theirTag);
+    const remoteTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
+    const dialog = this.#context.dialogs.byTags(callId, localTag, remoteTag);
     if (dialog !== undefined) {
       this.#receiveInside(received, dialog);
       return;
     }
-    const early = this.#parts.responses.earlyCall(callId, ourTag);
+    const early = this.#parts.responses.earlyCall(callId, localTag);
     if (early !== undefined && request.method !== 'INVITE') {
       this.#receiveEarly(received, early);
       return;
@@ -65,7 +65,7 @@ export class Uas {
     this.#answer(received, noSuchCall);
   }
 
-  /** RFC 3261 section 9.2: 200 to the CANCEL, 487 to the INVITE, both with the same tag. */
+  /** RFC 3261 section 9.2: the CANCEL gets a 200 and the INVITE a 487, both with the same tag. */
   receiveCancel(cancel: ReceivedRequest, invite: ReceivedRequest | undefined): void {
     const incoming = invite === undefined ? undefined : this.#parts.incoming.byReceived(invite);
     if (invite === undefined) {
@@ -89,18 +89,18 @@ export class Uas {
   }
 
   receiveAck(ack: SipRequest, peer: SipPeer, bytes: number): void {
-    const ourTag = addressTag(headerValue(ack, 'To') ?? '');
-    const theirTag = addressTag(headerValue(ack, 'From') ?? '') ?? '';
-    if (ourTag === undefined) return;
+    const localTag = addressTag(headerValue(ack, 'To') ?? '');
+    const remoteTag = addressTag(headerValue(ack, 'From') ?? '') ?? '';
+    if (localTag === undefined) return;
     const callId = headerValue(ack, 'Call-ID') ?? '';
-    const dialog = this.#context.dialogs.byTags(callId, ourTag, theirTag);
+    const dialog = this.#context.dialogs.byTags(callId, localTag, remoteTag);
     const awaited = dialog?.awaitingAck;
     const cseq = parseCseq(headerValue(ack, 'CSeq') ?? '')?.number;
     if (dialog === undefined || awaited === undefined || awaited.cseq !== cseq) return;
     dialog.awaitingAck = undefined;
     if (!awaited.acknowledge()) return;
     dialog.owner?.notify({
-      // The real server leaves the protocol of an ACK empty.
+      // drachtio-server leaves the protocol of an ACK empty.
       meta: networkMeta(this.#context, peer, bytes, ''),
       transactionId: awaited.transactionId,
       dialogId: dialog.id,
@@ -108,7 +108,10 @@ export class Uas {
     });
   }
 
-  /** The application is gone: the caller hears so at once instead of never. */
+  /**
+   * Answers the pending requests of an application that has gone. Otherwise, the callers would
+   * never get an answer.
+   */
   releaseClient(client: ControlClient): void {
     for (const incoming of this.#parts.incoming.ofClient(client)) {
       this.#drop(incoming);
@@ -138,7 +141,7 @@ export class Uas {
   #receiveInside(received: ReceivedRequest, dialog: Dialog): void {
     const { request } = received;
     const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
-    // RFC 3261 section 12.2.2: older than what we have seen.
+    // RFC 3261 section 12.2.2: the request is older than the last one received.
     if (dialog.remoteCseq !== undefined && cseq < dialog.remoteCseq) {
       this.#answer(received, serverError);
       return;
@@ -161,7 +164,10 @@ export class Uas {
     this.#handOver(received, owner, dialog);
   }
 
-  /** Before the dialog is there: under the id of the application's INVITE, one at a time. */
+  /**
+   * Handles a request that arrives before the dialog exists. It goes to the application under the
+   * id of its INVITE, one request at a time.
+   */
   #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
     if (outgoing.earlyRequest !== undefined) {
       this.#answer(received, serverError);
@@ -209,7 +215,10 @@ export class Uas {
     });
   }
 
-  /** RFC 4028 section 6: the real stack answers this one itself. */
+  /**
+   * Refuses a session interval that is too short (RFC 4028 section 6). drachtio's SIP stack answers
+   * this itself too.
+   */
   #refuseShortSession(received: ReceivedRequest): boolean {
     const { request } = received;
     if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false;

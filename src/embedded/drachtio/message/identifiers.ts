@@ -1,4 +1,5 @@
-// Random names. Tags and branches are 13 characters from 62: 77 bits, out of reach of an off-path attacker.
+// Random identifiers. Tags and branches have 13 characters from an alphabet of 59. That makes 76
+// bits, which an off-path attacker cannot guess.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 
@@ -23,7 +24,7 @@ export function createIdentifiers(): Identifiers {
       }
       const character = alphabet[(pool[offset] ?? 0) & 63];
       offset += 1;
-      // Bytes beyond the alphabet are thrown away, which keeps the distribution even.
+      // A value beyond the alphabet is discarded, which keeps the distribution even.
       if (character !== undefined) text += character;
     }
     return text;

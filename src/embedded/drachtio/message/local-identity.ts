@@ -1,11 +1,11 @@
-// What we write about ourselves: Via, Contact and the address that stands in for `localhost`.
+// How the engine identifies itself: Via, Contact and the address that replaces `localhost`.
 
 import { networkInterfaces } from 'node:os';
 import type { SipProtocol } from '../transport/sip-peer.ts';
 import { defaultSipPort } from '../transport/sip-target.ts';
 import { bracketedHost, formatHostPort } from './sip-grammar.ts';
 
-/** A wildcard is no address to be called at: the first one that others can reach stands in for it. */
+/** Others cannot send to a wildcard address. The first address that they can reach replaces it. */
 export function advertisedHost(listenHost: string): string {
   if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
   const family = listenHost === '::' ? 'IPv6' : 'IPv4';
@@ -19,7 +19,7 @@ export type LocalIdentity = {
   readonly port: number;
 };
 
-/** sofia-sip leaves the default port out, and asks for rport over UDP only. */
+/** Like sofia-sip, omits the default port and asks for rport over UDP only. */
 export function viaValue(local: LocalIdentity, protocol: SipProtocol, branch: string): string {
   const address =
     local.port === defaultSipPort
@@ -37,7 +37,7 @@ export function localUri(local: LocalIdentity, protocol: SipProtocol): string {
 
 const placeholder = 'localhost';
 
-/** drachtio-srf writes `@localhost` where it means "the engine's own address". */
+/** Replaces the `@localhost` that drachtio-srf writes for "the engine's own address". */
 export function replaceLocalhost(value: string, local: LocalIdentity): string {
   const index = value.indexOf(`@${placeholder}`);
   if (index < 0) return value;

@@ -1,4 +1,4 @@
-// Requests outside a dialog, built from an application's sketch by the rules that drachtio-server follows.
+// Builds requests outside a dialog from an application's sketch, by drachtio-server's rules.
 
 import type { SipText } from '../control/control-messages.ts';
 import { appHeaders, contentTypeOf } from '../dialog/app-headers.ts';
@@ -55,7 +55,7 @@ export type BuildContext = {
   readonly firstCseq: number;
 };
 
-const builtByUs: ReadonlySet<string> = new Set([
+const engineBuilt: ReadonlySet<string> = new Set([
   'From',
   'To',
   'Call-ID',
@@ -70,7 +70,7 @@ export function buildRequest(
   sketch: SipText,
   context: BuildContext,
 ): BuiltRequest {
-  const given = appHeaders(sketch, context.local, builtByUs);
+  const given = appHeaders(sketch, context.local, engineBuilt);
   const contact = given.get('Contact') ?? `<${localUri(context.local, context.protocol)}>`;
   const from = fromHeader(given.get('From'), contact, context);
   if (from === undefined) {
@@ -124,20 +124,22 @@ function fromHeader(given: string | undefined, contact: string, context: BuildCo
   return { value, tag: addressTag(value) ?? '' };
 }
 
-/** sofia-sip reads the bare URI as a header value, so its parameters move behind the bracket. */
+/**
+ * sofia-sip reads the bare URI as a header value, so the URI's parameters move behind the bracket.
+ */
 function toFromUri(uri: string): string {
   const address = parseNameAddress(uri);
   return address === undefined ? `<${uri}>` : formatNameAddress(address);
 }
 
-/** How sofia-sip writes a To that it has taken apart: without the brackets where it can. */
+/** Writes a To as sofia-sip writes one that it has parsed: without brackets if possible. */
 export function unbracketedTo(value: string): string {
   const address = parseNameAddress(value);
   if (address === undefined || address.display !== '' || /[;,?]/.test(address.uri)) return value;
   return `${address.uri}${address.parameters}`;
 }
 
-/** Seconds since 1900, halved: sofia-sip's first CSeq. */
+/** sofia-sip's first CSeq: half of the seconds since 1900. */
 export function firstCseq(nowMs: number): number {
   const secondsSince1900 = Math.floor(nowMs / 1_000) + 2_208_988_800;
   return Math.floor(secondsSince1900 / 2) % 0x8000000;

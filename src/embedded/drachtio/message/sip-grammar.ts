@@ -1,12 +1,13 @@
-// The pieces of header values that an engine has to understand: URIs, name-addrs, Via, CSeq and parameters. All of them
-// return undefined on rubbish and scan left to right once: nothing here can backtrack.
+// Parses the parts of header values that an engine must understand: URIs, name-addrs, Via, CSeq and
+// parameters. Every parser returns undefined for invalid input and scans it once from left to
+// right. None can backtrack.
 
 export type SipUri = {
   readonly scheme: 'sip' | 'sips';
   readonly user: string | undefined;
   readonly host: string;
   readonly port: number | undefined;
-  /** Lower-case names; a parameter without a value has ''. */
+  /** Names are in lower case. A parameter without a value maps to ''. */
   readonly parameters: ReadonlyMap<string, string>;
 };
 
@@ -18,7 +19,8 @@ export function parseSipUri(text: string): SipUri | undefined {
   if (scheme !== 'sip' && scheme !== 'sips') return undefined;
   const question = text.indexOf('?', colon);
   const rest = text.slice(colon + 1, question < 0 ? text.length : question);
-  // User parts may carry ';' parameters (RFC 3261 section 19.1.1), so the '@' is looked for first.
+  // A user part may contain parameters with ';' (RFC 3261 section 19.1.1), so the '@' is searched
+  // first.
   const at = rest.lastIndexOf('@');
   const hostPart = rest.slice(at + 1);
   const semicolon = hostPart.indexOf(';');
@@ -76,7 +78,7 @@ function isIpv6Text(text: string): boolean {
   return text.length > 1 && text.length <= 45 && /^[0-9a-fA-F:.]+$/.test(text);
 }
 
-/** Only digits, at most `maxDigits` of them. */
+/** Accepts only digits, at most `maxDigits` of them. */
 export function parseDecimal(text: string, maxDigits: number): number | undefined {
   if (text.length === 0 || text.length > maxDigits) return undefined;
   for (let index = 0; index < text.length; index += 1) {
@@ -86,7 +88,7 @@ export function parseDecimal(text: string, maxDigits: number): number | undefine
   return Number(text);
 }
 
-/** `;a=b;c` into a map; a quoted value keeps its quotes. */
+/** Parses `;a=b;c` into a map. A quoted value keeps its quotes. */
 export function parseParameters(text: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const part of splitOutsideQuotes(text, ';')) {
@@ -112,7 +114,10 @@ export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[]
   }
 }
 
-/** The first `wanted` that is neither quoted nor, unless it is the bracket itself, between angle brackets. */
+/**
+ * Finds the first `wanted` outside quotes and angle brackets. `wanted` may be the opening bracket
+ * itself.
+ */
 function indexOutsideQuotes(text: string, wanted: number, from: number): number {
   let index = from;
   while (index < text.length) {
@@ -142,14 +147,14 @@ function skipTo(text: string, wanted: number, from: number): number {
 }
 
 export type NameAddress = {
-  /** As written, quotes included. */
+  /** As it was written, including quotes. */
   readonly display: string;
   readonly uri: string;
-  /** Everything behind the address, with its leading ';', or ''. */
+  /** Everything after the address, with its leading ';'. Empty if there is nothing. */
   readonly parameters: string;
 };
 
-/** From, To, Contact, Route: `"Alice" <sip:a@b>;tag=1` or `sip:a@b;tag=1`. */
+/** Parses a value of From, To, Contact or Route: `"Alice" <sip:a@b>;tag=1` or `sip:a@b;tag=1`. */
 export function parseNameAddress(value: string): NameAddress | undefined {
   const open = indexOutsideQuotes(value, 0x3c, 0);
   if (open >= 0) {
@@ -161,7 +166,7 @@ export function parseNameAddress(value: string): NameAddress | undefined {
       parameters: value.slice(close + 1).trim(),
     };
   }
-  // RFC 3261 section 20: without brackets everything behind the first ';' belongs to the header.
+  // RFC 3261 section 20: without brackets, everything after the first ';' belongs to the header.
   const semicolon = value.indexOf(';');
   const uri = (semicolon < 0 ? value : value.slice(0, semicolon)).trim();
   if (uri === '' || uri.includes(' ') || uri.includes('"')) return undefined;
@@ -187,12 +192,12 @@ export type Via = {
   readonly parameters: ReadonlyMap<string, string>;
 };
 
-/** The first entry of a Via value. */
+/** Parses the first entry of a Via value. */
 export function parseVia(value: string): Via | undefined {
   const first = splitOutsideQuotes(value, ',')[0] ?? '';
   const semicolon = first.indexOf(';');
   const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
-  // Blanks are legal around the slashes, so the transport is what follows the second one.
+  // Blanks are legal around the slashes, so the transport is whatever follows the second slash.
   const slash = head.indexOf('/', head.indexOf('/') + 1);
   if (slash < 0) return undefined;
   const sent = head.slice(slash + 1).trimStart();
@@ -204,7 +209,7 @@ export function parseVia(value: string): Via | undefined {
   return { transport: transport.toUpperCase(), ...address, parameters };
 }
 
-/** RFC 3261 section 8.1.1.5: below 2^31. */
+/** RFC 3261 section 8.1.1.5: a CSeq number is below 2^31. */
 const maxCseq = 2_147_483_647;
 
 export function parseCseq(

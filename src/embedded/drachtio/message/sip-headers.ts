@@ -1,9 +1,10 @@
-// Header names: the spelling sofia-sip writes, the compact forms of RFC 3261 section 20, and the order in which a message
-// that we make is written, which is the order drachtio-server writes. Unknown headers are kept and go to the end.
+// Header names: sofia-sip's spelling, the compact forms (RFC 3261 section 20 and extensions), and
+// the order of headers in an outgoing message. The order is drachtio-server's. Unknown headers are
+// kept and come near the end.
 
 export type HeaderKind = { readonly name: string; readonly rank: number };
 
-/** In the order of sofia-sip's `sip_t`, because applications have learnt to expect it. */
+/** The order of sofia-sip's `sip_t`, which applications have come to expect. */
 const orderedNames = [
   'Via',
   'Route',
@@ -72,7 +73,7 @@ const orderedNames = [
   'Content-Length',
 ] as const;
 
-/** Sofia keeps these in an extension table behind the unknown headers. */
+/** Sofia-SIP keeps these in an extension table, after the unknown headers. */
 const trailingNames = [
   'Refer-Sub',
   'Alert-Info',
@@ -120,7 +121,7 @@ function buildKinds(): ReadonlyMap<string, HeaderKind> {
 
 const kinds = buildKinds();
 
-/** Most names arrive in the usual spelling: this map saves their `toLowerCase`. */
+/** Most names arrive in the usual spelling. For those, this set saves a `toLowerCase`. */
 const exactNames: ReadonlySet<string> = new Set([...orderedNames, ...trailingNames]);
 
 export function canonicalHeaderName(name: string): string {
@@ -136,7 +137,7 @@ export function isKnownHeader(name: string): boolean {
   return kinds.has(name.toLowerCase());
 }
 
-/** `x-lab-id` becomes `X-Lab-Id`: how drachtio-server spells an application's own headers. */
+/** `x-lab-id` becomes `X-Lab-Id`. drachtio-server spells an application's own headers this way. */
 export function capitalizedHeaderName(name: string): string {
   return name
     .split('-')
@@ -144,7 +145,10 @@ export function capitalizedHeaderName(name: string): string {
     .join('-');
 }
 
-/** RFC 3261 section 25.1 `token`, without a regular expression per character of hostile input. */
+/**
+ * The `token` of RFC 3261 section 25.1. Checks character codes, because a regular expression for
+ * each character of hostile input would cost more.
+ */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false;
   for (let index = 0; index < text.length; index += 1) {

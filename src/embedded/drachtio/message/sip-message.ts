@@ -1,7 +1,9 @@
-// SIP messages in and out of text. The text is "binary": one character for one byte (latin1), so that nothing is lost or
-// re-encoded on the way through and lengths are byte lengths. Our own parser because the libraries do not fit:
-// drachtio-srf's loses header order and repeated lines, sip.js and jssip want valid grammar and are slow on it; an engine
-// needs one that never throws, costs microseconds, and hands unknown headers on untouched.
+// Parses and serializes SIP messages. The text is "binary": one character stands for one byte
+// (latin1). Nothing is lost or re-encoded on the way through, and string lengths are byte lengths.
+// The engine has its own parser because the libraries do not fit. drachtio-srf's parser loses the
+// order of headers and repeated lines. Those of sip.js and jssip require valid grammar and are slow
+// on it. An engine needs a parser that never throws, takes microseconds, and passes unknown headers
+// on unchanged.
 
 import { canonicalHeaderName, headerRank, isToken } from './sip-headers.ts';
 
@@ -29,10 +31,15 @@ export type ParsedMessage =
   | { readonly kind: 'message'; readonly message: SipMessage }
   | { readonly kind: 'rubbish'; readonly why: string };
 
-/** More header lines than any carrier sends; bounds what one datagram can make us allocate. */
+/** More header lines than any carrier sends. Bounds the memory that one datagram can cost. */
 const maxHeaderLines = 256;
 
-/** Between the start line and the blank line; lines without a colon or with a blank in the name are dropped. */
+/**
+ * Parses the text between the start line and the blank line. Drops lines without a colon or with a
+ * blank in the name.
+ *
+ * @returns undefined if there are too many lines
+ */
 export function parseHeaderLines(head: string): SipHeader[] | undefined {
   const headers: SipHeader[] = [];
   let position = 0;
@@ -40,7 +47,7 @@ export function parseHeaderLines(head: string): SipHeader[] | undefined {
     if (headers.length >= maxHeaderLines) return undefined;
     let end = lineEnd(head, position);
     let line = head.slice(position, end.text);
-    // RFC 3261 section 7.3.1: a line that starts with white space continues the one before.
+    // RFC 3261 section 7.3.1: a line that starts with white space continues the previous line.
     while (startsWithBlank(head, end.next)) {
       const folded = lineEnd(head, end.next);
       line = `${line.trimEnd()} ${head.slice(end.next, folded.text).trimStart()}`;
@@ -73,7 +80,10 @@ function lineEnd(text: string, from: number): { readonly text: number; readonly 
   return { text: end, next: newline + 1 };
 }
 
-/** Where the headers end: `head` is the index of the blank line, `body` of the first byte behind it; undefined when there is none. */
+/**
+ * Finds the end of the headers: `head` is the index of the blank line, `body` that of the first
+ * byte after it. Returns undefined if there is no blank line.
+ */
 export function findBlankLine(
   text: string,
   from = 0,
@@ -150,7 +160,7 @@ export function headerValues(
   return values;
 }
 
-/** A copy with the first header of that name replaced in place, or appended. */
+/** Returns a copy in which the first header of that name is replaced, or a new one is appended. */
 export function withHeader<Message extends SipMessage>(
   message: Message,
   name: string,
@@ -163,7 +173,10 @@ export function withHeader<Message extends SipMessage>(
   return { ...message, headers };
 }
 
-/** Puts the headers of a message that we make into drachtio-server's order; stable for repeated ones. */
+/**
+ * Puts the headers of an outgoing message into drachtio-server's order. Repeated headers keep their
+ * order.
+ */
 export function sortedHeaders(headers: readonly SipHeader[]): SipHeader[] {
   return headers
     .map((header, index) => ({

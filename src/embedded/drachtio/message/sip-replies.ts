@@ -1,4 +1,5 @@
-// Messages that follow from another message: responses, the ACK of a failure, and the stamp on an arriving Via.
+// Messages that follow from another message: responses, CANCEL, and the ACK of a failure. Also
+// stamps the Via of an arriving request.
 
 import type { SipPeer } from '../transport/sip-peer.ts';
 import {
@@ -18,7 +19,7 @@ import {
 } from './sip-message.ts';
 
 export type ResponseExtras = {
-  /** Put on To when the request has none there. */
+  /** Added to the To header if the request has no tag there. */
   readonly toTag?: string;
   readonly headers?: readonly SipHeader[];
   readonly body?: string;
@@ -32,7 +33,7 @@ export function buildResponse(
 ): SipResponse {
   const headers: SipHeader[] = [];
   for (const value of headerValues(request, 'Via')) headers.push({ name: 'Via', value });
-  // RFC 3261 section 12.1.1: what makes a dialog carries the route back.
+  // RFC 3261 section 12.1.1: a response that creates a dialog repeats the route.
   if (status > 100 && status < 300 && makesDialog(request.method)) {
     for (const value of headerValues(request, 'Record-Route')) {
       headers.push({ name: 'Record-Route', value });
@@ -56,12 +57,15 @@ function toWithTag(value: string, tag: string | undefined): string {
   return tag === undefined || addressTag(value) !== undefined ? value : `${value};tag=${tag}`;
 }
 
-/** RFC 3261 section 17.1.1.3: the INVITE's branch and route, the response's To. */
+/**
+ * RFC 3261 section 17.1.1.3: the ACK has the branch and route of the INVITE, and the To of the
+ * response.
+ */
 export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
   return requestOfInvite('ACK', invite, headerValue(response, 'To'), []);
 }
 
-/** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
+/** RFC 3261 section 9.1: the CANCEL has the INVITE's own Via, so that the branch matches. */
 export function buildCancel(invite: SipRequest, extra: readonly SipHeader[]): SipRequest {
   return requestOfInvite('CANCEL', invite, undefined, extra);
 }
@@ -88,7 +92,10 @@ function requestOfInvite(
   return { kind: 'request', method, uri: invite.uri, headers: sortedHeaders(headers), body: '' };
 }
 
-/** The headers without which a response has nowhere to go (RFC 3261 section 8.1.1). */
+/**
+ * Whether the request has the headers without which no response can be addressed (RFC 3261 section
+ * 8.1.1).
+ */
 export function canBeAnswered(request: SipRequest): boolean {
   if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
   return ['From', 'To', 'Call-ID', 'CSeq'].every(
@@ -96,7 +103,7 @@ export function canBeAnswered(request: SipRequest): boolean {
   );
 }
 
-/** What a request must be for the rest of the engine to rely on it. */
+/** Checks everything that the rest of the engine relies on. */
 export function isWellFormed(request: SipRequest): boolean {
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '');
   if (cseq === undefined || cseq.method !== request.method) return false;
@@ -108,12 +115,18 @@ export function isWellFormed(request: SipRequest): boolean {
   return parseVia(headerValue(request, 'Via') ?? '') !== undefined;
 }
 
-/** Call-ID and tag become a field of drachtio's protocol, whose separator the SIP grammar forbids in both. */
+/**
+ * Call-ID and tag become a field of drachtio's protocol. SIP's grammar forbids the field separator
+ * in both.
+ */
 function isOneField(text: string): boolean {
   return text !== '' && !/[|\s]/.test(text);
 }
 
-/** RFC 3581, and like drachtio-server for peers that did not ask for it too. */
+/**
+ * Stamps the Via by RFC 3581. Like drachtio-server, it adds rport even if the peer did not ask for
+ * it.
+ */
 export function stampVia(request: SipRequest, peer: SipPeer): SipRequest {
   const index = request.headers.findIndex((header) => header.name === 'Via');
   const value = request.headers[index]?.value;

@@ -1,18 +1,21 @@
-// Client transactions: RFC 3261 section 17.1 with the Accepted state of RFC 6026. One function per state; one timer per
-// transaction, re-armed for whatever comes next. They know nothing of dialogs or of drachtio.
+// Client transactions: RFC 3261 section 17.1 with the Accepted state of RFC 6026. Each has one
+// function per state, and one timer that is re-armed for the next step. They know nothing of
+// dialogs or drachtio.
 
 import type { SipResponse } from '../message/sip-message.ts';
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
 export type ClientTransactionDeps = TransactionDeps & {
   readonly sendRequest: () => void;
-  /** INVITE only: the ACK to a final response of 300 and above. */
+  /** INVITE only: sends the ACK of a final response of 300 or above. */
   readonly sendAck: (response: SipResponse) => void;
-  /** Every response that the user must see. A 2xx to INVITE is passed each time that it arrives. */
+  /**
+   * Gets every response that the user must see. A 2xx to INVITE is passed on each time it arrives.
+   */
   readonly onResponse: (response: SipResponse) => void;
-  /** Timer B or F, or C after a CANCEL that brought no final response. */
+  /** Timer B or F expired, or no final response followed a CANCEL. */
   readonly onTimeout: () => void;
-  /** INVITE only: it rang too long and must be cancelled. */
+  /** INVITE only: the call rang too long and must be cancelled. */
   readonly onRingTimeout: () => void;
 };
 
@@ -28,7 +31,7 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   start(): void {
     this.timer.retransmit({
       send: this.deps.sendRequest,
-      // Timer A has no ceiling.
+      // Timer A has no upper limit.
       longestIntervalMs: Number.POSITIVE_INFINITY,
       reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
@@ -43,7 +46,8 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
         this.#receivePending(response);
         return;
       case 'accepted':
-        // RFC 6026 section 7.2: a 2xx, also from another branch of a fork, is the user's business.
+        // RFC 6026 section 7.2: the user handles every 2xx, including one from another branch of a
+        // fork.
         if (isSuccess(response)) this.deps.onResponse(response);
         return;
       case 'completed':
@@ -55,8 +59,9 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   }
 
   /**
-   * The request could not be delivered (ICMP, RST); true if that ends the transaction, the caller tells the user. Once it
-   * rings, a lost connection is no failure: the final response may come on another (RFC 3261 section 18.2.2).
+   * Reports that the request could not be delivered (ICMP, RST). Returns true if that ends the
+   * transaction; the caller then notifies the user. Once the call rings, a lost connection is not a
+   * failure: the final response may come by another connection (RFC 3261 section 18.2.2).
    */
   fail(): boolean {
     if (this.state !== 'calling') return false;
@@ -64,7 +69,10 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
     return true;
   }
 
-  /** A CANCEL has left: RFC 3261 section 9.1 gives the final response 64 * T1 more. */
+  /**
+   * Called after a CANCEL was sent. RFC 3261 section 9.1 then allows 64 * T1 for the final
+   * response.
+   */
   expectFinalSoon(): void {
     if (this.state !== 'proceeding') return;
     this.#cancelled = true;

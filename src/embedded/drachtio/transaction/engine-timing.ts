@@ -1,27 +1,38 @@
-// Time: the protocol's timers as one record that tests shorten, and the clock that they run on, which tests simulate.
+// The protocol's timers, as one record that tests can shorten, and the clock that they run on,
+// which tests can simulate.
 
 export type SipTimers = {
-  /** RFC 3261 section 17: round trip estimate, retransmit ceiling, life of a message in the network. */
+  /** Estimate of the round trip (RFC 3261 section 17). */
   readonly t1Ms: number;
+  /** Longest interval between retransmissions. */
   readonly t2Ms: number;
+  /** Longest life of a message in the network. */
   readonly t4Ms: number;
-  /** How long an INVITE may ring after its last 1xx before the engine cancels it (sofia-sip's timer C). */
+  /**
+   * How long an INVITE may ring after its last 1xx before the engine cancels it (sofia-sip's timer
+   * C).
+   */
   readonly timerCMs: number;
-  /** The longest an inbound INVITE may wait for the application's final answer. */
+  /** How long an inbound INVITE may wait for the application's final answer. */
   readonly inviteAnswerMs: number;
-  /** RFC 4028 section 5: a session interval below this is refused with 422. */
+  /** A shorter session interval is refused with 422 (RFC 4028 section 5). */
   readonly minSessionSeconds: number;
-  /** How long a second of Session-Expires lasts: shortened by tests, which cannot wait for the 90 s that the RFC asks for. */
+  /**
+   * How long a second of Session-Expires lasts. Tests shorten it, because they cannot wait for the
+   * RFC's 90 s.
+   */
   readonly sessionSecondMs: number;
-  /** A SIP connection without traffic for so long is closed. */
+  /** A SIP connection without traffic is closed after this time. */
   readonly tcpIdleMs: number;
-  /** A connection that sends half a message and then nothing is closed. */
+  /**
+   * A connection that has sent half a message, or none, is closed after this time without traffic.
+   */
   readonly tcpPartialMs: number;
-  /** A control connection has this long to authenticate. */
+  /** A control connection must authenticate within this time. */
   readonly authenticateMs: number;
-  /** A connected UDP socket without traffic for so long is closed. */
+  /** A connected UDP socket that has sent nothing for this long is closed. */
   readonly udpIdleMs: number;
-  /** Confirmed dialogs whose application is gone are hung up after this. */
+  /** A confirmed dialog whose application is gone is hung up after this time. */
   readonly ownerlessMs: number;
 };
 
@@ -65,7 +76,7 @@ export const systemClock: EngineClock = {
   },
 };
 
-/** `HH:MM:SS.uuuuuu` in UTC: the time field of drachtio's protocol. */
+/** Writes `HH:MM:SS.uuuuuu` in UTC, the time field of drachtio's protocol. */
 export function formatTimeOfDay(nowMs: number): string {
   const iso = new Date(nowMs).toISOString();
   const micros = Math.floor((nowMs % 1) * 1_000);

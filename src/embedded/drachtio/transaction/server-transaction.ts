@@ -1,5 +1,6 @@
-// Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. One function per state and one timer per
-// transaction. The response texts are kept as sent, so that a retransmitted request costs one send and no formatting.
+// Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. Each has one
+// function per state and one timer. The text of the last response is kept as it was sent, so that a
+// retransmitted request costs one send and no formatting.
 
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
@@ -7,7 +8,7 @@ export type ServerTransactionDeps = TransactionDeps & {
   readonly send: (text: string) => void;
   /** INVITE only: the caller did not acknowledge the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
-  /** The application did not answer in time: the caller has long given up. */
+  /** The application did not answer in time. The caller has given up long ago. */
   readonly onAnswerTimeout: () => void;
 };
 
@@ -21,7 +22,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     this.timer.after(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
   }
 
-  /** The same INVITE again. */
+  /** Handles a retransmission of the INVITE. */
   receiveRetransmit(): void {
     switch (this.state) {
       case 'proceeding':
@@ -31,7 +32,8 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
       case 'accepted':
       case 'confirmed':
       case 'terminated':
-        // RFC 6026 section 7.1: absorbed; the 2xx has its own schedule.
+        // RFC 6026 section 7.1: the INVITE is absorbed, because the 2xx is retransmitted on its own
+        // schedule.
         return;
     }
   }
@@ -45,7 +47,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     return true;
   }
 
-  /** An ACK for this transaction, or for the 2xx that it carried. */
+  /** Handles an ACK of this transaction, or of its 2xx. Returns false if no ACK was expected. */
   acknowledge(): boolean {
     if (this.state === 'completed') {
       this.enter('confirmed');

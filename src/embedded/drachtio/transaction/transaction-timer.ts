@@ -1,5 +1,6 @@
-// What every transaction has, of a client or a server: a state, an end, and one timer. The timer waits once, or sends again at
-// growing intervals until the transaction's life of 64 * T1 is over (RFC 3261 section 17: timers A and B, E and F, G and H).
+// What every client and server transaction has: a state, an end and one timer. The timer waits
+// once, or triggers retransmissions at growing intervals until the transaction's life of 64 * T1 is
+// over (RFC 3261 section 17: timers A and B, E and F, G and H).
 
 import {
   type EngineClock,
@@ -10,9 +11,9 @@ import {
 
 export type Retransmission = {
   readonly send: () => void;
-  /** Intervals double up to this. */
+  /** The interval doubles up to this value. */
   readonly longestIntervalMs: number;
-  /** TCP: nothing is sent again, only the end is waited for. */
+  /** True over TCP: nothing is retransmitted, and the timer only waits for the end. */
   readonly reliable: boolean;
   readonly onEnd: () => void;
 };
@@ -30,7 +31,7 @@ export class TransactionTimer {
     this.#intervalMs = timers.t1Ms;
   }
 
-  /** In place of what was waited for. */
+  /** Replaces whatever the timer waits for. */
   after(delayMs: number, callback: () => void): void {
     this.stop();
     this.#handle = this.#clock.setTimer(callback, delayMs);
@@ -40,13 +41,16 @@ export class TransactionTimer {
     this.after(transactionLifeMs(this.#timers), callback);
   }
 
-  /** Begins after T1: the first time is the caller's. */
+  /** The first retransmission comes after T1. The caller sends the first message itself. */
   retransmit(retransmission: Retransmission): void {
     this.#endAt = this.#clock.now() + transactionLifeMs(this.#timers);
     this.#armRetransmit(retransmission);
   }
 
-  /** RFC 3261 section 17.1.2.2: after a provisional response retransmits go on, at T2. */
+  /**
+   * RFC 3261 section 17.1.2.2: after a provisional response, retransmissions go on at intervals of
+   * T2.
+   */
   slowDown(): void {
     this.#intervalMs = this.#timers.t2Ms;
   }
@@ -74,7 +78,10 @@ export class TransactionTimer {
 export type TransactionDeps = {
   readonly clock: EngineClock;
   readonly timers: SipTimers;
-  /** TCP: nothing is retransmitted and nothing is waited out. */
+  /**
+   * True over TCP: the transaction retransmits nothing, and ends without waiting for
+   * retransmissions.
+   */
   readonly reliable: boolean;
   readonly onTerminated: () => void;
 };

@@ -1,4 +1,5 @@
-// Host names to addresses, with a small cache, so that the ACK and the BYE of a call leave in the order they were asked for.
+// Resolves host names. A small cache lets the ACK and the BYE of a call leave in the order in which
+// they were requested.
 
 import { lookup } from 'node:dns/promises';
 import { within } from '../../../lib/within.ts';
@@ -8,11 +9,13 @@ import type { Target } from './sip-target.ts';
 type NameTarget = Extract<Target, { kind: 'name' }>;
 
 const cacheMs = 30_000;
-/** An application calls a handful of trunks by name. */
+/** More than enough: an application calls a handful of trunks by name. */
 const maxCached = 1_000;
-/** Lookups run in libuv's few threads: more at once only queue there. */
+/** Look-ups run in libuv's few threads. More look-ups at once would only queue there. */
 const maxPending = 256;
-/** A resolver that does not answer is a DNS error, well within timer B. */
+/**
+ * A resolver that does not answer within this time counts as a DNS error. Timer B is much longer.
+ */
 const timeoutMs = 5_000;
 
 export class NameResolver {
@@ -24,21 +27,24 @@ export class NameResolver {
     this.#family = family;
   }
 
-  /** `tell` runs at once for a cached name. */
-  resolve(target: NameTarget, tell: (peer: SipPeer | undefined) => void): void {
+  /**
+   * Passes the peer to `done`, or undefined if the name does not resolve. For a cached name, `done`
+   * runs before this function returns.
+   */
+  resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
     if (cached !== undefined && cached.untilMs > Date.now()) {
-      tell(toPeer(target, cached.address));
+      done(toPeer(target, cached.address));
       return;
     }
     const pending = this.#pending.get(target.host) ?? this.#start(target.host);
     if (pending === undefined) {
-      tell(undefined);
+      done(undefined);
       return;
     }
     pending.then(
-      (address) => tell(address === undefined ? undefined : toPeer(target, address)),
-      () => tell(undefined),
+      (address) => done(address === undefined ? undefined : toPeer(target, address)),
+      () => done(undefined),
     );
   }
 

@@ -1,8 +1,11 @@
-// Which application gets a request that belongs to no dialog: those that asked for its method, in turn.
+// Decides which application gets a request that belongs to no dialog. The applications that asked
+// for its method take turns.
 
 import type { ControlClient } from '../control/control-client.ts';
 
-/** Methods and event names that one connection may ask for. Real applications ask for a dozen. */
+/**
+ * Maximum number of methods and event names for one connection. Real applications ask for a dozen.
+ */
 const maxRoutesPerClient = 64;
 
 type Turn = { readonly clients: ControlClient[]; next: number };
@@ -11,7 +14,10 @@ export class RouteTable {
   readonly #turns = new Map<string, Turn>();
   readonly #counts = new Map<ControlClient, number>();
 
-  /** A route that is there already is not listed twice: drachtio-srf sends all of its routes again for each new one. */
+  /**
+   * Adding a route twice has no effect: drachtio-srf sends all of its routes again for each new
+   * one. Returns false if the client has too many routes.
+   */
   add(client: ControlClient, verb: string): boolean {
     const turn = this.#turns.get(verb) ?? { clients: [], next: 0 };
     if (turn.clients.includes(client)) return true;
@@ -48,7 +54,7 @@ export class RouteTable {
     return undefined;
   }
 
-  /** All connections that asked, for events. */
+  /** Returns all connections that asked for the event. */
   all(verb: string): readonly ControlClient[] {
     return this.#turns.get(verb)?.clients ?? [];
   }

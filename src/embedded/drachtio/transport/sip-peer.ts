@@ -1,4 +1,4 @@
-// Who is at the other end of a message: shared by the transports and everything above them.
+// The other end of a message, as the transports and everything above them know it.
 
 import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
@@ -25,8 +25,11 @@ export type TransportOptions = {
 };
 
 export type TransportHandlers = {
-  /** `text` is one SIP message, one character a byte. */
+  /** `text` is one SIP message, with one character per byte. */
   readonly onMessage: (text: string, peer: SipPeer) => void;
-  /** ICMP port unreachable, a refused or broken connection: what was sent to that peer did not arrive. */
+  /**
+   * Reports that a message to the peer did not arrive: ICMP port unreachable, a refused connection
+   * or a broken one.
+   */
   readonly onFailure: (peer: SipPeer) => void;
 };

@@ -1,5 +1,6 @@
-// Where a request goes: RFC 3263 without NAPTR and SRV, which the loopback and single-host set-ups that this engine is for
-// do not have. Literal addresses are answered at once, names through the system's resolver.
+// Finds where a request goes, by RFC 3263 without NAPTR and SRV. The engine is for loopback and
+// single hosts, which have no such records. Literal addresses need no look-up. Names go to the
+// system's resolver.
 
 import { isIP } from 'node:net';
 import { parseNameAddress, parseSipUri, type SipUri } from '../message/sip-grammar.ts';
@@ -18,7 +19,7 @@ export type Target =
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
 
-/** Accepts a bare URI or one in angle brackets, as in Route and in drachtio's route field. */
+/** Accepts a bare URI, or one in angle brackets as in Route and in drachtio's route field. */
 export function targetOf(text: string): Target {
   const address = text.includes('<') ? parseNameAddress(text)?.uri : text;
   const uri = address === undefined ? undefined : parseSipUri(address);

@@ -3,12 +3,15 @@
 import { parseDecimal } from '../message/sip-grammar.ts';
 import { findBlankLine } from '../message/sip-message.ts';
 
-/** Head and body together. SIP over TCP carries no media; 256 KiB leaves room for any MESSAGE or NOTIFY. */
+/**
+ * Limit for head and body together. SIP over TCP carries no media, so 256 KiB leave room for any
+ * MESSAGE or NOTIFY.
+ */
 export const maxStreamMessageBytes = 256 * 1_024;
 
 export type FramedItem =
   | { readonly kind: 'message'; readonly text: string }
-  /** RFC 5626 section 3.5.1: the double CRLF that keeps a NAT open wants a single one back. */
+  /** RFC 5626 section 3.5.1: a double CRLF keeps a NAT open and expects a single CRLF in return. */
   | { readonly kind: 'ping' }
   /** The stream cannot be resynchronised. */
   | { readonly kind: 'broken'; readonly why: string };
@@ -38,7 +41,8 @@ export class StreamFramer {
   #next(): FramedItem | undefined {
     const keepAlive = this.#skipBlankLines();
     if (keepAlive) return { kind: 'ping' };
-    // Only what arrived since the last look can complete the blank line: a slow drip is not scanned again and again.
+    // Only new bytes can complete the blank line. The search starts shortly before them, so that a
+    // slow stream is not scanned again and again.
     const blank = findBlankLine(this.#buffer, Math.max(0, this.#scanned - 3));
     if (blank === undefined) {
       this.#scanned = this.#buffer.length;
@@ -57,7 +61,7 @@ export class StreamFramer {
     return { kind: 'message', text };
   }
 
-  /** True when a whole keep-alive was taken off. */
+  /** Returns true if it removed a whole keep-alive. */
   #skipBlankLines(): boolean {
     if (this.#buffer.startsWith('\r\n\r\n')) {
       this.#buffer = this.#buffer.slice(4);
@@ -72,7 +76,10 @@ export class StreamFramer {
   }
 }
 
-/** A message without Content-Length has no body, whatever the RFC thinks of its sender; two that differ are an attack. */
+/**
+ * Reads Content-Length. A message without it has no body, although the RFC requires it over TCP.
+ * Two different values are an attack, so the result is undefined.
+ */
 function contentLength(head: string): number | undefined {
   let found: number | undefined;
   let position = 0;

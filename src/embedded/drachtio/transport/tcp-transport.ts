@@ -1,5 +1,5 @@
-// SIP over TCP: one listener, connections reused both ways by peer address, closed when idle, and bounded in number, in
-// unread input and in unsent output.
+// SIP over TCP. It has one listener. Connections are reused in both directions by peer address, and
+// closed when idle. Their number, unread input and unsent output are bounded.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -12,11 +12,13 @@ import {
 } from './sip-peer.ts';
 import { StreamFramer } from './tcp-framing.ts';
 
-/** Both directions together: file descriptors. */
+/** Limit for both directions together. Bounds file descriptors. */
 const maxConnections = 2_048;
-/** Accepted connections cannot take the room that our own requests need. */
+/**
+ * A lower limit for accepted connections, so that they leave room for the engine's own requests.
+ */
 const maxAcceptedConnections = 1_536;
-/** A peer that does not read is cut off at this. */
+/** A peer that does not read is disconnected when this much output waits. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;
 
 type Connection = {
@@ -24,7 +26,10 @@ type Connection = {
   readonly peer: SipPeer;
   readonly framer: StreamFramer;
   lastUsedMs: number;
-  /** We opened it, or a whole message has come by it: until then it is only half trusted. */
+  /**
+   * True if the engine opened the connection, or once a whole message has arrived. Until then, the
+   * shorter idle time-out applies.
+   */
   spoken: boolean;
   timer: TimerHandle | undefined;
 };
@@ -66,7 +71,10 @@ export class TcpTransport implements AsyncDisposable {
     this.#write(connection, text);
   }
 
-  /** Only on the connection that the request came by; RFC 3261's new connection to the Via is for peers we do not have. */
+  /**
+   * Sends only on the connection by which the request came. RFC 3261 also allows a new connection
+   * to the address in Via, but the engine has no peers that need it.
+   */
   sendResponse(peer: SipPeer, text: string): void {
     const connection = this.#connections.get(peerKey(peer));
     if (connection !== undefined) this.#write(connection, text);
@@ -158,7 +166,10 @@ export class TcpTransport implements AsyncDisposable {
     connection.socket.write(text, 'latin1');
   }
 
-  /** Silence and half a message may wait for the shorter time only: otherwise a few bytes hold a connection for long. */
+  /**
+   * A silent connection, or one with half a message, gets only the shorter time-out. Otherwise a
+   * few bytes could hold a connection for long.
+   */
   #armIdle(connection: Connection): void {
     const { clock, timers } = this.#options;
     connection.timer = clock.setTimer(() => {

@@ -1,6 +1,7 @@
-// SIP over UDP. An unconnected socket never hears of ICMP errors from Node, so requests leave through one connected
-// socket per destination, bound with SO_REUSEADDR to the same local port: Linux hands ICMP errors, and the datagrams from
-// that peer, to the socket with the most specific match, and both kinds of socket feed the same handler.
+// SIP over UDP. Node reports no ICMP errors on an unconnected socket. For this reason, requests
+// leave through one connected socket per destination, bound to the same local port with
+// SO_REUSEADDR. Linux passes ICMP errors, and datagrams from that peer, to the socket with the most
+// specific match. Both kinds of socket use the same handler.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { lookup } from 'node:dns';
@@ -14,11 +15,17 @@ import {
   type TransportOptions,
 } from './sip-peer.ts';
 
-/** Destinations with a socket of their own at the same time: file descriptors. Beyond it the shared socket sends, and a dead port shows as a timeout. */
+/**
+ * Maximum number of destinations with a socket of their own. Bounds file descriptors. Beyond it the
+ * shared socket sends, and a dead port shows as a time-out.
+ */
 const maxConnectedSockets = 256;
-/** Datagrams that wait for their socket's connect, which takes one turn of the loop. */
+/**
+ * Maximum number of datagrams that wait for their socket to connect, which takes one turn of the
+ * event loop.
+ */
 const maxWaitingDatagrams = 4_096;
-/** A burst of calls fits the kernel's queue while the loop is busy. */
+/** A kernel queue of this size holds a burst of calls while the event loop is busy. */
 const socketBufferBytes = 4 * 1_024 * 1_024;
 /** The largest payload of an IPv4 datagram. */
 const maxDatagramBytes = 65_507;
@@ -45,7 +52,7 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   async listen(): Promise<void> {
-    // Before the bind, which is done at once.
+    // The listener must exist before the bind, which may complete at once.
     const listening = once(this.#main, 'listening');
     this.#main.bind({ port: this.#options.port, address: this.#options.host });
     await listening;
@@ -149,7 +156,7 @@ export class UdpTransport implements AsyncDisposable {
     });
     socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
       enlargeBuffers(socket);
-      // Its types hide that the callback also gets the error of a connect that failed.
+      // The types hide that the callback also gets the error of a failed connect.
       socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {
         if (this.#connected.get(key) !== entry) return;
         if (given[0] !== undefined) {
@@ -163,14 +170,17 @@ export class UdpTransport implements AsyncDisposable {
     return entry;
   }
 
-  /** No descriptor left, or no route: the shared socket tries, and tells if it fails too. */
+  /**
+   * No descriptor or no route is available. The shared socket tries instead, and reports a failure
+   * of its own.
+   */
   #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
     const waiting = entry.waiting.splice(0);
     this.#drop(key);
     for (const payload of waiting) this.#sendShared(payload, peer);
   }
 
-  /** One timer per socket, not one per datagram: it looks how long the socket has been quiet. */
+  /** One timer per socket, not per datagram: it checks how long the socket has been quiet. */
   #armIdle(entry: ConnectedSocket, key: string): void {
     const { clock, timers } = this.#options;
     entry.timer = clock.setTimer(() => {
@@ -191,8 +201,9 @@ export class UdpTransport implements AsyncDisposable {
 }
 
 /**
- * Node looks an address up even where it is one, and sends a tick later; from the shared socket only. A BYE would then overtake the
- * answer that was given before it.
+ * Skips the look-up for an IP address. Node looks up even an IP address, and then sends a tick
+ * later, but only from the shared socket. A BYE would then overtake an answer that was sent before
+ * it.
  */
 const lookupAtOnce: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);
@@ -205,6 +216,6 @@ function enlargeBuffers(socket: Socket): void {
     socket.setRecvBufferSize(socketBufferBytes);
     socket.setSendBufferSize(socketBufferBytes);
   } catch {
-    // The system's limit is lower: its default has to do.
+    // The system's limit is lower, so its default size stays.
   }
 }
