@@ -1,5 +1,6 @@
-// Calls and dead letters of every bot that the app may use: an overview, and the way from a call's id to its bot. What
-// belongs to another account, or to a bot that the app may not use, is a 404 like what never was.
+// Lists calls and dead letters of all bots that the app may use, and finds a call by its id alone.
+// A call of another account, or of a bot that the app may not use, is answered 404, like one that
+// does not exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Caller } from '../http/http.ts';
@@ -31,7 +32,7 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'listCallsOfApp',
-      summary: 'The interactions view: calls of every bot of the app, newest first',
+      summary: 'List the calls of all bots of the app, newest first (the interactions view)',
       tags: ['calls'],
       querystring: listQuery,
       response: responses('A page of calls', callPageSchema, [400, 401, 403, 406]),
@@ -50,8 +51,8 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'getCallOfApp',
-      summary: 'One call, whichever bot of the app it is of',
-      description: '`botId` of the answer is what the operations of a bot are asked with.',
+      summary: 'Read one call of any bot of the app',
+      description: 'Use `botId` of the answer for the operations whose path names a bot.',
       tags: ['calls'],
       params: callParams.pick({ callId: true }),
       response: responses('The call', callDetailsSchema, [400, 401, 403, 404, 406]),
@@ -67,8 +68,8 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'listDeadLettersOfApp',
-      summary: 'Dead letters: notifications of every bot of the app that were given up',
-      description: 'As those of one bot, which each of them names.',
+      summary: 'List dead letters: notifications of all bots of the app that were given up',
+      description: 'Each dead letter names its bot.',
       tags: ['calls'],
       querystring: deadLetterQuery,
       response: responses('A page of dead letters', deadLetterPageSchema, [400, 401, 403, 406]),

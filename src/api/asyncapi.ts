@@ -1,5 +1,6 @@
-// /asyncapi.json: AsyncAPI 3.0 of what the gateway sends without being asked (events, over NATS and over HTTP; notifications),
-// and of the commands that it takes. From the schemas of the contract; a new type of event is in it by itself.
+// Serves /asyncapi.json. The AsyncAPI 3.0 document describes the events that the gateway sends over
+// NATS and HTTP, the notifications, and the commands that it takes. It is generated from the
+// schemas of the contract, so that a new event type appears in it automatically.
 
 import { z } from 'zod';
 import { callEventSchema, callEvents, callEventTypes } from '../calls/contract/call-event.ts';
@@ -15,7 +16,10 @@ type Node = { readonly [name: string]: unknown };
 
 const ref = (path: string): Node => ({ $ref: `#/${path}` });
 
-/** As one who reads it needs it: members that a later version adds are passed over. Named schemas are those of `components`. */
+/**
+ * Returns the schema as readers of messages need it: readers must ignore members that a later
+ * version adds. References to named schemas point to `components`.
+ */
 function schemaOf(schema: z.ZodType): Node {
   const { $schema, definitions, ...rest } = whole(schema);
   return rest;
@@ -30,7 +34,7 @@ function whole(schema: z.ZodType): Node {
   return JSON.parse(text.replaceAll('"#/definitions/', '"#/components/schemas/')) as Node;
 }
 
-/** In words of subjects and components: `stream-started` → `streamStarted`. */
+/** Turns an event type into the name of a component: `stream-started` → `streamStarted`. */
 const camel = (type: string): string =>
   type.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -50,7 +54,7 @@ function eventMessages(): Node {
   );
 }
 
-/** One of each of the four statuses. */
+/** Returns one example for each of the four statuses. */
 function notificationExamples(): readonly Node[] {
   return typesWithStatus.map((type) => ({
     name: statusRows[type].status,
@@ -85,7 +89,7 @@ const signature: Node = {
     'Gateway-Signature': {
       type: 'string',
       description:
-        '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body, keyed with the webhook secret as it is written, one `v1` for each live secret',
+        '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret as it is written. There is one `v1` for each live secret',
     },
     'webhook-id': { type: 'string', description: 'Standard Webhooks: the `eventId`' },
     'webhook-timestamp': { type: 'string', description: 'unix time of this attempt' },
@@ -99,7 +103,7 @@ function otherMessages(): Node {
     notification: {
       ...json,
       name: 'notification',
-      summary: 'What the notify URL of a call receives, signed',
+      summary: 'A signed notification of a status, sent to the notify URL of the call',
       headers: signature,
       payload: schemaOf(notificationSchema),
       examples: notificationExamples(),
@@ -107,7 +111,7 @@ function otherMessages(): Node {
     eventNotification: {
       ...json,
       name: 'eventNotification',
-      summary: 'What it receives of each event that `notifyEvents` of the request selects, signed',
+      summary: 'A signed notification of an event that `notifyEvents` of the request selects',
       headers: signature,
       payload: eventNotificationPayload(),
       examples: eventNotificationExamples(),
@@ -129,7 +133,7 @@ function otherMessages(): Node {
 
 const parameter = (description: string, more: Node = {}): Node => ({ description, ...more });
 const callId = parameter('`call-<uuid>`');
-const botId = parameter('of the bot that the call is for');
+const botId = parameter('id of the bot for which the call was placed');
 const prefix = parameter('NATS_PREFIX of the gateway', { default: 'offhook' });
 
 const messagesOf = (names: readonly string[]): Node =>
@@ -141,14 +145,14 @@ function channels(events: readonly string[]): Node {
       address: '{prefix}.call.{accountId}.{botId}.{callId}.{event}',
       title: 'Events of calls on NATS',
       description:
-        'In the JetStream stream `<prefix>_calls`, in the order of `eventSequence` for each call; drop repetitions by `id`. For those who run the gateway: who can read here reads every account.',
+        'The JetStream stream `<prefix>_calls` holds the events of each call in the order of `eventSequence`. Drop repeated events by `id`. Only for operators of the gateway: a client that can read this stream reads the events of every account.',
       servers: [ref('servers/nats')],
       parameters: {
         prefix,
-        accountId: parameter('whose call it is'),
+        accountId: parameter('account of the call'),
         botId,
         callId,
-        event: parameter('its type', { enum: callEventTypes }),
+        event: parameter('type of the event', { enum: callEventTypes }),
       },
       messages: messagesOf(events),
     },
@@ -156,7 +160,7 @@ function channels(events: readonly string[]): Node {
       address: '/api/public/bot/{botId}/events',
       title: 'Events of a bot’s calls over HTTP',
       description:
-        'Server-sent events: the type as `event`, the message as `data`, an opaque cursor as `id`, resumable by `Last-Event-ID`. `/openapi.json` has the operation and its errors.',
+        'Server-sent events: `event` is the type, `data` the message, and `id` an opaque cursor. `Last-Event-ID` resumes the stream after this cursor. `/openapi.json` describes the operation and its errors.',
       servers: [ref('servers/http')],
       parameters: { botId },
       messages: messagesOf(events),
@@ -165,7 +169,7 @@ function channels(events: readonly string[]): Node {
       address: null,
       title: 'The `notifyurl` of a call',
       description:
-        'At least once, and in order within a call; order by `sequence`, drop repetitions by `eventId`.',
+        'Notifications are delivered at least once, and in order within a call. Order them by `sequence`, and drop repeated ones by `eventId`.',
       messages: messagesOf(notificationMessages),
     },
     commands: {
@@ -189,13 +193,25 @@ function operations(events: readonly string[]): Node {
     messages: inChannel(channel, names),
   });
   return {
-    publishCallEvent: send('callEvents', events, 'Each step of a call, after it was stored'),
-    streamCallEvent: send('botEvents', events, 'The same over HTTP, to apps of the account'),
-    sendNotification: send('notifications', notificationMessages, 'POSTs to the notify URL'),
+    publishCallEvent: send(
+      'callEvents',
+      events,
+      'Publishes each event of a call after it was stored',
+    ),
+    streamCallEvent: send(
+      'botEvents',
+      events,
+      'Streams the events over HTTP to apps of the account',
+    ),
+    sendNotification: send(
+      'notifications',
+      notificationMessages,
+      'POSTs a notification to the notify URL',
+    ),
     takeCommand: {
       action: 'receive',
       channel: ref('channels/commands'),
-      summary: 'A request of a bot while its call is up; NATS request and reply',
+      summary: 'Takes a command of a bot during its call, with NATS request and reply',
       messages: inChannel('commands', ['command']),
       reply: {
         messages: inChannel('commands', ['commandReply']),
@@ -214,7 +230,7 @@ export function asyncApiDocument(publicUrl: string | undefined): Node {
       title: 'Offhook',
       version,
       description:
-        'What Offhook says of calls without being asked, and what it can be told while they are up. Later versions may add members, words and types of event: pass over what you do not know.',
+        'The events and notifications that Offhook sends about calls, and the commands that it takes during calls. Later versions may add members, words and event types: ignore those that you do not know.',
       license: { name: 'MIT' },
     },
     defaultContentType: 'application/json',
@@ -244,7 +260,7 @@ export function registerAsyncApi(
 ): void {
   let document: Node | undefined;
   server.get('/asyncapi.json', { schema: { hide: true } }, () => {
-    // Made when it is asked for, once: it depends on nothing that changes.
+    // Generated once, at the first request: it depends on nothing that changes.
     document ??= asyncApiDocument(publicUrl);
     return document;
   });

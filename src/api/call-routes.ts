@@ -1,5 +1,5 @@
-// Reading and ending calls. Everything is asked within the caller's account and bot, so that what belongs to another account
-// is a 404 like what never was.
+// Reads and ends calls. All queries are limited to the client's account and bot. A call of another
+// account is answered 404, like one that does not exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -41,7 +41,7 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
     onRequest,
     schema: {
       operationId: 'listCalls',
-      summary: 'The interactions view: calls of a bot, newest first',
+      summary: 'List the calls of a bot, newest first (the interactions view)',
       tags: ['calls'],
       params: botParams,
       querystring: listQuery,
@@ -61,7 +61,7 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
     onRequest,
     schema: {
       operationId: 'getCall',
-      summary: 'One call: state, outcome, timeline',
+      summary: 'Read one call: state, outcome, timeline',
       tags: ['calls'],
       params: callParams,
       response: responses('The call', callDetailsSchema, [400, 401, 403, 404, 406]),
@@ -90,11 +90,11 @@ function registerReports(
     onRequest,
     schema: {
       operationId: 'listNotifications',
-      summary: 'Notifications of the call with every attempt to deliver them',
+      summary: 'List the notifications of a call with every attempt to deliver them',
       tags: ['calls'],
       params: callParams,
       response: responses(
-        'In the order of their sequence',
+        'The notifications, in the order of their sequence',
         notificationLogSchema,
         [400, 401, 403, 404, 406],
       ),
@@ -121,11 +121,11 @@ function registerEnd(
       operationId: 'endCall',
       summary: 'Cancel a call, or hang it up',
       description:
-        'Whatever its state: queued, ringing or answered. May be repeated. The end itself is notified like every end. A body is not needed, and not read; only JSON is taken.',
+        'Ends the call in any state: queued, ringing or answered. The request may be repeated. The end is notified like any other end. The request needs no body. A body is not read, but it must be sent as JSON.',
       tags: ['calls'],
       params: callParams,
       response: responses(
-        'The call ends, or had ended before',
+        'The call is ending, or had already ended',
         callEndSchema,
         [400, 401, 403, 404, 406, 413, 415],
       ),
@@ -142,7 +142,7 @@ function registerEnd(
   });
 }
 
-/** @returns undefined if the process that has the call did not answer */
+/** @returns undefined if the process that owns the call did not answer */
 export async function hangUp(
   commands: CommandRouting,
   callId: CallId,
@@ -178,9 +178,12 @@ export function found<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** SQL has the call, so that it exists: the process that places it is gone or away, and its successor ends the call. */
+/**
+ * The problem if SQL has the call, but the process that owns it has died or does not answer.
+ * Another process takes over its calls and ends them.
+ */
 function outOfReach(): ProblemError {
-  return new ProblemError('unavailable', 'The call cannot be reached just now.', {
+  return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {
     retryAfterS: 5,
   });
 }

@@ -1,4 +1,5 @@
-// What the API says of calls: the interactions view, timelines, contexts, notifications and their attempts.
+// The schemas of calls in the API: the interactions view, timelines, contexts, notifications and
+// their attempts.
 
 import { z } from 'zod';
 import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
@@ -41,18 +42,23 @@ export const filterInstant = inRange(
 
 type Period = { readonly from?: string | undefined; readonly to?: string | undefined };
 
-/** For `superRefine`: what ends before it begins would hold nothing, without a word of why. */
+/**
+ * For `superRefine`: refuses a period that ends before it begins. It would silently list nothing.
+ */
 export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): void {
   if (from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)) return;
   context.addIssue({ code: 'custom', path: ['to'], message: 'must not be before `from`' });
 }
 
-/** Strict: a filter that is not known would silently list everything. */
+/** Strict, because an unknown filter would silently list everything. */
 export const listQuery = z
   .strictObject({
     limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
-    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
-    status: z.enum(interactionStatuses).optional().describe('Status column'),
+    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the previous page'),
+    status: z
+      .enum(interactionStatuses)
+      .optional()
+      .describe('value of the Status column of the interactions view'),
     state: z.enum(callStates).optional(),
     outcome: z.enum(callOutcomes).optional(),
     idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
@@ -111,14 +117,14 @@ export const callSummarySchema = z
     state: z.enum(callStates),
     status: z
       .enum(interactionStatuses)
-      .describe('the Status column; `machineDetected` where `disconnect` ended the call'),
+      .describe('the Status column; `machineDetected` if `disconnect` ended the call'),
     queuePosition: z
       .number()
       .int()
       .min(1)
       .optional()
       .describe(
-        'while it is `queued`: its place among the calls that wait for its trunk; 1 is next',
+        'only while the call is `queued`: its position among the calls that wait for its trunk; 1 is next',
       ),
     target: z.string(),
     caller: z.string(),
@@ -127,18 +133,18 @@ export const callSummarySchema = z
     verdict: z
       .enum(amdEventNames)
       .optional()
-      .describe('what detection decided; while the call is up: so far'),
+      .describe('the result of detection; it may change during the call'),
     verdictReason: z
       .string()
       .optional()
-      .describe('why: `amd.reason` of the event of the verdict, e.g. `fax-tone`'),
-    beep: z.literal(true).optional().describe("a machine's beep was heard"),
-    outcome: z.enum(callOutcomes).optional().describe('once the call ended'),
+      .describe('reason of the verdict: `amd.reason` of its event, e.g. `fax-tone`'),
+    beep: z.literal(true).optional().describe("present if a machine's beep was heard"),
+    outcome: z.enum(callOutcomes).optional().describe('present after the call ended'),
     fault: z
       .enum(callFaults)
       .optional()
       .describe(
-        'who is at fault that it came to nothing; `caller` is the application that asked for it. Absent of a completed call',
+        'the party that caused the failure; `caller` is the application that requested the call. Absent if the call completed',
       ),
     sipStatus: z.number().int().optional(),
     reason: z.string().optional(),
@@ -173,12 +179,12 @@ export const callDetailsSchema = callSummarySchema
           data: z
             .unknown()
             .describe(
-              'of the type. `dialing` is there for each gateway that was tried: `trunk`, `gateway`, `attempt`; there and at the end, `failedAttempts` says what came of those before: `gateway`, `sipStatus`, `reason`, `durationMs`',
+              'depends on the type. There is one `dialing` for each gateway that was tried, with `trunk`, `gateway` and `attempt`. In `dialing` and in the last event, `failedAttempts` lists the earlier attempts with `gateway`, `sipStatus`, `reason` and `durationMs`',
             ),
         }),
       )
       .readonly()
-      .describe('every event of the call, in order; an event may be a moment late'),
+      .describe('all events of the call, in order; the newest may appear with a short delay'),
   })
   .meta({
     id: 'CallDetails',
@@ -210,14 +216,16 @@ export const callEndSchema = z
     callId: z.string(),
     state: z
       .enum(['ending', 'ended'])
-      .describe('`ending`: being cancelled or hung up; its end is notified. `ended`: it was over'),
+      .describe(
+        '`ending`: the call is being cancelled or hung up, and its end will be notified. `ended`: the call had already ended',
+      ),
   })
   .meta({ id: 'CallEnd', examples: [{ callId: summaryExample.callId, state: 'ending' }] });
 
-/** What a later version adds to an event is passed on. */
+/** Loose, so that members that a later version adds to an event are passed on. */
 const documentedAmdEvent = z
   .looseObject(amdEvent.shape)
-  .meta({ id: 'AmdEvent', description: 'An AMD event with the evidence that it rests on.' });
+  .meta({ id: 'AmdEvent', description: 'An AMD event with its evidence.' });
 
 const { amdInfo, amd } = contextContract.shape.session.shape.UserSession.shape;
 
@@ -235,7 +243,7 @@ export const callContextSchema = contextContract
   })
   .meta({
     id: 'CallContext',
-    description: 'What a bot flow reads as `context`.',
+    description: 'The context of a call, which a bot flow reads.',
     examples: [
       {
         session: {
@@ -272,9 +280,9 @@ export const notificationLogSchema = z
           state: z.enum(['pending', 'delivered', 'failed']),
           createdAt: timestamp,
           deliveredAt: timestamp.optional(),
-          failedAt: timestamp.optional().describe('of a dead letter'),
+          failedAt: timestamp.optional().describe('present if it is a dead letter'),
           failure: z.enum(['expired', 'gone', 'forbidden']).optional(),
-          body: z.unknown().describe('as it is signed and sent'),
+          body: z.unknown().describe('the body as signed and sent'),
           attempts: z
             .array(
               z.object({
@@ -289,9 +297,14 @@ export const notificationLogSchema = z
             .readonly()
             .describe('kept for 7 days'),
           replays: z
-            .array(z.object({ replayedAt: timestamp, by: z.string().describe('the app') }))
+            .array(
+              z.object({
+                replayedAt: timestamp,
+                by: z.string().describe('id of the app that replayed it'),
+              }),
+            )
             .readonly()
-            .describe('who had it sent again; kept for 7 days'),
+            .describe('every replay; kept for 7 days'),
         }),
       )
       .readonly(),

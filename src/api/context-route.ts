@@ -1,4 +1,4 @@
-// What a bot flow reads of its call, at once or when it says something new: for flows that poll.
+// Answers the context of a call to bot flows that poll: at once, or as soon as the context changes.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -17,8 +17,9 @@ import type { ApiServices } from './services.ts';
 const longestWaitS = 30;
 
 /**
- * As long as a client may wait, and what a request may take otherwise: what it reads before and after the wait comes on top of
- * it. Proxies must have more patience: most have 60 s, .docker/haproxy.cfg has 50.
+ * Longest time until the answer: the longest wait, plus the time of any other request for the reads
+ * before and after the wait. The time-outs of proxies must be longer: most have 60 s,
+ * .docker/haproxy.cfg has 50 s.
  * @internal
  */
 export const longestAnswerMs = longestWaitS * 1_000 + 15_000;
@@ -30,7 +31,7 @@ const contextQuery = z.strictObject({
     .transform((text) => Number.parseInt(text, 10) * 1_000)
     .refine((waitMs) => waitMs <= longestWaitS * 1_000, `must be 0s to ${longestWaitS}s`)
     .optional()
-    .describe(`how long the answer may be held back, e.g. \`${longestWaitS}s\``),
+    .describe(`how long to wait for something new, e.g. \`${longestWaitS}s\``),
 });
 
 export function registerContext(
@@ -44,18 +45,14 @@ export function registerContext(
     handlerTimeout: longestAnswerMs,
     schema: {
       operationId: 'getCallContext',
-      summary: 'What a bot flow reads of the call: AMD events, metadata',
+      summary: 'Read the context of a call: AMD events, metadata',
       description:
-        'With `wait` the answer is held back until there is something new, at most so long: with `If-None-Match`, which repeats the `ETag` of an earlier answer, until the context is another one; without it, until detection has said something. Of a call that has ended there is nothing to wait for. A request that waits has one of the 50 connections that an app has for events.',
+        'With `wait`, the answer comes when there is something new, or when this time is over. With `If-None-Match`, which repeats the `ETag` of an earlier answer, it waits until the context has changed. Without this header, it waits for the first event of detection. If the call has ended, it does not wait. A request that waits occupies one of the 50 event connections of the app.',
       tags: ['calls'],
       params: callParams,
       querystring: contextQuery,
       headers: z.object({ 'if-none-match': z.string().max(256).optional() }),
-      response: responses(
-        'The context as it stands now',
-        callContextSchema,
-        [400, 401, 403, 404, 406, 429],
-      ),
+      response: responses('The current context', callContextSchema, [400, 401, 403, 404, 406, 429]),
       ...authenticated,
     },
     handler: async (request, reply) => {
@@ -85,7 +82,10 @@ type Wanted = {
   readonly isNew: (context: CallContext) => boolean;
 };
 
-/** What there is when the wait is over, for whichever reason. */
+/**
+ * Waits until the context is new, the call ends, or the signal aborts. Returns the context at that
+ * time.
+ */
 async function awaited(
   { calls, live }: Pick<ApiServices, 'calls' | 'live'>,
   { scope, callId, isNew }: Wanted,
@@ -96,7 +96,7 @@ async function awaited(
   for await (const chunks of live.follow(events, undefined, how)) {
     const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
     if (last === undefined) continue;
-    // Of the event itself: the bucket may not have it yet.
+    // Uses the context of the event itself, because the bucket may not have it yet.
     const context = contextOf(last);
     if (context !== undefined && (isEnd(last) || isNew(context))) return context;
   }
@@ -109,7 +109,10 @@ function isNew(context: CallContext, known: string | undefined): boolean {
     : tagOf(context) !== known.replace(/^W\//, '');
 }
 
-/** The same for the same content, whether it comes from the bucket or from SQL, which orders members in its own way. */
+/**
+ * Makes the ETag of a context. It depends only on the content: SQL orders members differently from
+ * the bucket.
+ */
 function tagOf({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
-// Notifications that were given up: listing them, and having them sent again. Within the caller's account and bot, so that
-// what belongs to another account is a 404 like what never was.
+// Lists dead letters (notifications that were given up) and replays them. All queries are limited
+// to the client's account and bot. A notification of another account is answered 404, like one that
+// does not exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -37,9 +38,9 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
     onRequest: deps.caller.require(botRoute('Dialout')),
     schema: {
       operationId: 'listDeadLetters',
-      summary: 'Dead letters: notifications of a bot that were given up',
+      summary: 'List dead letters: notifications of a bot that were given up',
       description:
-        'Those that the receiver did not accept within 24 hours, that it refused with 410, or that may not be sent. Kept as long as their calls. The other notifications of a call are found with the call.',
+        'Notifications that the receiver did not accept within 24 hours, that it refused with 410, or that may not be sent. They are kept as long as their calls. To list all notifications of a call, use `…/calls/{callId}/notifications`.',
       tags: ['calls'],
       params: botParams,
       querystring: deadLetterQuery,
@@ -67,11 +68,11 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
       operationId: 'replayNotification',
       summary: 'Send a dead letter again',
       description:
-        'With the event id and the body it had, signed afresh; the 24 hours begin anew. May be repeated: what is delivered, or on its way, is left as it is. A body is not needed.',
+        'Sends the notification with its original event id and body, and a new signature. The 24 hours begin anew. The request may be repeated: a notification that is delivered, or still to be sent, is not changed. The request needs no body.',
       tags: ['calls'],
       params: notificationParams,
       response: responses(
-        'The notification is owed again, or needs no replay',
+        'The notification will be sent again, or needs no replay',
         replayedSchema,
         [400, 401, 403, 404, 406, 413, 415],
       ),
@@ -92,14 +93,14 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
     onRequest,
     schema: {
       operationId: 'replayNotifications',
-      summary: 'Send the dead letters of a call, or of a time, again',
+      summary: 'Send the dead letters of a call, or of a period, again',
       description:
-        'Those of one call leave in their order. At most 500 in one request, those given up first before the others.',
+        'The notifications of one call are sent in their order. One request replays at most 500 dead letters, beginning with those that were given up first.',
       tags: ['calls'],
       params: botParams,
       body: replaySelectionSchema,
       response: responses(
-        'What is owed again',
+        'The number of dead letters that will be sent again',
         replayResultSchema,
         [400, 401, 403, 404, 406, 413, 415],
       ),

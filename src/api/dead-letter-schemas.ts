@@ -1,4 +1,4 @@
-// What the API says of notifications that were given up.
+// The schemas of dead letters: notifications that were given up.
 
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
@@ -9,7 +9,7 @@ import { botId } from './dialout/dialout-schema.ts';
 const failure = z
   .enum(['expired', 'gone', 'forbidden'])
   .describe(
-    '`expired`: not accepted within 24 hours; `gone`: the receiver said 410, to this one or another of the call; `forbidden`: it may not, or cannot, be sent there',
+    '`expired`: not accepted within 24 hours; `gone`: the receiver answered 410 to this notification or to another of the call; `forbidden`: the gateway may not, or cannot, send to this URL',
   );
 
 const period = {
@@ -17,12 +17,15 @@ const period = {
   to: filterInstant.optional().describe('given up before this instant, which is not before `from`'),
 };
 
-/** Strict: a filter that is not known would silently list everything. */
+/** Strict, because an unknown filter would silently list everything. */
 export const deadLetterQuery = z
   .strictObject({
-    state: z.enum(['failed']).default('failed').describe('dead letters; the only kind listed here'),
-    limit: z.coerce.number().int().min(1).max(200).default(50).describe('in one page'),
-    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
+    state: z
+      .enum(['failed'])
+      .default('failed')
+      .describe('`failed`: dead letters, the only state that is listed here'),
+    limit: z.coerce.number().int().min(1).max(200).default(50).describe('dead letters in one page'),
+    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the previous page'),
     callId: identifier.optional(),
     failure: failure.optional(),
     ...period,
@@ -57,13 +60,20 @@ export const deadLetterPageSchema = z
           createdAt: timestamp,
           failedAt: timestamp,
           attempts: z.number().int(),
-          lastStatus: z.number().int().optional().describe('answer to the last attempt'),
-          lastError: z.string().optional().describe('where none came'),
-          body: z.unknown().describe('as it is signed and sent'),
+          lastStatus: z
+            .number()
+            .int()
+            .optional()
+            .describe('status that the receiver answered to the last attempt'),
+          lastError: z
+            .string()
+            .optional()
+            .describe('error of the last attempt, if it got no answer'),
+          body: z.unknown().describe('the body as signed and sent'),
         }),
       )
       .readonly()
-      .describe('given up last first'),
+      .describe('those given up last come first'),
     nextCursor: z.string().optional().describe('absent on the last page'),
   })
   .meta({
@@ -80,10 +90,12 @@ export const replayedSchema = z
   .object({
     eventId: z.string(),
     callId: z.string(),
-    state: z.enum(['pending', 'delivered', 'failed']).describe('as it is now'),
+    state: z.enum(['pending', 'delivered', 'failed']).describe('state after this request'),
     replayed: z
       .boolean()
-      .describe('false: it is no dead letter, delivered or on its way, and nothing was changed'),
+      .describe(
+        'false if it is not a dead letter but delivered or still to be sent; then nothing was changed',
+      ),
   })
   .meta({
     id: 'ReplayedNotification',
@@ -96,7 +108,7 @@ export const replaySelectionSchema = z
   .strictObject({
     callId: identifier
       .optional()
-      .describe('dead letters of this call, all of them: without a time'),
+      .describe('replays all dead letters of this call; cannot be combined with `from` or `to`'),
     ...period,
   })
   .superRefine(checkPeriod)
@@ -122,9 +134,11 @@ export const replaySelectionSchema = z
 
 export const replayResultSchema = z
   .object({
-    replayed: z.number().int().describe('dead letters that are owed again'),
+    replayed: z.number().int().describe('number of dead letters that will be sent again'),
     more: z
       .boolean()
-      .describe('there may be more: 500 are replayed at once; send the same request again'),
+      .describe(
+        'true if there may be more than the 500 of one request; send the same request again',
+      ),
   })
   .meta({ id: 'ReplayResult', examples: [{ replayed: 12, more: false }] });

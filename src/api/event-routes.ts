@@ -1,4 +1,5 @@
-// Events of calls as they are stored, for those who may not, or would rather not, connect to NATS.
+// Streams the events of calls over HTTP as they are stored, for clients that do not connect to
+// NATS.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -27,11 +28,11 @@ const cursorHeader = z.object({
     .string()
     .max(256)
     .optional()
-    .describe('the `id` that came last: goes on after it, and leaves nothing out'),
+    .describe('the `id` received last: the stream continues after it without a gap'),
 });
 
 const contract =
-  '`event` is the type of the event, `data` its JSON, as it is published on NATS; its own id stands in there. `id` is where the stream stands: an `EventSource` sends it by itself when it comes back. An `id` that is older than what is kept is answered with the event `reset`; what was missed is in `…/calls`. Events may come twice, and are known by the id in `data`; those of one call by their `eventSequence`. A comment comes every 15 s. An app has 50 connections at a gateway; one that is not read is cut off at 1 MiB.';
+  '`event` is the type of the event. `data` is its JSON as published on NATS, including the id of the event. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with the event `reset`, and `…/calls` has what was missed. An event may arrive twice: recognise it by the id in `data`, or within one call by its `eventSequence`. A comment arrives every 15 s. An app may have 50 connections at a gateway. A connection that is not read is cut off at 1 MiB.';
 
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
   const { services, streams, caller } = deps;
@@ -56,12 +57,12 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
     onRequest,
     schema: {
       operationId: 'followEvents',
-      summary: 'Events of the calls of a bot, as they happen',
-      description: `Server-sent events, from now on. ${contract}`,
+      summary: 'Follow the events of a bot’s calls as they happen',
+      description: `Server-sent events, beginning now. ${contract}`,
       tags: ['calls'],
       params: botParams,
       headers: cursorHeader,
-      response: stream('Until one of both sides closes it', [400, 401, 403, 404, 406, 429]),
+      response: stream('The stream, until one side closes it', [400, 401, 403, 404, 406, 429]),
       ...authenticated,
     },
     handler: (request, reply) => follow(request, reply),
@@ -73,12 +74,12 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
     onRequest,
     schema: {
       operationId: 'followCall',
-      summary: 'Events of one call, from its first, as they happen',
-      description: `Server-sent events. \`completed\` or \`failed\` is the last one of a call. ${contract}`,
+      summary: 'Follow the events of one call, beginning with its first',
+      description: `Server-sent events. The last event of a call is \`completed\` or \`failed\`. ${contract}`,
       tags: ['calls'],
       params: callParams,
       headers: cursorHeader,
-      response: stream('Until one of both sides closes it', [400, 401, 403, 404, 406, 429]),
+      response: stream('The stream, until one side closes it', [400, 401, 403, 404, 406, 429]),
       ...authenticated,
     },
     handler: async (request, reply) => {
@@ -102,11 +103,11 @@ function registerEventsOfApp(
     onRequest: caller.require({ scope: 'Dialout', answers: 'text/event-stream' }),
     schema: {
       operationId: 'followEventsOfApp',
-      summary: 'Events of the calls of every bot of the app, as they happen',
-      description: `Server-sent events, from now on. ${contract}`,
+      summary: 'Follow the events of the calls of all bots of the app as they happen',
+      description: `Server-sent events, beginning now. ${contract}`,
       tags: ['calls'],
       headers: cursorHeader,
-      response: stream('Until one of both sides closes it', [400, 401, 403, 406, 429]),
+      response: stream('The stream, until one side closes it', [400, 401, 403, 406, 429]),
       ...authenticated,
     },
     handler: async (request, reply) => {

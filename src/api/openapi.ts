@@ -1,4 +1,5 @@
-// /openapi.json: OpenAPI 3.1, made from the same zod schemas that check requests and serialise answers.
+// Serves /openapi.json: OpenAPI 3.1, generated from the zod schemas that check requests and
+// serialise answers.
 
 import swagger from '@fastify/swagger';
 import {
@@ -19,9 +20,9 @@ import { registerAsyncApi } from './asyncapi.ts';
 
 /** The bodies that notify URLs receive. */
 export const notificationSchema = contract
-  // Receivers pass over what a later version adds.
+  // Receivers must ignore members that a later version adds.
   .extend({
-    amd: z.looseObject(amdEvidence.shape).optional().describe('what an AMD event rests on'),
+    amd: z.looseObject(amdEvidence.shape).optional().describe('the evidence of an AMD event'),
   })
   .meta({
     id: 'CallNotification',
@@ -48,22 +49,22 @@ export const notificationSchema = contract
 
 export const eventNotificationSchema = eventContract.meta({
   id: 'CallEventNotification',
-  description: 'Which `data` goes with which `type` is in /asyncapi.json.',
+  description: '/asyncapi.json describes the `data` of each `type`.',
   examples: [notificationOf(exampleEvent('dtmf', { notificationSequence: 2 }))],
 });
 
 export type OpenApiOptions = { readonly publicUrl: string | undefined };
 
 const tags = [
-  { name: 'calls', description: 'Dial out, follow, end' },
-  { name: 'sounds', description: 'What calls play' },
+  { name: 'calls', description: 'Place, follow, command and end calls' },
+  { name: 'sounds', description: 'Sounds that calls play' },
   { name: 'connections', description: 'Connections to language-model providers' },
   { name: 'imports', description: 'Configuration of a contact center' },
-  { name: 'test-runs', description: 'Batch tests: progress and result' },
+  { name: 'test-runs', description: 'Progress and results of batch tests' },
   { name: 'tables', description: 'Rows of data tables' },
   { name: 'history', description: 'Messages between bot and user' },
   { name: 'conversations', description: 'Conversation sessions of a contact center' },
-  { name: 'twilio', description: "For programs that were written with Twilio's libraries" },
+  { name: 'twilio', description: "Requests of programs that use Twilio's libraries" },
 ];
 
 const securitySchemes = {
@@ -72,24 +73,27 @@ const securitySchemes = {
     in: 'header',
     name: 'auth',
     description:
-      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required; no later after `iat`, or after now without it, than tokens of the app may live, usually a day), `iat` (optional, in the past), `nbf`, `aud` (optional: `offhook` or the public URL). Clocks may differ by 30 s. Base64url is canonical, without padding. A prefix `Bearer ` is accepted. Too many failures from one address are answered 429; good tokens are taken all the same. `npx offhook token`, where the gateway runs, prints one of the app `dev` that is good for an hour; `npx offhook token --app ID` one of another app.',
+      'JWT of a registered app, signed with a key and the algorithm that the app registered. Claims: `appId` and `exp` (required), `iat` (optional, in the past), `nbf`, and `aud` (optional: `offhook` or the public URL). From `iat` to `exp`, or from now if there is no `iat`, a token may live as long as the operator allows, usually a day. Clocks may differ by 30 s. Base64url must be canonical, without padding. A prefix `Bearer ` is accepted. Too many failures from one address are answered 429, but good tokens are still accepted. On the machine of the gateway, `npx offhook token` prints a token of the app `dev` that is valid for an hour, and `npx offhook token --app ID` a token of another app.',
   },
   apiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
     description:
-      'API key of a registered app. Too many failures from one address are answered 429; good keys are taken all the same. That of the app `dev` is `apiKey` in `.offhook/dev-app.json`, where the gateway runs; `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new one, once.',
+      'API key of a registered app. Too many failures from one address are answered 429, but good keys are still accepted. The key of the app `dev` is `apiKey` in `.offhook/dev-app.json` on the machine of the gateway. `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new key once.',
   },
   streamSecret: {
     type: 'http',
     scheme: 'basic',
     description:
-      'As Twilio has it: the user is the `accountSid` (`AC…`), the password is the `streamSecret` of the app, which `npx offhook apps create` prints. That of the app `dev` is in `.offhook/dev-app.json`.',
+      'Basic authentication, as with Twilio: the user is the `accountSid` (`AC…`), and the password is the `streamSecret` of the app, which `npx offhook apps create` prints. The secret of the app `dev` is in `.offhook/dev-app.json`.',
   },
 } as const;
 
-/** zod leaves examples out where a schema transforms what it reads; they are of what is read. */
+/**
+ * zod omits the examples of a schema that transforms its input. They are examples of the input, so
+ * they are added here.
+ */
 const zodToJsonConfig: NonNullable<
   Parameters<typeof createJsonSchemaTransform>[0]['zodToJsonConfig']
 > = {
@@ -108,7 +112,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
         title: 'Offhook',
         version,
         description:
-          'Places outbound phone calls and tells you who picked up; keeps connections, imports, tables, test runs and the history of conversations beside them.\n\nBodies are JSON in UTF-8; of a member that is given twice the last one counts. Ids have no control characters. A method that an address does not take is a 405 with `Allow`. Answers are not to be cached (`Cache-Control: no-store`).',
+          'Places outbound phone calls and tells you who picked up. Also keeps connections, imports, tables, test runs and the history of conversations.\n\nBodies are JSON in UTF-8. If a member is given twice, the last one counts. Ids have no control characters. A method that an address does not take is a 405 with `Allow`. Answers must not be cached (`Cache-Control: no-store`).',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: options.publicUrl ?? '/' }],
@@ -124,7 +128,10 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
 
 type Node = { [name: string]: unknown };
 
-/** What the route schemas cannot say: headers, webhooks; and away with what nothing refers to. */
+/**
+ * Adds what the route schemas cannot express (headers, webhooks), and removes schemas without a
+ * reference.
+ */
 function complete<Document extends Node>(document: Document): Document {
   const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
@@ -132,7 +139,7 @@ function complete<Document extends Node>(document: Document): Document {
   return withoutUnusedSchemas(whole);
 }
 
-/** To the generator every body is required; that of a GET never is. */
+/** Marks the bodies of GETs as optional. The generator marks every body as required. */
 function relaxBodies(document: Node): void {
   for (const { get } of Object.values((document['paths'] ?? {}) as Record<string, Node>)) {
     const body = (get as Node | undefined)?.['requestBody'] as Node | undefined;
@@ -140,7 +147,10 @@ function relaxBodies(document: Node): void {
   }
 }
 
-/** Schemas of what producers publish name their subject; each becomes a webhook that goes over NATS. */
+/**
+ * Describes the messages that producers publish on NATS as webhooks. Their schemas name the NATS
+ * subject.
+ */
 function ingestWebhooks(document: Node): Node {
   const components = (document['components'] ?? {}) as { schemas?: Record<string, Node> };
   return Object.fromEntries(
@@ -150,10 +160,10 @@ function ingestWebhooks(document: Node): Node {
       const name = id.replace(/Input$/, '');
       const post = {
         operationId: `publish${name}`,
-        summary: `What is published on \`${subject}\``,
+        summary: `A message that is published on \`${subject}\``,
         security: [],
         description:
-          'Not HTTP: a JetStream message with this body as its payload. What is not valid goes to a dead-letter subject with the reason.',
+          'Not HTTP: a JetStream message with this body as its payload. A message that is not valid goes to a dead-letter subject, with the reason.',
         requestBody: {
           required: true,
           content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
@@ -165,20 +175,20 @@ function ingestWebhooks(document: Node): Node {
   );
 }
 
-const ofCallNotification =
-  'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it; 410 ends the notifications of the call; everything else is tried again for 24 hours, and is a dead letter then. The headers of `notifyHeaders` come along.';
+const deliveryDescription =
+  'Delivered at least once, and in order within a call: drop repeated notifications by `eventId`. Any 2xx accepts it. A 410 ends the notifications of the call. After any other answer, delivery is retried for 24 hours, and then the notification becomes a dead letter. The headers of `notifyHeaders` are added.';
 
 function webhooks(): Node {
   return {
     callNotification: webhook(notificationSchema, {
       operationId: 'callNotification',
-      summary: 'What the notify URL of a call receives',
-      description: ofCallNotification,
+      summary: 'A notification of a status, sent to the notify URL of the call',
+      description: deliveryDescription,
     }),
     callEventNotification: webhook(eventNotificationSchema, {
       operationId: 'callEventNotification',
-      summary: 'What it receives of each event that `notifyEvents` of the request selects',
-      description: `To the same URL, numbered in the same \`sequence\`, and never after \`completed\` or \`Failed\`. ${ofCallNotification}`,
+      summary: 'A notification of an event that `notifyEvents` of the request selects',
+      description: `Sent to the same URL, numbered in the same \`sequence\`, and never after \`completed\` or \`Failed\`. ${deliveryDescription}`,
     }),
   };
 }
@@ -188,12 +198,12 @@ function webhook(schema: z.ZodType, operation: Node): Node {
   return {
     post: {
       ...operation,
-      // Not a token: its signature.
+      // Webhooks are authenticated by their signature, not by a token.
       security: [],
       parameters: [
         webhookHeader(
           'Gateway-Signature',
-          '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body, keyed with the webhook secret as it is written, one `v1` for each live secret',
+          '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret as it is written. There is one `v1` for each live secret',
         ),
         webhookHeader('webhook-id', 'Standard Webhooks: the `eventId`'),
         webhookHeader('webhook-timestamp', 'Standard Webhooks: unix time of this attempt'),
@@ -228,10 +238,10 @@ function addHeaders(document: Node): void {
   }
 }
 
-/** By operation: what the header means. */
+/** Descriptions of the header `Idempotency-Key`, by operation. */
 const idempotencyKeys: Readonly<Record<string, string>> = {
-  dialOut: 'names this request for 24 hours, within the app and bot',
-  commandCall: 'the same as the member `id`',
+  dialOut: 'identifies this request for 24 hours, within the app and bot',
+  commandCall: 'has the same meaning as the member `id`',
 };
 
 function addIdempotency(operation: Node, description: string): void {
@@ -249,7 +259,7 @@ function addIdempotency(operation: Node, description: string): void {
 
 const replayed = {
   'Idempotent-Replayed': {
-    description: '`true` where the key came before and this is the first answer again',
+    description: '`true` if the key was used before and this answer repeats the first one',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -259,7 +269,10 @@ function operationsOf(document: Node): readonly Node[] {
   return paths.flatMap((path) => Object.values(path)) as readonly Node[];
 }
 
-/** Each registered schema is written for input and for output; only one of them is referred to. */
+/**
+ * Removes unused schemas. The generator writes each registered schema for input and for output, but
+ * only one of them is used.
+ */
 function withoutUnusedSchemas<Document extends Node>(document: Document): Document {
   const components = (document['components'] ?? {}) as Node;
   const schemas = (components['schemas'] ?? {}) as Node;

@@ -1,5 +1,5 @@
-// The HTTP edge: one fastify instance with every route, to be listened on by its maker. Requests are checked here,
-// and nowhere else; errors become problem documents here, and nowhere else.
+// Creates the HTTP server: one fastify instance with every route. The code that creates it makes it
+// listen. Only this server checks requests and turns errors into problem documents.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -34,11 +34,11 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
-  /** The gateway lets its calls end, and answers until then. */
+  /** Whether the gateway is waiting for its last calls to end. It answers requests until then. */
   readonly isDraining?: () => boolean;
-  /** From the first byte of a request to its last. */
+  /** Longest time from the first byte of a request to its last. Default: 10,000. */
   readonly requestTimeoutMs?: number;
-  /** Routes of other modules, behind the same door. */
+  /** Registers routes of other modules, with the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
 };
 
@@ -50,15 +50,21 @@ export type RegisterRoutes = (
 
 const limits = {
   bodyLimit: defaultBodyLimit,
-  /** Longer than the 60 s of common load balancers, so that they close idle connections and never write into a closed one. */
+  /**
+   * Longer than the 60 s of common load balancers: they close idle connections first, and never
+   * write to a closed one.
+   */
   keepAliveTimeout: 72_000,
-  /** Storing a request takes milliseconds; past this the caller has given up, and should hear a 503 and not a reset. */
+  /**
+   * Storing a request takes milliseconds. After this time the client has probably given up. It
+   * should get a 503, not a reset.
+   */
   handlerTimeout: 15_000,
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
 };
 
-/** A dial-out request is small: who needs longer to send one holds the connection on purpose. */
+/** Requests are small. A client that takes longer to send one holds the connection on purpose. */
 const defaultRequestTimeoutMs = 10_000;
 
 export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
@@ -70,13 +76,15 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     ...serverLimits,
     requestTimeout,
     routerOptions: { maxParamLength },
-    // From the right of X-Forwarded-For, the first address that is none of theirs is the client's.
+    // The client's address is the first one from the right of X-Forwarded-For that is not a
+    // proxy's.
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    // Requests that are in while we close are answered like any other, by our own translator.
+    // Requests that arrive during the close are answered by `closeInTime`, not by fastify.
     return503OnClosing: false,
-    // Node looks for requests over their time-out this often; its 30 s would let each live three times as long.
+    // How often Node looks for requests over their time-out. Its default, 30 s, would let a request
+    // last three times longer than allowed.
     http: { connectionsCheckingInterval: requestTimeout / 5, headersTimeout: requestTimeout },
     frameworkErrors: (error, request, reply) => {
       void answerProblem(toProblem(error), request as FastifyRequest, reply as FastifyReply);
@@ -142,26 +150,29 @@ function answerErrors(server: ApiInstance, faults: ClientFaults, logger: Logger)
   );
 }
 
-/** JSON as it is; everything else is a 415. */
+/** Accepts only JSON without a content encoding. Everything else is a 415. */
 function acceptOnlyJson(server: ApiInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser<Buffer>(
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) =>
-      // Clients that set the content type on every request do so on a DELETE without a body too.
+      // Clients that set the content type on every request set it also on a DELETE without a body.
       request.method === 'DELETE' ? undefined : parseJsonBody(body),
   );
   server.addHook('preParsing', async (request, _reply, payload) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() === 'identity') return payload;
-    // What is not read may be encoded as it likes.
+    // A body that is not read may have any encoding.
     if (request.routeOptions.schema?.body === undefined) return payload;
     throw new ProblemError('unsupported-media-type', 'Send the body without a content encoding.');
   });
 }
 
-/** The parser would leave what is not percent-encoded UTF-8 as it stands. In a path the router refuses it. */
+/**
+ * Refuses a query that is not percent-encoded UTF-8. The parser would pass its bytes on unchanged.
+ * The router refuses them in a path.
+ */
 async function refuseBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
   const { schema, attachValidation } = routeOptions;
   if (schema?.querystring === undefined || attachValidation) return;
@@ -176,17 +187,24 @@ function undecodableQuery(cause: unknown): ProblemError {
   return new ProblemError('invalid-request', 'The query is not percent-encoded UTF-8.', { cause });
 }
 
-/** Soon the gateway is gone: a client opens a new connection for its next request, to another one. */
+/**
+ * Ends each connection after its answer while the gateway drains. The client's next request opens a
+ * new connection, to another gateway.
+ */
 function letConnectionsEnd(isDraining: () => boolean) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isDraining()) void reply.header('connection', 'close');
   };
 }
 
-/** Every answer has the request id, is not to be kept by caches unless its route says so, and is measured. Paths stay out of logs: routes say enough. */
+/**
+ * Adds the request id and `no-store` to every answer, and measures it. A route may override
+ * `no-store`. Logs contain the route, not the path.
+ */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
-    // What is said of calls, keys and conversations is not for the caches of proxies and browsers (RFC 9111 section 5.2.2.5).
+    // Caches of proxies and browsers must not keep data about calls, keys and conversations (RFC
+    // 9111 section 5.2.2.5).
     void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
   const measured = new WeakSet<FastifyReply>();
@@ -208,7 +226,7 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
     );
   };
   server.addHook('onResponse', async (request, reply) => measure(request, reply));
-  // There is no `onResponse` where the client has gone before its answer.
+  // Fastify does not call `onResponse` if the client disconnected before the answer.
   server.addHook('onSend', async (request, reply) => {
     if (reply.raw.destroyed) measure(request, reply);
     else reply.raw.once('close', () => measure(request, reply));
@@ -218,8 +236,9 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
 type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
 
 /**
- * Refuses a method that an address does not take with a 405 that names those which it does (RFC 9110 section 15.5.6). The
- * router only says that there is no such route: here the address is looked for among all of them. Call it before there are routes.
+ * Answers a method that an address does not take with a 405 that names the methods that it does
+ * take (RFC 9110 section 15.5.6). The router only reports that there is no such route, so this hook
+ * searches the addresses of all routes. Must be called before routes are registered.
  */
 function refuseWrongMethods(server: ApiInstance, longestParameter: number): void {
   const addresses = new Map<string, Address>();
@@ -231,7 +250,7 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
     addresses.set(url, address);
     for (const name of [method].flat()) address.methods.add(name);
   });
-  // Before the body is read: it is of no interest.
+  // Runs before the body is read, because the body is not needed.
   server.addHook('onRequest', async (request) => {
     if (!request.is404) return;
     const [path = ''] = request.url.split('?');
@@ -245,7 +264,10 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
   });
 }
 
-/** Turns a route in the router's notation into a pattern. It knows parameters and a last wildcard. */
+/**
+ * Turns a route in the router's notation into a pattern. Supports parameters and a trailing
+ * wildcard.
+ */
 function patternOf(url: string, longestParameter: number): RegExp {
   const source = url
     .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')

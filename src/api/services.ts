@@ -1,4 +1,5 @@
-// What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
+// The services that the HTTP API needs from other modules. `src/app/app.ts` provides them; tests
+// may replace them.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
@@ -21,9 +22,9 @@ export type {
 
 export type StreamServices = BotAddresses & {
   /**
-   * Finds a call by the name under which its bot knows it.
+   * Finds a call by the `callSid` that its bot knows.
    *
-   * @returns undefined if no call has this name
+   * @returns undefined if no call has this `callSid`
    */
   callOf(callSid: string): Promise<StreamedCall | undefined>;
 };
@@ -39,20 +40,26 @@ export type ApiServices = {
   readonly bots: BotDirectory;
   readonly intake: Intake;
   readonly routes: RoutePlanner;
-  /** Names that a request's `callControlParameter.sttProvider` may say; undefined: any, and words are counted by ear. */
+  /**
+   * Accepted values of a request's `callControlParameter.sttProvider`. Undefined if any name is
+   * accepted; words are then estimated from the sound for a provider that is not configured.
+   */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
-  /** What `maxDurationMs` of a request may be at most. */
+  /** Upper limit of a request's `maxDurationMs`. */
   readonly maxCallDurationMs: number;
   readonly commands: CommandRouting;
   readonly calls: CallQueries;
   readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;
-  /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
+  /**
+   * Whether notifications may be sent to the host of this URL. True for a host name: its addresses
+   * are checked when it is resolved.
+   */
   readonly isNotifiable: (url: URL) => boolean;
-  /** Whether calls may fetch this sound from the address in its URL; a `sound:<name>` they may. */
+  /** Whether calls may fetch this sound from the address in its URL. True for a `sound:<name>`. */
   readonly isSoundReachable: (reference: string) => boolean;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
-  /** For /ready. */
+  /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
 };

@@ -1,4 +1,5 @@
-// Sounds of the caller's account: uploading, reading, deleting. Another account's is a 404 like what never was.
+// Uploads, reads and deletes the sounds of the client's account. A sound of another account is
+// answered 404, like one that does not exist.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -26,26 +27,28 @@ const soundParams = z.object({
   ),
 });
 
-/** The bytes as they came; what they have to be is said where they are read. */
+/** Documents the body. `SoundLibrary.put` checks it. */
 const wavFile = z.unknown().meta({
   type: 'string',
   format: 'binary',
   description:
-    'a WAV file: PCM of 8 to 32 bits, float, µ-law or A-law, 8 to 48 kHz, one or two channels, which are mixed; 10 MiB and 10 minutes at most',
+    'a WAV file of at most 10 MiB and 10 minutes: PCM of 8 to 32 bits, float, µ-law or A-law; 8 to 48 kHz; one channel, or two, which are mixed',
 });
 
 const soundSchema = z
   .object({
     name: z.string(),
     durationMs: z.number(),
-    bytes: z.number().int().describe('as it is stored: µ-law of 8 kHz'),
+    bytes: z.number().int().describe('stored size, as µ-law of 8 kHz'),
     createdAt: timestamp,
-    updatedAt: timestamp.describe('of the last upload; calls dialled since then play that one'),
+    updatedAt: timestamp.describe(
+      'time of the last upload; calls dialled after it play this version',
+    ),
   })
   .meta({ id: 'Sound', examples: [soundExample] });
 
 const soundsSchema = z
-  .object({ sounds: z.array(soundSchema).describe('by name, 1,000 at most') })
+  .object({ sounds: z.array(soundSchema).describe('all sounds, sorted by name; at most 1,000') })
   .meta({ id: 'Sounds', examples: [{ sounds: [soundExample] }] });
 
 const soundRemovalSchema = z
@@ -61,7 +64,7 @@ const prefix = '/api/public/sounds';
 const tags = ['sounds'];
 const access = { scope: 'Dialout' } as const;
 
-/** What programs call a WAV file; some know no name for it. */
+/** Content types that programs send with a WAV file. Some programs do not know its type. */
 const wavTypes = [
   'audio/wav',
   'audio/wave',
@@ -73,7 +76,7 @@ const wavTypes = [
 export function registerSounds(server: ApiInstance, deps: SoundRoutesDependencies): void {
   registerReads(server, deps);
   registerRemoval(server, deps);
-  // Elsewhere nothing but JSON is taken.
+  // All other routes accept only JSON.
   void server.register((scoped: ApiInstance, _options, done) => {
     scoped.removeAllContentTypeParsers();
     scoped.addContentTypeParser<Buffer>(
@@ -95,7 +98,7 @@ function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDep
     onRequest: caller.require(access),
     schema: {
       operationId: 'listSounds',
-      summary: 'Sounds of the account',
+      summary: 'List the sounds of the account',
       tags,
       response: responses('The sounds', soundsSchema, [401, 403, 406]),
       ...authenticated,
@@ -111,7 +114,7 @@ function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDep
     onRequest: caller.require(access),
     schema: {
       operationId: 'getSound',
-      summary: 'One sound',
+      summary: 'Read one sound',
       tags,
       params: soundParams,
       response: responses('The sound', soundSchema, [400, 401, 403, 404, 406]),
@@ -133,7 +136,7 @@ function registerRemoval(server: ApiInstance, { services, caller }: SoundRoutesD
     schema: {
       operationId: 'deleteSound',
       summary: 'Delete a sound',
-      description: 'Calls that were dialled before still play it.',
+      description: 'Calls that were dialled before the deletion still play it.',
       tags,
       params: soundParams,
       response: responses(
@@ -162,7 +165,7 @@ function registerUpload(server: ApiInstance, { services, caller }: SoundRoutesDe
       operationId: 'putSound',
       summary: 'Upload a sound, or replace it',
       description:
-        'The body is the file itself, as `audio/wav`. It is converted to what a telephone call carries, mono µ-law of 8 kHz, and stored once. An account has at most 1,000 sounds, and 500 MB of them as they are stored.',
+        'The body is the file itself, as `audio/wav`. It is converted to the format of telephone calls, mono µ-law of 8 kHz, and stored. An account has at most 1,000 sounds, with a stored size of at most 500 MB together.',
       tags,
       params: soundParams,
       body: wavFile,
@@ -181,7 +184,9 @@ function registerUpload(server: ApiInstance, { services, caller }: SoundRoutesDe
       const stored = await services.sounds.put(accountId, request.params.soundName, request.body);
       switch (stored.kind) {
         case 'unreadable':
-          throw invalidRequest([{ path: 'body', message: `is no sound: ${stored.problem}` }]);
+          throw invalidRequest([
+            { path: 'body', message: `is not a usable sound: ${stored.problem}` },
+          ]);
         case 'full':
           throw new ProblemError('conflict', stored.message);
         case 'created':

@@ -84,7 +84,7 @@ export function authorizeScope(app: App, scope: Scope): void {
  * that a guess reveals nothing.
  */
 const unverified =
-  'Send a JWT in the header `auth` with the `appId` of a registered app, signed with a key and the algorithm of that app.';
+  'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
 
 function unauthorized(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unauthorized', detail, { cause });

@@ -38,7 +38,7 @@ describe('an endpoint of API keys', () => {
     ['an unknown key', { 'x-api-key': 'ofk_of-nobody' }, /does not belong to a registered app/],
     ['a key in the header of tokens', { auth: 'ofk_of-app-1' }, /Send an API key/],
     ['a key as Authorization', { authorization: 'Bearer ofk_of-app-1' }, /Send an API key/],
-    ['a property that every object has', { 'x-api-key': '__proto__' }, /not one of/],
+    ['a property that every object has', { 'x-api-key': '__proto__' }, /does not belong to/],
   ])('answers %s with a 401 that names what it wants', async (_name, headers, reason) => {
     const { status, problem, response } = await answerTo(headers);
 

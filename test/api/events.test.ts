@@ -113,7 +113,7 @@ describe('a stream of events', () => {
     const { response } = await open(events);
     expect(response.status).toBe(429);
     expect(response.headers.get('retry-after')).toBe('15');
-    expect(((await response.json()) as ProblemDocument).detail).toMatch('50 connections');
+    expect(((await response.json()) as ProblemDocument).detail).toMatch('50 event connections');
 
     opened[0]?.leave();
     await eventually(async () => {

@@ -77,7 +77,7 @@ describe('the admin server', () => {
     ]);
     const token = await ask('apps.token', { appId: created.appId, ttlS: 60 });
     expect(token.statusCode).toBe(400);
-    expect(token.body).toContain('private key that only it has');
+    expect(token.body).toContain('private key that only the app has');
   });
 
   test.each<[string, object, string]>([

@@ -115,7 +115,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     const [until = ''] = /20\d\d-\S+Z/.exec(notes) ?? [];
 
     await expect(rotate(false)).rejects.toThrow(
-      `force: the one before the present one is taken until ${until}, and would end now; with --force it does`,
+      `force: the previous one is accepted until ${until} and would end now; --force ends it`,
     );
 
     expect(Object.keys(JSON.parse((await rotate(true)).out) as object)).toContain('webhookSecret');
@@ -130,7 +130,7 @@ describe.each(places)('commands on %s', (_name, open) => {
 
     await token('24h');
     await expect(token('25h')).rejects.toThrow(
-      `ttlS: must be at most 86400: tokens of this app may not live longer; offhook apps limit ${appId} --token-ttl changes that`,
+      `ttlS: must be at most 86400, the longest life of this app's tokens; offhook apps limit ${appId} --token-ttl changes it`,
     );
     expect(JSON.parse((await limit('7d')).out)).toEqual({
       ...{ appId, limits: {} },
@@ -208,7 +208,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     [
       'when a stream is wanted that there is not',
       (context) => addBot(context, 'b', { account: 'acme', streamConnect: 'person' }),
-      /400: .*\n {2}stream.url: is required: the bot has none/,
+      /400: .*\n {2}stream.url: is required: the bot has no stream yet/,
     ],
     [
       'a stream that is taken away and changed',

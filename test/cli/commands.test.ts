@@ -420,7 +420,7 @@ describe('with a gateway', () => {
 
     expect(created.err).toBe('Rows go to: POST /api/public/tables/visits\n');
     expect(JSON.parse(listed.out)).toEqual(JSON.parse(created.out));
-    expect(again.err).toMatch(/^offhook: 400: .*name: is a table already; --replace/s);
+    expect(again.err).toMatch(/^offhook: 400: .*name: is already a table; --replace/s);
     expect(row.status).toBe(200);
     expect(await row.json()).toMatchObject({ name: 'Jane', Created_By: 'app-dev' });
   });

@@ -76,7 +76,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     await createTable(context, await fileWith(visits), { account: 'a' });
 
     await expect(createTable(context, await fileWith(other), { account: 'a' })).rejects.toThrow(
-      'name: is a table already',
+      'name: is already a table',
     );
     lines.length = 0;
     await listTables(context);

@@ -89,7 +89,7 @@ test('its library reads a call that has ended, and knows our errors', async () =
     ...{ status: 404, code: 20_404 },
   });
   await expect(client.calls(callSid).update({ twiml: '<Response/>' })).rejects.toMatchObject({
-    ...{ status: 400, code: 20_001, message: 'Only Status is taken here, not Twiml' },
+    ...{ status: 400, code: 20_001, message: 'Only Status is supported here, not Twiml' },
   });
   const stranger = twilio(accountSid, 'guessed', { httpClient });
   await expect(stranger.calls(callSid).fetch()).rejects.toMatchObject({

@@ -83,7 +83,7 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
 
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({
-      errors: [{ path: 'body', message: 'is no sound: not a WAV file (no RIFF header)' }],
+      errors: [{ path: 'body', message: 'is not a usable sound: not a WAV file (no RIFF header)' }],
     });
   });
 

@@ -1,5 +1,6 @@
-// What the command line may do to apps, bots and data tables, and ask of nodes, each with the schema of its input. A command
-// runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
+// The operations of the command line on apps, bots, data tables and nodes, each with the schema of
+// its input. With PostgreSQL, the command itself runs them. With the embedded database, the admin
+// server runs them in the gateway that has the database open.
 
 import { z } from 'zod';
 import {
@@ -62,7 +63,8 @@ const newApp = z
       return z.NEVER;
     };
     if (!isPublicKeyAlgorithm(jwtAlgorithm)) {
-      if (keys !== undefined) return complain(`${jwtAlgorithm} has a shared secret, no public key`);
+      if (keys !== undefined)
+        return complain(`${jwtAlgorithm} uses a shared secret, not a public key`);
       return { ...app, jwtAlgorithm };
     }
     if (keys === undefined) return complain(`${jwtAlgorithm} needs a public key`);
@@ -87,7 +89,7 @@ const prefixes = z
   .max(1_000);
 const count = z.number().int().min(0).max(1_000_000_000);
 
-/** Left out: as it is. Null: none. */
+/** A member that is omitted stays as it is. Null removes the limit. */
 const appLimits = z
   .strictObject({
     appId: plainId,
@@ -127,7 +129,7 @@ export const adminOperations = {
     if (result.kind === 'in-grace') {
       throw refused(
         'force',
-        `the one before the present one is taken until ${result.until.toISOString()}, and would end now; with --force it does`,
+        `the previous one is accepted until ${result.until.toISOString()} and would end now; --force ends it`,
       );
     }
     return result.rotated;
@@ -151,12 +153,13 @@ export const adminOperations = {
       const app = await apps.find(named);
       if (app === undefined) throw noSuchApp();
       const signer = signerOf(app);
-      if (signer === undefined) throw refused('appId', 'signs with a private key that only it has');
+      if (signer === undefined)
+        throw refused('appId', 'signs with a private key that only the app has');
       const { tokenMaxTtlS: mostS = longestTokenTtlS } = app;
       if (ttlS > mostS) {
         throw refused(
           'ttlS',
-          `must be at most ${mostS}: tokens of this app may not live longer; offhook apps limit ${named} --token-ttl changes that`,
+          `must be at most ${mostS}, the longest life of this app's tokens; offhook apps limit ${named} --token-ttl changes it`,
         );
       }
       return { token: await issueToken(signer, ttlS) };
@@ -168,7 +171,7 @@ export const adminOperations = {
   })),
   'tables.create': operation(newTable, async ({ tables }, { replace, ...table }) => {
     if (!(await tables.define(table, { replace }))) {
-      throw refused('name', 'is a table already; --replace changes its definition, never its rows');
+      throw refused('name', 'is already a table; --replace changes its definition, never its rows');
     }
     return table;
   }),
@@ -182,14 +185,14 @@ export type AdminInput<Name extends AdminOperation> = z.input<Operations[Name]['
 export type AdminAnswer<Name extends AdminOperation> = AsJson<
   Awaited<ReturnType<Operations[Name]['run']>>
 >;
-/** What is left of a value that went through JSON. */
+/** The type of a value after it went through JSON. */
 type AsJson<Value> = Value extends Date
   ? string
   : Value extends object
     ? { [Member in keyof Value]: AsJson<Value[Member]> }
     : Value;
 
-/** @throws ProblemError when the input is not valid, or cannot be done. */
+/** @throws ProblemError if the input is not valid, or the operation is not possible */
 export async function runAdminOperation(
   stores: AdminStores,
   name: string,
@@ -215,5 +218,5 @@ function refused(path: string, message: string): ProblemError {
 }
 
 function noSuchApp(): ProblemError {
-  return new ProblemError('not-found', 'There is no such app, or it is revoked.');
+  return new ProblemError('not-found', 'There is no such app, or the app is revoked.');
 }

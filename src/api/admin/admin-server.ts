@@ -1,5 +1,7 @@
-// What the command line asks of a gateway that runs with the embedded database: PGlite is one session of one process, so
-// that no other node can open it. Listens on loopback, for users who may read runtime.json: the key is made anew at each start.
+// Runs operations of the command line in a gateway with the embedded database. PGlite is one
+// session of one process, so that no other process can open the database. The server listens on
+// loopback. Its key is new at each start and stands in runtime.json, so that only users who may
+// read this file have access.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyRequest } from 'fastify';
@@ -21,9 +23,9 @@ export type AdminServerOptions = {
 export function createAdminServer({ stores, key, logger }: AdminServerOptions): ApiInstance {
   const faults = createClientFaults(logger);
   const server: ApiInstance = fastify({
-    // An app with a thousand bots fits twice.
+    // Twice the size of an app with a thousand bots.
     bodyLimit: 256 * 1_024,
-    // Its one client is a command on the same machine.
+    // The only client is a command on the same machine.
     requestTimeout: 5_000,
     handlerTimeout: 15_000,
     forceCloseConnections: 'idle',
@@ -46,7 +48,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
   });
   server.addHook('onRequest', async (request) => {
     if (!isSame(request.headers.authorization ?? '', `Bearer ${key}`)) {
-      throw new ProblemError('unauthorized', 'The key is another one.');
+      throw new ProblemError('unauthorized', 'The key is wrong: read it anew from runtime.json.');
     }
   });
   server.post('/:operation', async (request) => {
@@ -56,7 +58,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
   return server;
 }
 
-/** Of hashes, so that neither length nor content shows in the time taken. */
+/** Compares hashes, so that the time taken reveals neither the length nor the content. */
 function isSame(given: string, expected: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(given), hash(expected));

@@ -1,5 +1,5 @@
-// Registering a bot from the command line: its names, its logo, and where it takes the audio of calls. What is told of a bot has no
-// query string of its stream's URL, which may be a secret.
+// Registers a bot from the command line: its names, its logo, and the URL to which calls stream
+// their audio. A bot is shown without the query string of this URL, which may be a secret.
 
 import { z } from 'zod';
 import { streamConnect, streamUrl } from '../../calls/stream/stream-members.ts';
@@ -20,21 +20,21 @@ export const newBot = z
       .max(2_048)
       .refine(namesHost, hostMissing)
       .optional(),
-    /** Null: none any more. */
+    /** Null removes the stream. Omitted: the stream stays as it is. */
     stream: z
       .strictObject({ url: streamUrl.optional(), connect: streamConnect.optional() })
       .nullish(),
   })
   .refine(({ botId, streamId }) => botId !== streamId, {
     path: ['streamId'],
-    message: 'is the id of the bot; leave it out',
+    message: 'is the id of the bot; omit it',
   });
 
 export type ShownBot = Omit<Bot, 'stream'> & {
   readonly stream?: { readonly url: string; readonly connect: string };
 };
 
-/** @throws ProblemError where another bot or account has it. */
+/** @throws ProblemError if another bot or account already has one of the names */
 export async function registerBot(
   { bots, secrets }: { readonly bots: BotStore; readonly secrets: SecretBox },
   { streamId, iconUrl, stream: wanted, ...names }: z.output<typeof newBot>,
@@ -52,14 +52,14 @@ export async function registerBot(
   return shownBot(added.bot);
 }
 
-/** What is left out stays as it is. */
+/** Members that are omitted keep their value. */
 function toAddress(
   { url, connect }: NonNullable<z.output<typeof newBot>['stream']>,
   before: StreamAddress | undefined,
   seal: (url: string) => Pick<StreamAddress, 'url' | 'sealedQuery'>,
 ): StreamAddress {
   const address = url === undefined ? before : seal(url);
-  if (address === undefined) throw refused('stream.url', 'is required: the bot has none');
+  if (address === undefined) throw refused('stream.url', 'is required: the bot has no stream yet');
   const { url: plain, sealedQuery } = address;
   return {
     url: plain,

@@ -1,4 +1,4 @@
-// Commands to a call while it is up, through whichever node is asked. What comes of one is told by events.
+// Takes commands to a call that has not ended, at any node. Events report the result of a command.
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -27,7 +27,7 @@ import type { ApiServices } from '../services.ts';
 const commandSchema = contract.meta({
   id: 'CallCommand',
   description:
-    'Members that are not listed do nothing, and are named in `ignored` of the answer; a near miss of a listed one is a 400 that gives its name, but for `hangup`.',
+    'Members that are not listed have no effect, and `ignored` of the answer names them. A misspelling of a listed member is a 400 that names the right one, except for `hangup`.',
   examples: [
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
     { command: 'dtmf', digits: '2w4#' },
@@ -42,8 +42,10 @@ const commandSchema = contract.meta({
 const commandAnswerSchema = z
   .object({
     ok: z.literal(true),
-    commandId: z.string().describe('of the request, or a new one; events that come of it name it'),
-    state: z.string().describe('of the call, e.g. `answered`; `ending` after a hang-up'),
+    commandId: z
+      .string()
+      .describe('id of the request, or a new id; the events that result from the command name it'),
+    state: z.string().describe('state of the call, e.g. `answered`; `ending` after a hang-up'),
     ...commandRemarks,
   })
   .meta({
@@ -68,7 +70,7 @@ export function registerCommands(
       operationId: 'commandCall',
       summary: 'Play a sound, stop it, press keys, change the bot, transfer the call, hang up',
       description:
-        'Answered as soon as the process that has the call has taken the command; what comes of it is told by events. With an `Idempotency-Key`, or the member `id`, a repeated command is done once and answered as before; the last 1,000 of a call are remembered while it is up. A 409 says why the call cannot do it as things stand; a 503 means that it is not known whether the command was done, and that it may be repeated with its id.',
+        'Answers as soon as the process that owns the call has taken the command. Events report its result. With an `Idempotency-Key`, or the member `id`, a repeated command is carried out once and gets the same answer. The last 1,000 command ids of a call are remembered until it ends. A 409 says why the command is not possible in the current state of the call. After a 503 it is not known whether the command was carried out; repeat it with its id.',
       tags: ['calls'],
       params: callParams,
       body: commandSchema,
@@ -79,7 +81,7 @@ export function registerCommands(
       ),
       ...authenticated,
     },
-    // The schema documents the body; `readCommand` reads it, as it does on NATS.
+    // The schema only documents the body. `readCommand` reads it, as it does on NATS.
     validatorCompiler: exceptBody,
     handler: async (request, reply) => {
       const app = caller.of(request);
@@ -114,19 +116,26 @@ function commandOf(request: FastifyRequest, app: App): Asked {
   return { command: transfer, remarks: { ...(to === undefined ? {} : { to }), ...wasIgnored } };
 }
 
-/** Whether an app may have it begun at all: limits of who asks, beside those of the call. */
+/**
+ * Whether the limits of the client's app allow the transfer. The limits of the app that placed the
+ * call are checked later.
+ */
 function mayAskFor(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
   const target = parseTarget(to);
   return target.ok && mayDial(limits, target.target);
 }
 
-/** The header and the member are one id: two of them would be two minds. */
+/**
+ * Gives the command its id: the member `id`, the header, or a new one.
+ *
+ * @throws ProblemError if the header and the member differ
+ */
 function withId(command: Command, { headers }: FastifyRequest): Command & { readonly id: string } {
   const key = headers['idempotency-key'];
   const id = command.id ?? (typeof key === 'string' ? key : `cmd-${randomUUID()}`);
   const { error } = commandId.safeParse(key ?? id);
   const problems = (error?.issues ?? []).map(({ message }) => message);
-  if (key !== undefined && key !== id) problems.push('is not the member id');
+  if (key !== undefined && key !== id) problems.push('differs from the member id');
   if (problems.length > 0) {
     throw invalidRequest(problems.map((message) => ({ path: 'Idempotency-Key', message })));
   }
@@ -138,7 +147,7 @@ function answerOf(reply: CommandReply | undefined) {
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
   if (reply.code === 'forbidden') throw targetForbidden();
-  // At the gateway that has the call: perhaps after the command was done.
+  // The gateway that owns the call failed, perhaps after it carried out the command.
   if (reply.code === 'internal') throw unreachable();
   if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(
@@ -148,7 +157,7 @@ function answerOf(reply: CommandReply | undefined) {
 }
 
 function unreachable(): ProblemError {
-  return new ProblemError('unavailable', 'The call cannot be reached just now.', {
+  return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {
     retryAfterS: dependencyRetryAfterS,
   });
 }

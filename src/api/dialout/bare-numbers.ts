@@ -1,5 +1,5 @@
-// Numbers that a dial-out request writes without `+` get theirs before anything else is read, so
-// that a repeated request is the same however it writes them.
+// Rewrites numbers that a dial-out request writes without `+`, before anything else is read. A
+// repeated request then equals the first one, however it writes its numbers.
 
 import { z } from 'zod';
 import type { DialoutRemarks } from '../../calls/dialout-ports.ts';
@@ -17,7 +17,7 @@ type Members = Readonly<Record<string, unknown>>;
 export type GlobalNumbers = {
   readonly members: Members;
   readonly errors: readonly MemberError[];
-  /** For the answer. */
+  /** The rewritten numbers, which the answer returns. */
   readonly dialled: Pick<DialoutRemarks, 'target' | 'bridge'>;
 };
 

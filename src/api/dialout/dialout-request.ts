@@ -1,5 +1,6 @@
-// From the body of a dial-out request to what the intake takes, or every reason why not. Works on the raw body first
-// (spellings, misspellings), then member by member, then across members.
+// Turns the body of a dial-out request into the request of the intake, or into the list of all its
+// errors. First it checks the raw body (spellings, misspellings), then each member, then rules
+// across members.
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -37,14 +38,17 @@ export type ParsedDialout =
       readonly ok: true;
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
-      /** SHA-256 of what was asked for, whatever the spelling: the same for a repeated request. */
+      /**
+       * SHA-256 of the request's meaning, independent of its spelling. A repeated request has the
+       * same hash.
+       */
       readonly requestHash: string;
-      /** For the answer. */
+      /** Remarks about the request, which the answer returns. */
       readonly remarks?: DialoutRemarks;
     }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Documented name → the other spelling that callers use. */
+/** Pairs of a documented name and another spelling that clients use. */
 const otherSpellings = [
   ['botId', 'bot'],
   ['notifyurl', 'notifyUrl'],
@@ -56,7 +60,10 @@ const knownNames = new Map([
   ...otherSpellings.map(([documented, other]) => [other, documented] as const),
 ]);
 
-/** By the member that has them. Names in `metadata`, parameters and headers are the caller's own. */
+/**
+ * Names of nested members, by the member that contains them. Names in `metadata`, parameters and
+ * headers belong to the client and are not checked.
+ */
 const nestedNames = Object.entries({
   timers: timersSchema,
   stream: streamMember,
@@ -66,7 +73,7 @@ const nestedNames = Object.entries({
   callControlParameter: callControlSchema,
 }).map(([name, { shape }]) => [name, namesOf(shape)] as const);
 
-/** What a request may name. */
+/** The services and limits that a request is checked against. */
 export type Known = Pick<
   ApiServices,
   | 'routes'
@@ -77,7 +84,9 @@ export type Known = Pick<
   | 'maxCallDurationMs'
 >;
 
-/** For whom: the bot of the path; the body may call it by either of its names. */
+/**
+ * The app of the client, and the bot of the path. The body may name the bot by either of its names.
+ */
 export type Asking = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
@@ -95,7 +104,7 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   errors.push(...unknown.errors, ...numbers.errors);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const member = path.join('.');
-    // The error of the number itself is the more precise one.
+    // The error of the number itself is more precise.
     if (!numbers.errors.some((error) => error.path === member))
       errors.push({ path: member, message });
   }
@@ -112,7 +121,9 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   return Object.keys(remarks).length === 0 ? result : { ...result, remarks };
 }
 
-/** What the members are to the rest of the world: headers, providers, routes. */
+/**
+ * Checks rules across members and against the gateway: headers, providers, routes, streams, plans.
+ */
 function acrossMembers(
   {
     notifyHeaders,
@@ -134,8 +145,8 @@ function acrossMembers(
   const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
   const trunk = route.ok ? route.trunk : undefined;
-  const ofCall = { caller: wanted.caller, trunk, accountId: bot.accountId, routes };
-  const plan = resolveBridge(wanted.bridge, ofCall, wanted.machineDetection);
+  const callRoute = { caller: wanted.caller, trunk, accountId: bot.accountId, routes };
+  const plan = resolveBridge(wanted.bridge, callRoute, wanted.machineDetection);
   if (!plan.ok) errors.push(...plan.errors);
   errors.push(...planErrors(wanted, wanted.machineDetection));
   if (errors.length > 0 || !headers.ok || !stream.ok || !plan.ok) return { ok: false, errors };
@@ -144,14 +155,17 @@ function acrossMembers(
     ok: true,
     request: toRequest(wanted, trunk, { ...stream, ...plan }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
-    // Before the default trunk is filled in: a repeated request stays the same when that default changes.
+    // Hashed before the default trunk is filled in, so that a repeated request stays the same if
+    // the default changes.
     requestHash: createHash('sha256')
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
   };
 }
 
-/** What they name, by itself. */
+/**
+ * Checks members that name something that the gateway must allow or have: URLs, limits, providers.
+ */
 function namedErrors(
   wanted: Wanted,
   { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: Known,
@@ -161,7 +175,7 @@ function namedErrors(
     errors.push({
       path: 'notifyurl',
       message:
-        'must not be a private, local or reserved address that NOTIFY_ALLOWED_NETWORKS lacks',
+        'must not be a private, local or reserved address, unless NOTIFY_ALLOWED_NETWORKS contains it',
     });
   }
   if (wanted.notifyurl === undefined && (wanted.notifyEvents ?? []).length > 0) {
@@ -181,13 +195,13 @@ function namedErrors(
   return errors;
 }
 
-/** How numbers are read is over by now. */
+/** A checked request without the members that were used to read its numbers. */
 type Wanted = Omit<
   z.output<typeof dialoutSchema>,
   'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
 >;
 
-/** What members come to together. */
+/** Results that depend on several members. */
 type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
 
 function toRequest(
@@ -225,7 +239,10 @@ function toRequest(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Names of the bot become its id before anything is compared: a repeated request may use the other one. */
+/**
+ * Replaces the bot's stream identifier by its id before anything is compared: a repeated request
+ * may use either name.
+ */
 function withBotId(body: Members, { botId, streamId }: Pick<Bot, 'botId' | 'streamId'>): Members {
   if (streamId === undefined) return body;
   const named = ['botId', 'bot'].filter((name) => body[name] === streamId);

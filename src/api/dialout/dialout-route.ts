@@ -1,4 +1,4 @@
-// POST …/dialout: checks everything, hands it to the intake, and answers as soon as the request is durable.
+// POST …/dialout: checks the request, passes it to the intake, and answers as soon as it is stored.
 
 import type { FastifyRequest } from 'fastify';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
@@ -34,22 +34,24 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nA 503 of the type `acceptance-unknown` does not say that nothing was accepted: repeat the request with the same key. Without a key, the phone may then ring twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are carried to every event and notification of the call.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key`, a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAfter a 503 of the type `acceptance-unknown`, the request may or may not have been accepted: repeat it with the same key. If you repeat it without a key, the phone may ring twice.\n\nAn app may have limits. A number that it may not dial is a 403 that names `target` or `bridge.to`. A call beyond its limit of simultaneous calls, or of calls per day (in UTC), is a 429 with `Retry-After`. A repeated request does not count.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are passed on to every event and notification of the call.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
       response: responses(
-        'The request is stored and the call is under way',
+        'The request is stored and the call will be placed',
         dialoutAnswerSchema,
         [400, 401, 403, 404, 406, 409, 413, 415, 429],
       ),
       ...authenticated,
     },
-    // The schema documents the body; `parseDialout` reads it, because spellings and routes concern several members.
+    // The schema only documents the body. `parseDialout` reads it, because spellings and routes
+    // concern several members.
     validatorCompiler: exceptBody,
-    // The request may be accepted when the time for its answer is up. Whatever is thrown goes to the server's own handler.
+    // The request may still be accepted after the time for its answer is over. Thrown errors go to
+    // the server's own handler.
     errorHandler: (error, request) => {
-      // Without a body the intake has not seen it.
+      // The intake has not seen a request whose body has not arrived.
       const isWithIntake = request.body !== undefined;
       if (error.code !== 'FST_ERR_HANDLER_TIMEOUT' || !isWithIntake) throw error;
       const hasKey = request.headers['idempotency-key'] !== undefined;
@@ -87,14 +89,17 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
   };
 }
 
-/** A key that is sent but unusable must not pass as "no key": the caller counts on it. */
+/** An invalid key must not be treated as "no key", because the client relies on it. */
 function idempotencyKeyProblems(key: string | string[] | undefined): readonly MemberError[] {
   if (key === undefined) return [];
   const { error } = idempotencyKey.safeParse(key);
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
 }
 
-/** Without a key there is no way to ask again that is safe. */
+/**
+ * The problem of a request that may have been accepted. Without a key, it cannot be repeated
+ * safely.
+ */
 function acceptanceUnknown(
   hasKey: boolean,
   retryAfterS: number,
@@ -102,7 +107,7 @@ function acceptanceUnknown(
 ): ProblemError {
   const advice = hasKey
     ? 'Repeat it with the same Idempotency-Key.'
-    : 'It had no Idempotency-Key: where it is repeated, the phone may ring twice.';
+    : 'It had no Idempotency-Key: if you repeat it, the phone may ring twice.';
   return new ProblemError(
     'acceptance-unknown',
     `It is not known whether the request was accepted. ${advice}`,
@@ -111,16 +116,19 @@ function acceptanceUnknown(
 }
 
 const limitDetails = {
-  callsAtOnce: 'The app has as many calls at once as it may.',
-  callsPerDay: 'The app has placed as many calls today, in UTC, as it may.',
+  callsAtOnce: 'The app has reached its limit of simultaneous calls.',
+  callsPerDay: 'The app has reached its limit of calls for today, in UTC.',
 } as const;
 
-/** The limits may have changed since the request came in. */
+/**
+ * Names the members that the app may not dial. Names `target` if none is forbidden any more: the
+ * limits may have changed since the request was refused.
+ */
 function forbiddenMembers({ request, limits }: Submission): readonly string[] {
   const { target, bridge } = request;
   const isForbidden = (to: DialTarget): boolean => !mayDial(limits, to);
-  const ofBridge = bridge !== undefined && isForbidden(bridge.to) ? ['bridge.to'] : [];
-  return isForbidden(target) || ofBridge.length === 0 ? ['target', ...ofBridge] : ofBridge;
+  const inBridge = bridge !== undefined && isForbidden(bridge.to) ? ['bridge.to'] : [];
+  return isForbidden(target) || inBridge.length === 0 ? ['target', ...inBridge] : inBridge;
 }
 
 function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
@@ -131,10 +139,10 @@ function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
     case 'conflict':
       throw new ProblemError(
         'idempotency-conflict',
-        'The same Idempotency-Key came before with another request.',
+        'The same Idempotency-Key was used before with another request.',
       );
     case 'full':
-      throw new ProblemError('too-many-requests', 'Too many calls wait to be placed.', {
+      throw new ProblemError('too-many-requests', 'Too many calls are waiting to be placed.', {
         retryAfterS: result.retryAfterS,
       });
     case 'target-forbidden':

@@ -1,5 +1,6 @@
-// The dial-out request as it is written on the wire: what is checked member by member, and what the OpenAPI document says.
-// What concerns several members (spellings, the path's bot, routes) is in dialout-request.ts.
+// The schema of the dial-out request: the checks of each member, and the texts of the OpenAPI
+// document. Checks across members (spellings, the bot of the path, routes) are in
+// dialout-request.ts.
 
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
@@ -24,7 +25,7 @@ export const botId = plainId.describe('bot or stream identifier').meta({ example
 const notifyUrl = z
   .string()
   .max(maxNotifyUrlLength)
-  // A parser of URLs would leave them out, and mend what is half a character.
+  // A URL parser would drop control characters, and replace half a surrogate pair.
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .transform((text, context) => {
     const problem = notifyUrlProblem(text);
@@ -33,12 +34,15 @@ const notifyUrl = z
       return z.NEVER;
     }
     const url = new URL(text);
-    // A fragment never leaves a client.
+    // HTTP clients never send a fragment.
     url.hash = '';
     return url.href;
   });
 
-/** The context of a call travels in every event on NATS, whose messages are 1 MiB at most; many calls are alive at once. */
+/**
+ * Each event on NATS carries the context of its call, a NATS message has at most 1 MiB, and many
+ * calls are active at once.
+ */
 const longestMetadataBytes = 16 * 1_024;
 
 const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) => {
@@ -46,44 +50,55 @@ const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) 
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
 
-/** The specification says "number": what is a fraction of a millisecond is rounded before its bounds are looked at. */
+/**
+ * The specification says "number". Fractions of a millisecond are rounded before the bounds are
+ * checked.
+ */
 const milliseconds = (from: number, to: number) =>
   z.number().overwrite(Math.round).min(from).max(to);
 
-/** Under 100 ms no timer can be told from the jitter of speech; over a minute a greeting is no greeting. */
+/**
+ * Below 100 ms, a timer cannot be distinguished from pauses in speech. Nothing longer than a minute
+ * is a greeting.
+ */
 const timer = milliseconds(100, 60_000);
-/** These two wait for an outcome, and long greetings exist. */
+/** For the two timers that wait for a result, because long greetings exist. */
 const longTimer = milliseconds(100, 120_000);
 
 export const timersSchema = z.object({
   noSpeechTimeoutMs: timer
     .default(defaultAmdTimers.noSpeechTimeoutMs)
-    .describe('wait for speech before `amd_no_speech_detected`'),
+    .describe('how long to wait for speech before `amd_no_speech_detected`'),
   decisionTimeoutMs: longTimer
     .default(defaultAmdTimers.decisionTimeoutMs)
-    .describe('wait for a verdict before `amd_decision_timeout`'),
+    .describe('how long to wait for a verdict before `amd_decision_timeout`'),
   toneTimeoutMs: longTimer
     .default(defaultAmdTimers.toneTimeoutMs)
-    .describe('from the answer, how long a tone is listened for'),
+    .describe('how long to listen for a tone, from the answer'),
   greetingCompletionTimeoutMs: timer
     .default(defaultAmdTimers.greetingCompletionTimeoutMs)
-    .describe('silence after a greeting before `amd_machine_stopped_speaking`'),
+    .describe(
+      'how long the silence after a greeting must be before `amd_machine_stopped_speaking`',
+    ),
 });
 
-/** Kept as JSON and sent to the provider: no control characters, no halves of characters. */
+/**
+ * Stored as JSON and sent to the provider. It must not contain control characters or half a
+ * surrogate pair.
+ */
 const sttName = z
   .string()
   .max(128)
   .regex(/^[^\p{C}]+$/u, 'must be 1 to 128 characters without control characters');
 export const callControlSchema = z.object({
   sttProvider: sttName.describe(
-    'a speech-to-text provider. One that is not configured is accepted: the words are counted by ear and `transcription` is `unconfigured` in the evidence, unless the gateway has a default for it, or is strict, and then it is a 400',
+    'a speech-to-text provider. A provider that is not configured is accepted: detection then estimates the number of words from the sound, and `transcription` in the evidence is `unconfigured`. The gateway may instead have a default provider, or be strict and answer 400',
   ),
   sttLanguage: sttName.describe('language code'),
   interim: z
     .boolean()
     .exactOptional()
-    .describe('whether interim results are used as well; left out: they are'),
+    .describe('whether to use interim results as well. Default: true'),
   sttLabel: sttName.exactOptional().describe('label that the provider files the audio under'),
   continuousASRTimeoutInMS: milliseconds(0, 60_000)
     .exactOptional()
@@ -93,10 +108,13 @@ export const callControlSchema = z.object({
     .describe('silence that ends an utterance'),
   sttVendorEndpointing: milliseconds(0, 60_000)
     .exactOptional()
-    .describe('silence used for endpointing; 0: none'),
+    .describe('silence used for endpointing; 0 turns endpointing off'),
 });
 
-/** Does what it says as it stands on a laptop: a voicemail of the sandbox, and where `offhook listen` listens. */
+/**
+ * Works unchanged on a laptop: it calls a voicemail of the sandbox, and notifies the address of
+ * `offhook listen`.
+ */
 export const dialoutExample = {
   botId: 'st-1b2c3d',
   target: 'tel:+12025550110',
@@ -110,9 +128,9 @@ const shortestCallMs = 1_000;
 
 export const dialoutSchema = z
   .object({
-    botId: botId.describe('the bot of the path again; also accepted as `bot`'),
+    botId: botId.describe('the same bot as in the path; also accepted as `bot`'),
     target: targetMember.describe(
-      '`tel:` number with country code, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers. A number that no phone can have (its length, its country code) is a 400. Without `+`, a number is taken if it is valid with one, e.g. `tel:12025550110`; how others are read, `defaultCountry` or `bareNumbers` must say',
+      'whom to call: a `tel:` number with its country code and without parameters, in which visual separators are ignored; or `sip:user@host[:port]` without parameters or headers. A number that no phone can have (by its length or country code) is a 400. A number without `+` is accepted if it is valid with one, e.g. `tel:12025550110`. For other numbers without `+`, set `defaultCountry` or `bareNumbers`',
     ),
     ...numberReadingMembers,
     caller: z
@@ -122,13 +140,13 @@ export const dialoutSchema = z
     notifyurl: notifyUrl
       .optional()
       .describe(
-        'absolute http(s) URL for notifications, without user-info; left out: none are sent. Also accepted as `notifyUrl`',
+        'absolute http(s) URL for notifications, without user-info. If it is omitted, no notifications are sent. Also accepted as `notifyUrl`',
       ),
     notifyHeaders: z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'sent along with each notification. `Host`, `User-Agent`, hop-by-hop, length, encoding and signature headers are refused by name; `Accept` and `Content-Type: application/json` are accepted and change nothing',
+        'headers to send with each notification. `Host`, `User-Agent`, and hop-by-hop, length, encoding and signature headers are a 400 that names them; `Accept` and `Content-Type: application/json` are accepted and have no effect',
       ),
     timeoutInMs: milliseconds(1_000, 180_000)
       .default(60_000)
@@ -136,7 +154,7 @@ export const dialoutSchema = z
     queueTimeoutMs: milliseconds(1_000, 3_600_000)
       .optional()
       .describe(
-        'how long the call may wait for room on its trunk; then it ends as `Failed` and is not dialled late. Left out: 5 minutes, or what the gateway is configured to',
+        'how long the call may wait for a free slot on its trunk. After that it ends as `Failed` and is not dialled. Default: 5 minutes, or the value configured on the gateway',
       ),
     maxDurationMs: z
       .number()
@@ -144,7 +162,7 @@ export const dialoutSchema = z
       .min(shortestCallMs)
       .optional()
       .describe(
-        'how long the call may last from the answer; then it is hung up (outcome `completed`, `Maximum call duration reached`). At most `MAX_CALL_DURATION_MS` of the gateway (2 hours, unless it is configured otherwise), which holds where this is left out',
+        'how long the call may last from the answer. After that it is hung up (outcome `completed`, reason `Maximum call duration reached`). Default and maximum: `MAX_CALL_DURATION_MS` of the gateway (2 hours, unless configured otherwise)',
       ),
     trunk: z
       .string()
@@ -152,7 +170,7 @@ export const dialoutSchema = z
       .max(64)
       .optional()
       .describe(
-        "name of a trunk that the account may use; left out: the default of the account, or else everybody's, for `tel:`, no trunk at all for `sip:`",
+        'name of a trunk that the account may use. Default for `tel:`: the default trunk of the account, or else the default trunk of all accounts. Default for `sip:`: no trunk',
       ),
     metadata: metadata
       .default({})
@@ -162,7 +180,7 @@ export const dialoutSchema = z
       .enum(machineDetectionModes)
       .default('disabled')
       .describe(
-        '`disconnect`: hang up on a machine; `detect`: tell and go on; `disabled`. Also accepted as `machinedetection`',
+        '`disconnect`: hang up on a machine; `detect`: report the result and continue the call; `disabled`: no detection. Also accepted as `machinedetection`',
       ),
     thresholdWordCount: z
       .number()
@@ -170,40 +188,40 @@ export const dialoutSchema = z
       .min(1)
       .max(1_000)
       .optional()
-      .describe('a strict rule: that many words in a greeting make a machine'),
+      .describe('a strict rule: a greeting of this many words or more is a machine'),
     amdEventsSubscription: z
       .array(z.enum(amdEventNames))
       .max(64)
       .optional()
-      .describe('AMD events to be notified of; left out: all; empty: none'),
+      .describe('AMD events that are notified. An empty list turns them off. Default: all'),
     notifyEvents: z
       .array(z.enum(eventSelectors))
       .max(64)
-      // What means the same is the same request.
+      // Selections with the same meaning must be the same request.
       .transform(typesSelectedBy)
       .optional()
       .describe(
-        'events to be notified of beside the four statuses, by type, family (`stream-*`) or `*`; each arrives with `status: Event`. `answered`, `amd`, `completed` and `failed` may be named and change nothing: they have a status of their own. Left out: no event beside the four statuses. Needs `notifyurl`',
+        'events that are notified in addition to the four statuses, by type, family (`stream-*`) or `*`. Each arrives with `status: Event`. Naming `answered`, `amd`, `completed` or `failed` has no effect, because they have a status of their own. Default: only the four statuses. Needs `notifyurl`',
       ),
     stream: streamMember
       .nullable()
       .optional()
       .describe(
-        'the audio stream to the bot (Twilio Media Streams over WebSocket). Left out: as the bot is registered; null: none',
+        'the audio stream to the bot (Twilio Media Streams over WebSocket). Null: no stream. Default: the stream with which the bot is registered',
       ),
     voicemail: voicemailMember
       .optional()
       .describe(
-        'a message for a machine, which begins within 150 ms after the beep; then the call is hung up. Needs `machineDetection: detect`',
+        'a message for a machine. It begins within 150 ms after the beep, and after it the call is hung up. Needs `machineDetection: detect`',
       ),
     screening: screeningMember
       .optional()
       .describe(
-        'what a call screener hears, once; then detection begins anew for the one who comes. Needs `machineDetection: detect`',
+        'an answer that a call screener hears once. Detection then begins anew for the person who comes to the phone. Needs `machineDetection: detect`',
       ),
     bridge: bridgeMember
       .optional()
-      .describe("whom the person is connected to, e.g. an agents' queue"),
+      .describe("the party to connect the person to, e.g. an agents' queue"),
     callControlParameter: callControlSchema
       .optional()
       .describe('speech-to-text as a second opinion on the words of the greeting'),
@@ -212,23 +230,23 @@ export const dialoutSchema = z
   .meta({
     id: 'DialoutRequest',
     description:
-      'Members that are not listed do nothing, and are named in `ignored` of the answer. A near miss of a listed one (`machineDetect`, `timeoutMs`) is a 400 that gives its name. Milliseconds are rounded to whole ones.',
+      'Members that are not listed have no effect, and `ignored` of the answer names them. A misspelling of a listed member (`machineDetect`, `timeoutMs`) is a 400 that names the right one. Milliseconds are rounded to whole numbers.',
     examples: [dialoutExample],
   });
 
 export const dialoutAnswerSchema = z
   .object({
-    sid: z.string().describe('names the dial-out request'),
-    callId: z.string().describe('names the call'),
+    sid: z.string().describe('id of the dial-out request'),
+    callId: z.string().describe('id of the call'),
     conversationId: z.string().describe('UUID that joins the notifications of this call'),
     target: z
       .string()
       .exactOptional()
-      .describe('the number as it is dialled; only if `target` was written without `+`'),
+      .describe('the number that is dialled; only if `target` was written without `+`'),
     bridge: z
       .object({ to: z.string() })
       .exactOptional()
-      .describe('likewise, if `bridge.to` was written without `+`'),
+      .describe('`to` is the number that is dialled; only if `bridge.to` was written without `+`'),
     ignored: ignoredMembers.exactOptional(),
   })
   .meta({

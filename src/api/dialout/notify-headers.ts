@@ -1,19 +1,26 @@
-// The caller's own headers for notifications. What would break the request, or let a caller forge what receivers trust,
-// is refused by name; what callers send along out of habit is accepted and changes nothing.
+// Checks the headers that a client wants to add to its notifications. Headers that would break the
+// request, or let a client forge what receivers trust, are refused, and the error names them.
+// `Accept` and `Content-Type`, which clients send out of habit, are accepted and dropped.
 
 import type { MemberError } from '../../http/problem.ts';
 
-/** Together with the signature they must fit the 8 KiB that common receivers allow for all headers. */
+/**
+ * Together with the signature, the headers must fit into the 8 KiB that common receivers allow for
+ * all headers.
+ */
 const mostHeaders = 32;
 const mostBytes = 4_096;
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
-/** RFC 9110 section 5.5, without obs-text: what is not ASCII is read differently by every receiver. */
+/**
+ * RFC 9110 section 5.5 without obs-text: receivers differ in how they read bytes that are not
+ * ASCII.
+ */
 const fieldValue = /^[\t\x20-\x7e]*$/;
 
 const refused: ReadonlyMap<string, string> = new Map([
-  ['host', 'cannot be set: it comes from the URL'],
+  ['host', 'cannot be set: its value comes from the URL'],
   ...[
     'connection',
     'keep-alive',
@@ -28,7 +35,7 @@ const refused: ReadonlyMap<string, string> = new Map([
     'http2-settings',
   ].map((name) => [name, 'cannot be set: it belongs to the connection'] as const),
   ['user-agent', 'cannot be set: it names this service'],
-  ['content-length', 'cannot be set: it comes from the body'],
+  ['content-length', 'cannot be set: its value comes from the body'],
   ['content-encoding', 'cannot be set: the body is sent as it is signed'],
   ...['gateway-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'].map(
     (name) => [name, 'cannot be set: it carries the signature that receivers trust'] as const,
@@ -51,7 +58,7 @@ export function checkNotifyHeaders(given: Readonly<Record<string, string>>): Not
   const headers: [string, string][] = [];
   for (const [name, value] of entries) {
     const lower = name.toLowerCase();
-    const problem = seen.has(lower) ? 'is given twice' : problemOf(lower, value);
+    const problem = seen.has(lower) ? 'occurs twice' : problemOf(lower, value);
     seen.add(lower);
     if (problem !== undefined) {
       errors.push({ path: `notifyHeaders.${name}`, message: `header ${name} ${problem}` });

@@ -1,13 +1,15 @@
-// "To talk to a person, press one": calls a person, plays that once a person is there, and connects them to an agent when they press 1.
+// "To talk to a person, press one": calls a phone, plays this sound as soon as a person answers,
+// and connects the person to an agent when they press 1.
 //
-//   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) node press-one.mjs <target> <agent> <sound>
+//   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \
+//     node press-one.mjs <target> <agent> <sound>
 
 import { setTimeout as pause } from 'node:timers/promises';
 
 const [target, agent, sound] = process.argv.slice(2);
 const { OFFHOOK_URL: base, OFFHOOK_TOKEN: auth } = process.env;
 const bot = 'press-one';
-/** For the key, once the sound is over. */
+/** How long to wait for the key after the sound has ended. */
 const patienceMs = 8_000;
 
 async function post(path, body, more = {}) {
@@ -22,7 +24,10 @@ async function post(path, body, more = {}) {
 
 const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
 
-/** Whether it was taken. With an id a command is done once, however often it is sent: after a 503 it is not known whether it was. */
+/**
+ * Sends a command. Returns whether the gateway took it. After a 503 it is not known whether the
+ * command was carried out. With an id it is carried out only once, however often it is sent.
+ */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
   for (let attempt = 1; ; attempt += 1) {
@@ -33,10 +38,13 @@ async function command(id, members) {
   }
 }
 
-/** Never a person in a call that says nothing: what cannot go on ends it. */
+/** Hangs up if the example cannot continue, so that nobody is left in a silent call. */
 const goodbye = () => command('goodbye', { command: 'hangup' });
 
-/** Of a stream of server-sent events, until it ends or breaks off: `id`, and `data` where it is no comment. */
+/**
+ * Yields the messages of a stream of server-sent events until it ends or breaks off. `event` is
+ * empty for a comment.
+ */
 async function* messagesOf(stream) {
   let text = '';
   try {
@@ -49,11 +57,14 @@ async function* messagesOf(stream) {
       }
     }
   } catch {
-    console.log('the events broke off');
+    console.log('the event stream broke off');
   }
 }
 
-/** A gateway that restarts, or has enough connections just now, is asked again. */
+/**
+ * Connects to the events of the call. Retries while the gateway restarts or has too many
+ * connections.
+ */
 async function connected(headers) {
   const url = `${base}/api/public/bot/${bot}/calls/${callId}/events`;
   for (;;) {
@@ -67,7 +78,10 @@ async function connected(headers) {
   }
 }
 
-/** From the call's first event on. After a connection that broke off it goes on behind the last one, and some may come twice. */
+/**
+ * Yields the events of the call from its first one. After a broken connection it continues after
+ * the last event, and skips events that arrive twice.
+ */
 async function* events() {
   const headers = { auth };
   let seen = 0;
@@ -87,7 +101,7 @@ const placed = await post(`/api/1.1/public/bot/${bot}/V2/contactcenter/dialout`,
 if (placed.status !== 200) throw new Error(JSON.stringify(placed.body));
 const { callId } = placed.body;
 
-let waiting; // for the key
+let keyTimer;
 let isWanted = false;
 for await (const { type, data } of events()) {
   console.log(type, data.amd?.event ?? data.digit ?? data.outcome ?? '');
@@ -95,20 +109,21 @@ for await (const { type, data } of events()) {
   if (amd === 'amd_human_detected') {
     if (!(await command('menu', { command: 'play', sound }))) await goodbye();
   }
-  // A machine is hung up by `disconnect`.
+  // The gateway hangs up on a machine by itself, because of `disconnect`.
   if (amd === 'amd_no_speech_detected' || amd === 'amd_decision_timeout') await goodbye();
   if (type === 'playback-finished' && !isWanted) {
-    waiting = setTimeout(() => void goodbye(), patienceMs);
+    keyTimer = setTimeout(() => void goodbye(), patienceMs);
   }
   if (type === 'dtmf' && data.digit === '1' && !isWanted) {
     isWanted = true;
-    clearTimeout(waiting);
-    await command('quiet', { command: 'stop' }); // who presses early has heard enough
+    clearTimeout(keyTimer);
+    // A person who presses the key early has heard enough.
+    await command('quiet', { command: 'stop' });
     const transfer = { command: 'transfer', to: agent, timeoutMs: 20_000 };
     if (!(await command('agent', transfer))) await goodbye();
   }
   if (type === 'completed' || type === 'failed') {
-    clearTimeout(waiting);
+    clearTimeout(keyTimer);
     if (data.transfer) console.log(JSON.stringify(data.transfer));
     break;
   }

@@ -1,5 +1,6 @@
-// A call as Twilio's REST API shows it, for programs that read it with Twilio's own libraries. Twilio documents the members at
-// "Call resource" of its Voice API; members that have no meaning here are null, as Twilio sends those that do not apply.
+// Shows a call in the form of Twilio's REST API, for programs that use Twilio's own libraries.
+// Twilio documents the members at "Call resource" of its Voice API. Members that have no meaning
+// here are null, as Twilio sends members that do not apply.
 
 import { z } from 'zod';
 import type { CallOutcome } from '../../calls/contract/call-words.ts';
@@ -29,7 +30,7 @@ type AnsweredBy = (typeof answerers)[number];
 
 const rfc2822 = z.string().describe('RFC 2822, UTC');
 
-/** Members that Twilio sends for calls of other kinds. */
+/** Members that have a meaning only for other kinds of calls at Twilio. */
 const withoutMeaning = {
   parent_call_sid: null,
   phone_number_sid: null,
@@ -50,23 +51,32 @@ const exampleNames = {
 export const callResourceSchema = z
   .object({
     sid: z.string().describe('`CA…`, the `callSid` of the stream'),
-    account_sid: z.string().describe('`AC…`, made of the id of the app'),
+    account_sid: z.string().describe('`AC…`, made from the id of the app'),
     to: z.string().describe('E.164 with `+`, or a `sip:` URI'),
     to_formatted: z.string(),
     from: z.string().describe('the caller ID of the request'),
     from_formatted: z.string(),
     status: z
       .enum(statuses)
-      .describe('`queued` until the phone rings or answers; `declined` is `busy`'),
-    start_time: rfc2822.nullable().describe('when the first INVITE left; null: not yet'),
+      .describe(
+        '`queued` until the phone rings or answers; a call with outcome `declined` is `busy`',
+      ),
+    start_time: rfc2822.nullable().describe('when the first INVITE was sent; null before that'),
     end_time: rfc2822.nullable(),
-    duration: z.string().nullable().describe('seconds from the answer; null: not answered, or up'),
+    duration: z
+      .string()
+      .nullable()
+      .describe(
+        'seconds from the answer to the end; null if the call was not answered or has not ended',
+      ),
     date_created: rfc2822,
     date_updated: rfc2822,
     answered_by: z
       .enum(answerers)
       .nullable()
-      .describe('null: not answered, without detection, or not decided yet'),
+      .describe(
+        'null if the call was not answered, has no detection, or detection has not decided yet',
+      ),
     direction: z.literal('outbound-api'),
     api_version: z.literal('2010-04-01'),
     uri: z.string(),
@@ -78,7 +88,7 @@ export const callResourceSchema = z
     forwarded_from: z.null(),
     group_sid: z.null(),
     caller_name: z.null(),
-    queue_time: z.string().describe('milliseconds before the first INVITE left'),
+    queue_time: z.string().describe('milliseconds from acceptance to the first INVITE'),
     trunk_sid: z.null(),
   })
   .meta({
@@ -107,7 +117,9 @@ export const callResourceSchema = z
     ],
   });
 
-/** What a hang-up answers: the rest is absent where the call could be hung up but not read. */
+/**
+ * The answer to a hang-up. The other members are absent if the call could be hung up but not read.
+ */
 export const endingCallSchema = callResourceSchema
   .partial()
   .required({ sid: true, account_sid: true, status: true })
@@ -162,7 +174,10 @@ function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
   return answeredAt === undefined ? (failures[outcome ?? 'unknown'] ?? 'failed') : 'completed';
 }
 
-/** Twilio counts a declined call as busy, as most carriers do: a phone that declines sends 486 or 603. */
+/**
+ * Twilio counts a declined call as busy, as most carriers do. A phone that declines sends 486 or
+ * 603.
+ */
 const failures: Partial<Readonly<Record<CallOutcome, TwilioStatus>>> = {
   busy: 'busy',
   declined: 'busy',
@@ -177,13 +192,13 @@ function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
 }
 
 /**
- * What detection says so far. `machine_start` becomes `machine_end_beep` at the beep, or `machine_end_silence` once the greeting
- * is over, as with Twilio's `DetectMessageEnd`.
+ * Returns the current result of detection. `machine_start` becomes `machine_end_beep` at the beep,
+ * or `machine_end_silence` when the greeting is over, as with Twilio's `DetectMessageEnd`.
  */
 function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
   if (verdict === undefined) return null;
   if (verdict === 'amd_human_detected') return 'human';
-  // A beep that takes a person's verdict back is itself the verdict.
+  // A beep that revokes the verdict `human` is itself the verdict.
   const isMachine = verdict === 'amd_machine_detected' || verdict === 'amd_tone_detected';
   return isMachine ? machineOf(timeline) : 'unknown';
 }
@@ -198,7 +213,10 @@ function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {
 
 const amdData = z.object({ amd: z.object({ event: z.string(), reason: z.string() }) });
 
-/** The timeline is read from SQL, where `data` has no type. */
+/**
+ * Reads the event and reason of an AMD event. The timeline comes from SQL, where `data` has no
+ * type.
+ */
 function amdOf(data: unknown): { readonly event?: string; readonly reason?: string } {
   return amdData.safeParse(data).data?.amd ?? {};
 }
@@ -214,6 +232,6 @@ function acceptedAtMs({ acceptedAt }: CallDetails): number {
 function inRfc2822(instant: string): string;
 function inRfc2822(instant: string | undefined): string | null;
 function inRfc2822(instant: string | undefined): string | null {
-  // ECMAScript fixes the form of toUTCString; Twilio's libraries parse an offset in place of its zone name.
+  // ECMAScript defines the form of toUTCString. Twilio's libraries expect an offset instead of GMT.
   return instant === undefined ? null : new Date(instant).toUTCString().replace('GMT', '+0000');
 }

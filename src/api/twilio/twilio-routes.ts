@@ -1,9 +1,11 @@
-// Two requests in the form of Twilio's REST API, for programs that were written with Twilio's libraries:
+// Two requests in the form of Twilio's REST API, for programs that were written with Twilio's
+// libraries:
 //
-//   GET  /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json                     reads a call
-//   POST /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json  Status=completed   hangs it up, as DELETE does
+//   GET  /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json                    reads a call
+//   POST /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json  Status=completed  hangs up, as DELETE does
 //
-// Those libraries fix path, form and errors. This file does nothing else in Twilio's form.
+// Twilio's libraries determine the paths, the form and the errors. No other request takes Twilio's
+// form.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -32,7 +34,9 @@ const params = z.object({
   accountSid: z.string().describe('`AC…`, the `accountSid` of the stream'),
   callSid: z
     .string()
-    .describe('`CA…`, the `callSid` of the stream; without one, `CA` and the hex digits of the id'),
+    .describe(
+      '`CA…`, the `callSid` of the stream. If the call has no stream: `CA` and the hex digits of the call id',
+    ),
 });
 
 const form = z
@@ -43,10 +47,10 @@ const errorSchema = z
   .object({ code: z.number().int(), message: z.string(), status: z.number().int() })
   .meta({
     id: 'TwilioError',
-    examples: [{ code: 20_404, message: 'The call is not there, or has ended', status: 404 }],
+    examples: [{ code: 20_404, message: 'There is no such call, or it has ended', status: 404 }],
   });
 
-/** By kind, with the codes of Twilio's error dictionary. */
+/** For each kind of error: the HTTP status, and the code of Twilio's error dictionary. */
 const errors = {
   invalid: { status: 400, code: 20_001 },
   unauthenticated: { status: 401, code: 20_003 },
@@ -55,7 +59,7 @@ const errors = {
   unreachable: { status: 503, code: 20_503 },
 } as const;
 
-/** A request that cannot be done. */
+/** An error that is answered in Twilio's form. */
 class TwilioError extends Error {
   readonly kind: keyof typeof errors;
   readonly retryAfterS: number | undefined;
@@ -67,9 +71,11 @@ class TwilioError extends Error {
   }
 }
 
-/** For a program whose library places or lists calls: where Offhook does. */
+/**
+ * Answers a program that places or lists calls with Twilio's library: names Offhook's own paths.
+ */
 const notServed =
-  "Twilio's form serves one call: GET, and POST of Status=completed. POST /api/1.1/public/bot/{botId}/V2/contactcenter/dialout places calls, GET /api/public/bot/{botId}/calls lists them.";
+  "In Twilio's form, Offhook only reads one call (GET) or hangs it up (POST with Status=completed). POST /api/1.1/public/bot/{botId}/V2/contactcenter/dialout places calls, GET /api/public/bot/{botId}/calls lists them.";
 
 export function registerTwilioRoutes(
   server: ApiInstance,
@@ -90,7 +96,7 @@ export function registerTwilioRoutes(
       scope.setNotFoundHandler((_request, reply) =>
         reply.code(404).send({ ...errors.unknown, message: notServed }),
       );
-      // Credentials come before what the form says, and errors have Twilio's form.
+      // Credentials are checked before the form, and errors have Twilio's form.
       scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
       scope.get(path, { schema: schemas.read }, async (request) => {
         const call = await authenticate(request);
@@ -108,10 +114,15 @@ export function registerTwilioRoutes(
   );
 }
 
-/** A call, the app that placed it, and the names by which Twilio's libraries know both. */
+/** A call, the app that placed it, and their ids in Twilio's libraries. */
 type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId: string };
 
-/** Reads and checks who asks. @throws TwilioError of an unknown call as of bad credentials, so that guesses learn nothing. */
+/**
+ * Finds the call and checks the client's credentials.
+ *
+ * @throws TwilioError, which is the same for an unknown call and for bad credentials, so that a
+ * guess reveals nothing
+ */
 function createAuthentication({ apps, streams }: TwilioServices) {
   const failures = createFailedAuthentications();
   return async ({ params: given, headers, ip }: FastifyRequest): Promise<TwilioCall> => {
@@ -133,7 +144,7 @@ function createAuthentication({ apps, streams }: TwilioServices) {
   };
 }
 
-/** Compares with each live secret, in a time that does not depend on the secret. */
+/** Compares the credentials with each live secret, in a time that does not depend on the secret. */
 function isAuthentic(
   header: string | undefined,
   accountSid: string,
@@ -153,22 +164,23 @@ async function detailsOf(
   { accountId, callId }: TwilioCall,
 ): Promise<CallDetails> {
   const details = await calls.details({ accountId, botIds: 'all' }, callId);
-  // Retention removed it after it was found.
-  if (details === undefined) throw new TwilioError('unknown', 'The call is not there');
+  // Retention removed the call after it was found.
+  if (details === undefined) throw new TwilioError('unknown', 'There is no such call');
   return details;
 }
 
 async function end({ commands }: TwilioServices, { callId, appId }: TwilioCall): Promise<void> {
   const state = await hangUp(commands, callId, `bot of ${appId}`);
-  if (state === 'ended') throw new TwilioError('unknown', 'The call is not there, or has ended');
+  if (state === 'ended') throw new TwilioError('unknown', 'There is no such call, or it has ended');
   if (state !== undefined) return;
-  const message = 'The call cannot be reached just now.';
+  const message = 'The call cannot be reached at the moment.';
   throw new TwilioError('unreachable', message, dependencyRetryAfterS);
 }
 
 /**
- * The hang-up is under way and the call ends a moment later, so `status` says what it leads to. The answer is a success even where
- * the rest of the call cannot be read just now: a client that repeats the request would read that there is no such call.
+ * Answers a hang-up. The call ends a moment later, so `status` is the status that it is about to
+ * have. The answer is a success even if the call cannot be read: a client that repeated the request
+ * would get a 404, because the call has ended.
  */
 async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   const details = await detailsOf(services, call).catch(() => undefined);
@@ -178,13 +190,13 @@ async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   return { ...callResource(details, call), status };
 }
 
-/** @throws TwilioError that names the parameters of an update that mean something to Twilio and nothing here. */
+/** @throws TwilioError that names the parameters which Twilio knows and Offhook does not support */
 function checkForm(body: unknown): void {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const others = members.map(([name]) => name).filter((name) => name !== 'Status');
   if (others.length > 0) {
     const names = others.join(', ').slice(0, 200);
-    throw new TwilioError('invalid', `Only Status is taken here, not ${names}`);
+    throw new TwilioError('invalid', `Only Status is supported here, not ${names}`);
   }
   if (!members.some(([, value]) => value === 'completed'))
     throw new TwilioError('invalid', 'Status must be completed');
@@ -214,21 +226,21 @@ function answerError(error: unknown, { request, reply, logger }: Answering): Fas
     reply
       .code(status)
       .headers(problemHeaders(problem))
-      // Twilio sends problems as plain JSON. Its codes of this kind are 20,000 and the status.
+      // Twilio sends problems as plain JSON. Its code for such an error is 20,000 plus the status.
       .type('application/json')
       .send({ code: 20_000 + status, message, status })
   );
 }
 
 const descriptions = {
-  400: 'The form has anything but `Status=completed`',
+  400: 'The form has other parameters than `Status=completed`',
   401: 'The credentials are not those of the call, or there is no such call',
-  404: 'The call is not there, or has ended',
+  404: 'There is no such call, or it has ended',
   413: 'The form is too large',
   415: 'The body is not a form',
   429: 'Too many requests with bad credentials came from the same address; see `Retry-After`',
-  500: 'Something went wrong on our side',
-  503: 'The call or the database cannot be reached just now; see `Retry-After`',
+  500: 'The gateway failed to handle the request',
+  503: 'The call or the database cannot be reached at the moment; see `Retry-After`',
 } as const;
 
 function answersOf(
@@ -251,19 +263,19 @@ const schemas = {
   read: {
     ...common,
     operationId: 'readCallAsTwilio',
-    summary: "A call, in the form of Twilio's REST API",
+    summary: "Read a call in the form of Twilio's REST API",
     response: answersOf('The call', callResourceSchema, [401, 404, 429, 500, 503]),
   },
   hangUp: {
     ...common,
     operationId: 'hangUpAsTwilio',
-    summary: "Hangs a call up, in the form of Twilio's REST API",
+    summary: "Hang a call up in the form of Twilio's REST API",
     description:
-      '`Status=completed` ends the call in every state, as `DELETE` does. Other parameters of an update are refused by name.',
+      '`Status=completed` ends the call in any state, as `DELETE` does. Other parameters of an update are a 400 that names them.',
     consumes: ['application/x-www-form-urlencoded'],
     body: form,
     response: answersOf(
-      'The call is being hung up; `status` says what it is about to be',
+      'The call is being hung up; `status` is the status that it is about to have',
       endingCallSchema,
       [400, 401, 404, 413, 415, 429, 500, 503],
     ),

@@ -643,7 +643,7 @@ describe('an intake that cannot take more', () => {
 
   test.each([
     [{ 'idempotency-key': 'k' }, 'Repeat it with the same Idempotency-Key.'],
-    [{}, 'It had no Idempotency-Key: where it is repeated, the phone may ring twice.'],
+    [{}, 'It had no Idempotency-Key: if you repeat it, the phone may ring twice.'],
   ])(
     'an answer that is lost is a 503 that does not say that nothing was accepted: %j',
     async (headers, advice) => {

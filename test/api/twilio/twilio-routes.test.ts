@@ -101,7 +101,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
   );
 
   test.each([
-    ['Status=completed&Url=x', 'Only Status is taken here, not Url'],
+    ['Status=completed&Url=x', 'Only Status is supported here, not Url'],
     ['Status=canceled', 'Status must be completed'],
     ['', 'Status must be completed'],
   ])('POST of the form "%s" is a 400 that says what is wrong', async (form, message) => {
