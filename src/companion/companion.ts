@@ -1,5 +1,5 @@
-// The platform's other areas, from one slim module: routes on the same HTTP server, read models in the same database, fed
-// by what producers publish on NATS. One folder an area; this file is the list of them.
+// The platform's other areas: routes on the same HTTP server, and tables in the same database,
+// filled by what producers publish on NATS. Each area has a folder. This file lists them.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';
@@ -28,7 +28,7 @@ export function companionRoutes(dependencies: CompanionDependencies): RegisterRo
   };
 }
 
-/** Follows what producers publish; closes in `closers`. */
+/** Starts to consume what producers publish. `closers` stops it. */
 export async function openIngest(
   dependencies: CompanionDependencies,
   closers: Closers,

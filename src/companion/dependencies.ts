@@ -1,4 +1,4 @@
-// What the companion's areas are opened with.
+// The dependencies of the companion's areas.
 
 import type { Config } from '../config.ts';
 import type { EventConnection } from '../events/connection.ts';

@@ -1,9 +1,10 @@
-// Which bots an app may see, where a request names none: by their own ids, since an app is granted a bot by either name.
+// Finds which bots an app may see when a request names none. It returns the bots' own ids, because
+// an app can be granted a bot by its id or its alias.
 
 import type { App } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
 
-/** Undefined: every bot of its account. */
+/** @returns undefined if the app may see every bot of its account */
 export async function grantedBotIds(
   bots: Pick<BotDirectory, 'find'>,
   { bots: granted }: Pick<App, 'bots'>,
@@ -12,6 +13,6 @@ export async function grantedBotIds(
   const ids = await Promise.all(
     granted.map(async (name) => (await bots.find(name))?.botId ?? name),
   );
-  // It may have been granted one by both of its names.
+  // Both names of one bot may have been granted.
   return [...new Set(ids)];
 }

@@ -1,5 +1,6 @@
-// Pages of what callers stored: newest first or by id, each with a cursor to the next. A page ends at a number of items, or at
-// a size: two hundred of the largest would be 100 MB, in memory twice.
+// Pages of what clients stored, newest first or by id, each with a cursor for the next page. A page
+// ends at a number of items or at a size: two hundred of the largest items would take 100 MB, in
+// memory twice.
 
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
@@ -7,7 +8,7 @@ import { type Sql, sql } from '../store/sql.ts';
 
 const maxPageBytes = 8 * 1_024 * 1_024;
 
-/** To be spread into a strict object: a filter that is not known would silently list everything. */
+/** Spread it into a strict object: an unknown filter would silently list everything. */
 export const pageParameters = {
   limit: z.coerce
     .number()
@@ -15,25 +16,31 @@ export const pageParameters = {
     .min(1)
     .max(200)
     .default(50)
-    .describe('in one page, which ends early at 8 MiB'),
-  cursor: z.string().min(1).max(1_024).exactOptional().describe('`nextCursor` of the page before'),
+    .describe('maximum number of items in a page, which ends early at 8 MiB'),
+  cursor: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .exactOptional()
+    .describe('`nextCursor` of the previous page'),
 };
 export type PageQuery = { readonly limit: number; readonly cursor?: string };
 
 export const nextCursor = z.string().exactOptional().describe('absent on the last page');
 
-/** A row of `pageStatement`. */
+/** Part of each row of `pageStatement`: how many rows it found, at most one more than the limit. */
 export type Paged = { readonly found: number };
 
 /**
- * The rows of `select` in their order, as far as they fit: of `limit` rows and one more, which tells whether there is another
- * page. The first always fits.
+ * Selects the rows of `select` in their order, as many as fit into `limit` and the size of a page.
+ * The first row always fits. It also reads one row more than `limit`, to know whether there is
+ * another page.
  */
 export function pageStatement(parts: {
-  /** With its conditions, and neither order nor limit. */
+  /** The query with its conditions, but without order and limit. */
   readonly select: Sql;
   readonly order: Sql;
-  /** The column that is large. */
+  /** The column that determines the size of a row. */
   readonly document: Sql;
   readonly limit: number;
 }): Sql {
@@ -49,7 +56,7 @@ order by ${order}
 limit ${limit}`;
 }
 
-/** The cursor of the next page, where there is one. */
+/** Returns the cursor of the next page, if there is one. */
 export function cursorAfter<Row extends Paged>(
   rows: readonly Row[],
   positionOf: (last: Row) => string,
@@ -59,7 +66,7 @@ export function cursorAfter<Row extends Paged>(
   return { nextCursor: Buffer.from(positionOf(last)).toString('base64url') };
 }
 
-/** @throws ProblemError where no page gave it. */
+/** @throws ProblemError if the cursor is not the `nextCursor` of a page */
 export function readCursor<Position>(
   { cursor }: PageQuery,
   read: (text: string) => Position | undefined,

@@ -1,5 +1,6 @@
-// Result files of batch tests, in an object store of NATS: put there by the test runner, or by us where the file came with
-// the message. Read in pieces, as fast as they are taken: the client's own `get` would hold a whole file for a slow reader.
+// Result files of batch tests, in an object store of NATS. The test runner puts a file there, or
+// this process does if the file came with the message. Files are read in pieces, as fast as the
+// reader takes them: the NATS client's own `get` would hold a whole file for a slow reader.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -12,23 +13,26 @@ const dayMs = 86_400_000;
 
 export type ResultFile = {
   readonly size: number;
-  /** Fails where the store fails, or the file is not what was put. */
+  /** Fails if the store fails, or if the file does not match its digest. */
   readonly content: Readable;
 };
 
 export type ResultFiles = {
-  /** Once: what is there by that name already stays. */
+  /** Stores a file. If one with this name exists, it is kept. */
   put(name: string, content: string): Promise<void>;
-  /** Undefined: no such file, or not any more. */
+  /** @returns undefined if the file does not exist, or no longer exists */
   open(name: string): Promise<ResultFile | undefined>;
 };
 
-/** `test-results` is what test runners are told to put into; another prefix on the same NATS must not share it. */
+/**
+ * Test runners put files into `test-results` by this name. Another prefix on the same NATS must not
+ * share it.
+ */
 export function resultBucket(prefix: string): string {
   return prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`;
 }
 
-/** Created where it is missing; files are kept for as long as the configuration says. */
+/** Creates the bucket if it is missing. Files are kept for `retentionDays`. */
 export async function ensureResultBucket(
   { prefix, jetstream, manager }: EventConnection,
   retentionDays: number,
@@ -40,10 +44,10 @@ export async function ensureResultBucket(
   if (config.max_age !== maxAge) await manager.streams.update(config.name, { max_age: maxAge });
 }
 
-/** The bucket must exist: `ensureResultBucket` creates it. */
+/** Opens the store of result files. `ensureResultBucket` must have created the bucket. */
 export function createResultFiles(connection: EventConnection): ResultFiles {
   const opened = async (): Promise<ObjectStore> => {
-    // A request would wait for its time-out.
+    // Otherwise the request would wait for its time-out.
     if (!connection.connected()) throw new Error('NATS is unreachable');
     return await new Objm(connection.jetstream).open(resultBucket(connection.prefix), false);
   };
@@ -61,12 +65,12 @@ export function createResultFiles(connection: EventConnection): ResultFiles {
   };
 }
 
-/** A link could lead into another bucket. */
+/** Links are excluded, because a link could lead into another bucket. */
 function isFile(info: ObjectInfo | null): info is ObjectInfo {
   return info !== null && !info.deleted && info.options?.link === undefined;
 }
 
-/** Bytes, not objects, of which a stream would hold sixteen ahead. */
+/** Streams bytes. In object mode the stream would read sixteen chunks ahead. */
 function streamOf(chunks: AsyncGenerator<Uint8Array>): Readable {
   return Readable.from(chunks, { objectMode: false });
 }
@@ -85,9 +89,10 @@ async function* chunksOf(
     if (message === null) throw new Error('the result file was replaced while it was read');
     sequence = message.seq + 1;
     hash.update(message.data);
-    // Said before the end: the last piece of a file that is not whole never leaves, and the reader sees it is cut short.
+    // Checks the digest before the last chunk is sent. If it does not match, the last chunk is
+    // never sent, so the reader sees that the file is incomplete.
     if (chunk === chunks && !isSameDigest(digest, hash.digest())) {
-      throw new Error('the result file is not what was put');
+      throw new Error('the result file does not match its digest');
     }
     yield message.data;
   }

@@ -138,7 +138,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
 
     expect(letters.map(({ reason }) => reason.replaceAll(/\s+/g, ' ')).toSorted()).toEqual([
       expect.stringMatching(/^the bot is not registered/),
-      expect.stringMatching(/^the bot is of another account/),
+      expect.stringMatching(/^the bot belongs to another account/),
       expect.stringMatching(/^the database refuses it/),
       expect.stringMatching(/^the database refuses it/),
       expect.stringMatching(/participants\[0\]\.startTimeStamp$/),

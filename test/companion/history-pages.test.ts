@@ -234,7 +234,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     for (const msgId of ['ms-unknown', ofOther?._id]) {
       const response = await rig.ask('POST', path, { msgId });
       expect(response.statusCode).toBe(404);
-      expect(problemOf(response).detail).toBe('There is no message of this id.');
+      expect(problemOf(response).detail).toBe('There is no message with this id.');
     }
   });
 

@@ -515,7 +515,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     test('what is not known in a query, and what is given in two places', async () => {
       expect(errorsOf(await get(v1, { forward: 'true' }))).toEqual(['forward: is not known']);
       const twice = await rig.ask('POST', v1, { callId: 'c' }, { query: { callId: 'c' } });
-      expect(errorsOf(twice)).toEqual(['callId: is in the query, too']);
+      expect(errorsOf(twice)).toEqual(['callId: is also in the query']);
     });
 
     test('more than 100 messages in version 1, more than 10,000 in version 2', async () => {

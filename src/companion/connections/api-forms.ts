@@ -1,5 +1,6 @@
-// The two shapes of a body for provider `API`: a custom provider, whose requests the caller describes, or an existing one,
-// which is mapped. Any member of the second makes it the second.
+// The two forms of a body for provider `API`. In the custom-provider form the client describes the
+// requests. In the existing-provider form it maps the provider to a known one. Any member of the
+// second form selects that form.
 
 const customOnly = [
   'promptVars',
@@ -10,7 +11,10 @@ const customOnly = [
   'outputTokensPath',
 ];
 const existingOnly = ['idp', 'bodyTab', 'mapProvider', 'llmFeatures', 'IOMappings'];
-/** In `fields`, or beside them: the specification has them in both places, and its table says required of the first alone. */
+/**
+ * Members that may be in `fields` or beside it. The specification names both places, and its table
+ * requires only the first.
+ */
 const mapped = [
   { inside: 'IOMapping', beside: 'IOMappings' },
   { inside: 'mapProvider', beside: 'mapProvider' },
@@ -20,7 +24,7 @@ type Members = Readonly<Record<string, unknown>>;
 type Body = Members & { readonly fields: Members };
 type Problem = { readonly path: string[]; readonly message: string };
 
-/** What is wrong with the members taken together. */
+/** Returns the problems of the members taken together. */
 export function apiFormProblems(body: Body): readonly Problem[] {
   const marks = [...existingOnly, ...mapped.map(({ inside }) => inside)];
   const mark = marks.find((name) => name in body || name in body.fields);
@@ -31,7 +35,10 @@ export function apiFormProblems(body: Body): readonly Problem[] {
   ];
 }
 
-/** The specification's table has these beside `fields`, while its heading suggests in them. */
+/**
+ * Checks a member that may be in `fields` or beside it. The specification's table places it beside
+ * `fields`, but its heading suggests that it is inside.
+ */
 function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];
   if (outer === undefined && inner === undefined) return [{ path: [name], message: 'is required' }];
@@ -40,13 +47,13 @@ function placeProblems(body: Body, name: string): readonly Problem[] {
 }
 
 function existingProblems({ fields, ...body }: Body, mark: string): readonly Problem[] {
-  const ofOtherForm = customOnly.filter((name) => name in body);
+  const fromCustomForm = customOnly.filter((name) => name in body);
   const missing = mapped.filter(
-    ({ inside, beside }) => !(inside in fields) && isLeftOut(body[beside]),
+    ({ inside, beside }) => !(inside in fields) && isAbsent(body[beside]),
   );
   const { mapProvider, IOMappings } = body;
   const problems = [
-    ...ofOtherForm.map((name) => ({
+    ...fromCustomForm.map((name) => ({
       path: [name],
       message: `belongs to the custom-provider form, ${mark} to the existing-provider form`,
     })),
@@ -66,7 +73,7 @@ function existingProblems({ fields, ...body }: Body, mark: string): readonly Pro
   return problems;
 }
 
-function isLeftOut(value: unknown): boolean {
+function isAbsent(value: unknown): boolean {
   return value === undefined || (Array.isArray(value) && value.length === 0);
 }
 

@@ -1,4 +1,4 @@
-// A body of each kind, for the OpenAPI document.
+// An example body of each kind, for the OpenAPI document.
 
 const api = {
   provider: 'API',

@@ -1,5 +1,5 @@
-// Connections to model providers: list, read, create, replace the key, delete. What belongs to another account is a 404 like what
-// never was.
+// Routes for connections to model providers: list, read, create, replace the key, delete. A
+// connection of another account gets the same 404 as one that never existed.
 
 import { randomUUID } from 'node:crypto';
 import type { ApiInstance, Caller } from '../../http/http.ts';
@@ -97,9 +97,13 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       operationId: 'createConnection',
       summary: 'Connect a model provider',
       description:
-        'Secrets (keys, and the values of `headers`) are encrypted when they are stored, and no answer holds them. Names need not be unique.',
+        'Secrets (keys, and the values of `headers`) are stored encrypted, and no response contains them. Names need not be unique.',
       body: newConnection,
-      response: responses('It is stored', createdConnection, [400, 401, 403, 406, 413, 415]),
+      response: responses(
+        'The connection is stored',
+        createdConnection,
+        [400, 401, 403, 406, 413, 415],
+      ),
     },
     handler: async (request) =>
       await insertConnection(pool, newRow(request.body, caller.of(request).accountId, deps)),
@@ -114,10 +118,14 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       operationId: 'updateConnection',
       summary: 'Replace the key of a connection',
       description:
-        'Nothing but `fields.API_KEY` can be changed, and nothing of a connection of provider `API`: both are a 400.',
+        'Only `fields.API_KEY` can be changed, and nothing in a connection of provider `API`. Any other change is a 400.',
       params: connectionParams,
       body: connectionUpdate,
-      response: responses('It is stored', updatedConnection, [400, 401, 403, 404, 406, 413, 415]),
+      response: responses(
+        'The key is stored',
+        updatedConnection,
+        [400, 401, 403, 404, 406, 413, 415],
+      ),
     },
     handler: async (request) => {
       const connectionId = idOf(request.params);
@@ -150,9 +158,13 @@ function registerDelete(
       operationId: 'deleteConnection',
       summary: 'Delete a connection and its secrets',
       description:
-        'For good, whatever its provider. A connection that is not there any more is a 404. A body is not needed, and not read; only JSON is taken.',
+        'Deletes the connection for good, whatever its provider. A connection that no longer exists is a 404. A body is not needed and is ignored; a content type other than JSON is a 415.',
       params: connectionParams,
-      response: responses('It is deleted', deletedConnection, [400, 401, 403, 404, 406, 413, 415]),
+      response: responses(
+        'The connection is deleted',
+        deletedConnection,
+        [400, 401, 403, 404, 406, 413, 415],
+      ),
     },
     handler: async (request) => {
       const connectionId = idOf(request.params);
@@ -174,7 +186,7 @@ function newRow(body: NewConnection, accountId: string, deps: CompanionDependenc
     connectionName,
     provider,
     model: body.provider === 'API' ? (model ?? body.fields.MODEL_NAME) : body.model,
-    // `FINALIZED` is a word of create bodies alone.
+    // `FINALIZED` is valid only in bodies that create a connection.
     status: body.provider === 'API' && body.isEnable === false ? 'INACTIVE' : 'ACTIVE',
     settings,
     secrets: deps.secrets.seal('connection', connectionId, secrets),

@@ -1,5 +1,6 @@
-// Connections as they are written on the wire. What the specification calls required is required; members that are not
-// listed are refused by name, because a setting that is silently dropped, or a secret that is stored unsealed, is a trap.
+// Schemas of connections in requests and responses. What the specification calls required is
+// required. Members that are not listed are refused by name: a setting that is silently dropped, or
+// a secret that is stored unencrypted, would be a trap.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -14,7 +15,7 @@ export const statuses = ['ACTIVE', 'INACTIVE'] as const;
 const providers = ['API', 'VendorA AI', 'HostedVendorA AI', 'VendorB'] as const;
 export type Provider = (typeof providers)[number];
 
-// ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Values ──────────────────────────────────────────────────────────────────────────────────
 
 const line = (longest: number) =>
   z
@@ -23,13 +24,13 @@ const line = (longest: number) =>
     .max(longest)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
 
-/** They travel in headers. */
+/** Secrets are sent in HTTP headers, so only visible ASCII is allowed. */
 const secret = z
   .string()
   .min(1)
   .max(4_096)
   .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
-  // A client that sends an answer back would store the mask as the key.
+  // Otherwise a client that sends a response back would store the mask as the key.
   .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
   .meta({ examples: ['sk-0123456789'] });
 
@@ -72,7 +73,7 @@ const promptVariable = z.strictObject({
 const mappings = z.enum(['textToText', 'textToImage', 'imageToText', 'audioToText']);
 const mappedProvider = z.enum(['vendorBModel', 'vendorCModel', 'vendorAModel']);
 
-// ── Bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Bodies ──────────────────────────────────────────────────────────────────────────────────
 
 const connectionName = line(256).describe('display name');
 const model = line(256);
@@ -100,13 +101,13 @@ const hostedVendorA = vendorB.extend({
 
 const custom = 'custom-provider form only';
 const existing = 'existing-provider form only';
-const eitherPlace = 'required, here or in `fields`';
+const eitherPlace = 'required, either here or in `fields`';
 
 const api = z
   .strictObject({
     provider: z.literal('API'),
     connectionName,
-    model: model.exactOptional().describe('left out: `fields.MODEL_NAME`'),
+    model: model.exactOptional().describe('default: `fields.MODEL_NAME`'),
     modelType: easyIntegration.exactOptional(),
     fields: z.strictObject({
       BASE_URL: url,
@@ -114,10 +115,12 @@ const api = z
       MODEL_NAME: line(256),
       IOMapping: mappings
         .exactOptional()
-        .describe(`${existing}, and required there, here or as \`IOMappings\` beside \`fields\``),
+        .describe(
+          `${existing}; required there, either here or as \`IOMappings\` beside \`fields\``,
+        ),
       mapProvider: mappedProvider
         .exactOptional()
-        .describe(`${existing}, and required there, here or beside \`fields\``),
+        .describe(`${existing}; required there, either here or beside \`fields\``),
       LLM_API_URL: url.exactOptional(),
       LLM_API_KEY: secret.exactOptional(),
     }),
@@ -126,9 +129,12 @@ const api = z
     endpointUrl: url.exactOptional().describe('model endpoint'),
     headers: boundedArray(header, 32)
       .exactOptional()
-      .describe('sent to the model endpoint; their values are kept like keys'),
+      .describe('sent to the model endpoint; their values are protected like keys'),
     status: z.literal('FINALIZED').exactOptional(),
-    isEnable: z.boolean().exactOptional().describe('false: the connection is `INACTIVE`'),
+    isEnable: z
+      .boolean()
+      .exactOptional()
+      .describe('if false, the connection is `INACTIVE`; default: true'),
     promptVars: boundedArray(promptVariable, 100).exactOptional().describe(custom),
     customVars: boundedArray(z.unknown(), 100)
       .superRefine(storable(16_384))
@@ -139,14 +145,16 @@ const api = z
       .superRefine(storable(65_536))
       .exactOptional()
       .describe(`template of the request body; ${custom}`),
-    outputPath: line(512).exactOptional().describe(`to the answer; ${custom}`),
-    inputTokensPath: line(512).exactOptional().describe(`to the input token count; ${custom}`),
-    outputTokensPath: line(512).exactOptional().describe(`to the output token count; ${custom}`),
+    outputPath: line(512).exactOptional().describe(`path to the answer; ${custom}`),
+    inputTokensPath: line(512).exactOptional().describe(`path to the input token count; ${custom}`),
+    outputTokensPath: line(512)
+      .exactOptional()
+      .describe(`path to the output token count; ${custom}`),
     idp: z.literal('none').exactOptional().describe(existing),
     bodyTab: z.literal('providerReferences').exactOptional().describe(existing),
     mapProvider: mappedProvider
       .exactOptional()
-      .describe(`as in \`fields\`, if it is there; ${existing}`),
+      .describe(`must equal the one in \`fields\`, if that is present; ${existing}`),
     llmFeatures: z
       .strictObject({
         toolCalling: z.boolean().exactOptional(),
@@ -160,7 +168,7 @@ const api = z
       .describe(existing),
     IOMappings: boundedArray(mappings, 4)
       .exactOptional()
-      .describe(`with the one in \`fields\`, if it is there, among them; ${existing}`),
+      .describe(`must include the one in \`fields\`, if that is present; ${existing}`),
   })
   .superRefine((body, context) => {
     for (const { path, message } of apiFormProblems(body)) {
@@ -180,11 +188,17 @@ export const connectionUpdate = z
   .strictObject({ fields: z.strictObject({ API_KEY: secret }) })
   .meta({ id: 'ConnectionUpdate', examples: [{ fields: { API_KEY: 'sk-9876543210' } }] });
 
-/** Strict: a filter that is not known would silently list everything. */
+/** Strict, because an unknown filter would silently list everything. */
 export const connectionFilter = z.strictObject({
   provider: z.enum(providers).exactOptional(),
   status: z.enum(statuses).exactOptional(),
-  limit: z.coerce.number().int().min(1).max(1_000).default(100).describe('connections at most'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(100)
+    .describe('maximum number of connections'),
 });
 export type ConnectionFilter = z.output<typeof connectionFilter>;
 
@@ -195,7 +209,7 @@ const connectionId = z
   .meta({ examples: ['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 export const connectionParams = z.object({ connectionId: identifier.describe('`cn-<uuid>`') });
 
-// ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Answers ──────────────────────────────────────────────────────────────────────────────────
 
 const example = {
   connectionId: 'cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
@@ -221,7 +235,7 @@ const whole = z.object({
   fields: z
     .record(z.string(), z.string())
     .describe(
-      'as they were sent, but of a secret its first and last character; none if it is short',
+      'as they were sent; secrets are masked except for the first and last character, and short ones completely',
     ),
   createdOn: timestamp,
   modifiedOn: timestamp,
@@ -248,7 +262,7 @@ export const deletedConnection = z
 export const connectionList = z
   .object({
     connections: z.array(whole.omit({ fields: true })).describe('newest first'),
-    total: z.int().describe('how many match, whatever the limit'),
+    total: z.int().describe('number of matching connections, regardless of `limit`'),
   })
   .meta({ id: 'ConnectionList', examples: [{ connections: [listed], total: 1 }] });
 export type ConnectionList = z.output<typeof connectionList>;

@@ -1,14 +1,14 @@
-// What is secret in a connection: keys and header values. They are sealed when they come in, and masks stand in their place
-// from then on, so that nothing that reads connections ever holds one.
+// The secrets of a connection: keys and header values. They are encrypted when they arrive, and
+// masks replace them from then on. So code that reads connections never has a secret.
 
-/** Of one length, so that a mask does not tell that of the secret. */
+/** A fixed length, so that a mask does not reveal the length of the secret. */
 const stars = '*'.repeat(12);
-/** Two characters of a shorter one would be too much of it. */
+/** In a shorter secret, two characters would reveal too much. */
 const shortestShown = 12;
 
 const secretNames: ReadonlySet<string> = new Set(['API_KEY', 'LLM_API_KEY']);
 
-/** First and last character, `s************9`; of a short one nothing. */
+/** Returns the first and last character, `s************9`, or only stars for a short secret. */
 export function mask(secret: string): string {
   if (secret.length < shortestShown) return stars;
   return `${secret.slice(0, 1)}${stars}${secret.slice(-1)}`;
@@ -24,7 +24,7 @@ type WithSecrets = {
   readonly headers?: readonly { readonly key: string; readonly value: string }[];
 };
 
-/** Takes the secrets out of a body; where each stood, the settings have its mask. */
+/** Separates the secrets from a body. In the settings, masks replace them. */
 export function splitSecrets(body: WithSecrets) {
   const fields = Object.entries(body.fields);
   const { LLM_API_KEY, headers } = body;

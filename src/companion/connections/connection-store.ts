@@ -1,4 +1,4 @@
-// Connections in SQL, always within an account.
+// Connections in SQL. Every statement is restricted to one account.
 
 import type { Pool } from 'pg';
 import type { Queries } from '../../store/queries.ts';
@@ -36,12 +36,13 @@ export async function listConnections(
     provider && sql`provider = ${provider}`,
     status && sql`status = ${status}`,
   ]);
-  // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
+  // The total is counted before the limit is applied, in the same statement. The limit is at least
+  // 1, so a row carries the total if any connection matches.
   const { rows } = await queries.query<Summary & { readonly total: number }>(sql`
     select ${summary}, (count(*) over ())::integer as total from connections where ${wanted}
     order by created_on desc, connection_id desc limit ${limit}`);
   const total = rows[0]?.total ?? 0;
-  return { connections: rows.map(({ total: _, ...row }) => written(row)), total };
+  return { connections: rows.map(({ total: _, ...row }) => toResponse(row)), total };
 }
 
 export async function findConnection(
@@ -54,14 +55,17 @@ export async function findConnection(
     text: `select ${whole.text} from connections where account_id = $1 and connection_id = $2`,
     values: [account, id],
   });
-  return rows.map(written)[0];
+  return rows.map(toResponse)[0];
 }
 
 export type NewRow = Omit<Whole, 'fields'> & {
   readonly accountId: string;
-  /** What else the create body said, with masks in the place of secrets: a read needs no key. */
+  /**
+   * The other members of the create body, with masks in place of secrets, so that reads need no
+   * key.
+   */
   readonly settings: object;
-  /** JSON of the secret values where they stood in the body, encrypted. */
+  /** The secret values as encrypted JSON, in the structure of the body. */
   readonly secrets: Buffer;
 };
 
@@ -71,12 +75,12 @@ export async function insertConnection(pool: Pool, row: NewRow): Promise<Connect
     values (${row.connectionId}, ${row.accountId}, ${row.connectionName}, ${row.provider}, ${row.model}, ${row.status},
       ${JSON.stringify(row.settings)}, ${row.secrets}, ${row.createdOn}, ${row.modifiedOn})
     returning ${whole}`);
-  return rows.map(written)[0];
+  return rows.map(toResponse)[0];
 }
 
 export type NewKey = { readonly mask: string; readonly sealed: Buffer; readonly modifiedOn: Date };
 
-/** Undefined: no such connection, or one of provider `API`. */
+/** @returns undefined if the connection does not exist, or if its provider is `API` */
 export async function replaceKey(
   pool: Pool,
   account: string,
@@ -88,10 +92,10 @@ export async function replaceKey(
       secrets = ${key.sealed}, modified_on = ${key.modifiedOn}
     where account_id = ${account} and connection_id = ${id} and provider <> 'API'
     returning ${whole}`);
-  return rows.map(written)[0];
+  return rows.map(toResponse)[0];
 }
 
-/** False: no such connection. */
+/** @returns false if the connection does not exist */
 export async function deleteConnection(pool: Pool, account: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'delete from connections where account_id = $1 and connection_id = $2',
@@ -100,7 +104,7 @@ export async function deleteConnection(pool: Pool, account: string, id: string):
   return rowCount === 1;
 }
 
-function written<Row extends { readonly createdOn: Date; readonly modifiedOn: Date }>(row: Row) {
+function toResponse<Row extends { readonly createdOn: Date; readonly modifiedOn: Date }>(row: Row) {
   return {
     ...row,
     createdOn: row.createdOn.toISOString(),

@@ -1,5 +1,5 @@
-// A dial-out call as the conversation that it is: the bot and the person it called, read from the call itself. The trunk
-// is the queue that the call waits in.
+// Reads a dial-out call as a conversation between the bot and the person that it called. The trunk
+// appears as the queue in which the call waits.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
@@ -81,7 +81,7 @@ function nameOf(target: DialTarget): string {
   return target.kind === 'tel' ? `+${target.number}` : `${target.user}@${target.host}`;
 }
 
-/** Who ended it, in the manner of `AGENT_CLOSED`. */
+/** Names the party that ended the call, in the style of `AGENT_CLOSED`. */
 const metaStatus: Readonly<Record<string, string>> = {
   'Caller-disconnected': 'USER_CLOSED',
   'Bot-disconnected': 'BOT_CLOSED',

@@ -1,4 +1,5 @@
-// GET …/conversations/sessions/{sessionId}: one conversation, whether the contact center held it or this gateway.
+// GET …/conversations/sessions/{sessionId}: returns one conversation, held by the contact center or
+// by this gateway.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -39,7 +40,7 @@ export function registerConversationRoutes(
         operationId,
         summary: 'One conversation: participants, transfers, dispositions',
         description:
-          'Conversations that the contact center published, and every dial-out call: the `sessionId` of its `completed` notification is the one to ask for. The days may be given in the body or in the query; a session of other days is a 404.',
+          'Returns conversations that the contact center published, and dial-out calls. For a call, use the `sessionId` of its `completed` notification. The days may be given in the body or in the query; a session of other days is a 404.',
         tags: ['conversations'],
         params: z.object({ botId, sessionId }),
         querystring: daysInQuery,
@@ -56,7 +57,7 @@ export function registerConversationRoutes(
         if (request.headers.accountid !== accountId) throw noSuchConversation();
         const owned = { accountId, botId: caller.botOf(request).botId };
         const days = oneOf(request.query, (request.body ?? {}) as Days);
-        // A call that went on to agents is theirs to tell of.
+        // If a call was passed on to agents, the contact center's version takes precedence.
         const found =
           (await findPublished(database, owned, request.params.sessionId)) ??
           (await findCall(database, owned, request.params.sessionId));
@@ -69,16 +70,14 @@ export function registerConversationRoutes(
   }
 }
 
-/** Loose: what a schema of headers does not name would be gone from the request. */
+/** Loose, because a strict schema would remove all other headers from the request. */
 const headers = z.looseObject({
-  accountid: identifier.describe('the account of the app; another is a 404'),
-  accept: z
-    .string()
-    .describe('must name `application/json`, alone or among others; `*/*` does not, and is a 406'),
+  accountid: identifier.describe('the account of the app; any other account is a 404'),
+  accept: z.string().describe('must include `application/json`; `*/*` alone is a 406'),
 });
 
 async function requireAccept({ headers: { accept = '' } }: FastifyRequest): Promise<void> {
-  // Whether it is excluded by `q=0` was asked before.
+  // An earlier check has already rejected a header that excludes it by `q=0`.
   if (/(^|,)\s*application\/json\s*(;|,|$)/i.test(accept)) return;
   throw new ProblemError('not-acceptable', 'Send the header `accept: application/json`.');
 }

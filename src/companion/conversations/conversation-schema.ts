@@ -1,20 +1,23 @@
-// A conversation session as the specification describes it, as it is published, and as it is answered.
+// Schemas of a conversation session: as producers publish it, and as the specification describes
+// responses.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 
-/** Bounds are generous: they are there so that one session cannot fill a database or an answer. */
+/** Generous bounds. They keep one session from filling a database or a response. */
 const name = z.string().max(256);
 const prose = z.string().max(10_000);
 
-/** As it stands in paths, so that what is stored can be asked for. */
+/** The same pattern as in paths, so that every stored session can be requested. */
 export const sessionId = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')
-  .describe('the parent application session; `sessionId` of a `completed` notification is one')
+  .describe(
+    'the parent application session, for example the `sessionId` of a `completed` notification',
+  )
   .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 
-// A conversation waits, is served and ends: what is not known yet, or never will be, is left out.
+// A conversation waits, is served and ends. Members that are unknown at its stage are omitted.
 
 const participant = z.object({
   queueId: name.exactOptional(),
@@ -28,7 +31,10 @@ const participant = z.object({
   endTimeStamp: timestamp.exactOptional(),
   conversationTransferred: z.boolean().exactOptional(),
   reason: name.exactOptional().describe('for example `OVERDUE`'),
-  endedChat: z.boolean().exactOptional().describe('this one ended the conversation'),
+  endedChat: z
+    .boolean()
+    .exactOptional()
+    .describe('true if this participant ended the conversation'),
 });
 
 const transfer = z.object({
@@ -96,7 +102,7 @@ export const conversationSession = z
   .object({
     _id: name.min(1).describe('conversation identifier'),
     conversationType: name.describe('for example `livechat`; `voice` for a call of this gateway'),
-    status: name.describe('`CLOSED` once it is over'),
+    status: name.describe('`CLOSED` once the conversation has ended'),
     participants: z.array(participant).max(200),
     transferDetails: z.array(transfer).max(200),
     summary: z.array(prose).max(100),
@@ -107,7 +113,9 @@ export const conversationSession = z
         .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
         .max(100)
         .exactOptional(),
-      metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
+      metaStatus: name
+        .exactOptional()
+        .describe('who ended the conversation, for example `AGENT_CLOSED`'),
     }),
     userInfo: z
       .object({
@@ -118,11 +126,11 @@ export const conversationSession = z
         activationStatus: name.exactOptional(),
       })
       .describe('personal data of the end user'),
-    notes: z.array(z.unknown()).max(1_000).describe('internal notes of agents, as they are'),
+    notes: z.array(z.unknown()).max(1_000).describe('internal notes of agents, unchanged'),
   })
   .meta({
     id: 'ConversationSession',
-    description: 'The conversation of one session. Members that are not known are left out.',
+    description: 'The conversation of one session. Unknown members are omitted.',
     examples: [example],
   });
 
@@ -133,7 +141,7 @@ const { shape } = conversationSession;
 export const publishedConversation = conversationSession
   .extend({
     sessionId,
-    accountId: name.describe('whose bot it is; another account is refused'),
+    accountId: name.describe('the account of the bot; any other account is refused'),
     participants: shape.participants.default([]),
     transferDetails: shape.transferDetails.default([]),
     summary: shape.summary.default([]),
@@ -144,7 +152,7 @@ export const publishedConversation = conversationSession
   .meta({
     id: 'PublishedConversation',
     description:
-      'The whole session, each time that it changes: what is published later replaces what was before. Times of any zone and precision are taken.',
+      'Publish the complete session each time that it changes: a later version replaces an earlier one. Times may have any zone and precision.',
     examples: [
       { sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', accountId: 'acme', ...example },
     ],

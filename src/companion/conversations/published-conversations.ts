@@ -1,4 +1,4 @@
-// Conversations of the contact center: stored as they are published, read by session.
+// Stores conversations that the contact center publishes, and reads them by session.
 
 import { z } from 'zod';
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
@@ -13,7 +13,7 @@ import {
   publishedConversation,
 } from './conversation-schema.ts';
 
-/** A conversation, and from when to when it was. */
+/** A conversation, with the period in which it took place. */
 export type FoundConversation = { readonly session: ConversationSession; readonly period: Period };
 
 const upsert = `
@@ -25,7 +25,7 @@ on conflict (account_id, bot_id, session_id)
   do update set version = excluded.version, document = excluded.document
   where conversations.version < excluded.version`;
 
-/** Sessions are some kilobytes; a batch of the largest is 25 MiB. */
+/** Most sessions have some kilobytes. A batch of the largest ones has 25 MiB. */
 const maxBatch = 100;
 
 export function followConversations(
@@ -37,7 +37,7 @@ export function followConversations(
     schema: publishedConversation,
     ownerOf: (name) => bots.ownerOf(name),
     refuse: ({ bot, body }) =>
-      body.accountId === bot.accountId ? undefined : 'the bot is of another account',
+      body.accountId === bot.accountId ? undefined : 'the bot belongs to another account',
     apply: (batch) => storeConversations(database, batch),
     refusalOf: dataRefusal,
     maxBatch,
@@ -45,15 +45,18 @@ export function followConversations(
   });
 }
 
-/** Idempotent, in any order: the latest version of a session stays. */
+/**
+ * Stores a batch. It is idempotent and accepts any order: the latest version of a session stays.
+ */
 export async function storeConversations(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedConversation>[],
 ): Promise<void> {
-  // A statement may touch a row once; and every node takes them in one order, so that no two wait for each other.
+  // A statement may change a row only once. Every node stores the rows in the same order, so that
+  // no two nodes wait for each other.
   const latest = new Map<string, string>();
   for (const { bot, body, version } of batch.toSorted((a, b) => a.version - b.version)) {
-    const { sessionId, accountId: _sameAsTheBots, ...document } = body;
+    const { sessionId, accountId: _accountOfBot, ...document } = body;
     const key = { account_id: bot.accountId, bot_id: bot.botId, session_id: sessionId };
     latest.set(JSON.stringify(key), JSON.stringify({ ...key, version, document }));
   }
@@ -66,7 +69,7 @@ export async function findPublished(
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
-  // Stored by us, from the schema that it was published by.
+  // The document was checked by the schema when it was published.
   const { rows } = await reads(accountId).query<{ version: string; document: ConversationSession }>(
     `select version, document from conversations
      where account_id = $1 and bot_id = $2 and session_id = $3`,
@@ -79,7 +82,10 @@ export async function findPublished(
   return { session: row.document, period: periodOf(row.document, publishedAt) };
 }
 
-/** From its first timestamp to its last; one that has none was when it was told. */
+/**
+ * The period from the first timestamp to the last. A session without timestamps counts at the time
+ * of its publication.
+ */
 function periodOf(session: ConversationSession, publishedAt: Date): Period {
   const times = [
     ...session.participants.flatMap((one) => [
@@ -97,7 +103,7 @@ function periodOf(session: ConversationSession, publishedAt: Date): Period {
   };
 }
 
-/** Without `to`: it goes on. */
+/** `to` is undefined while the conversation goes on. */
 type Period = { readonly from: Date; readonly to?: Date };
 
 const day = z.iso.date({ error: 'must be a date, YYYY-MM-DD' });
@@ -105,18 +111,20 @@ const offset = (number: z.ZodNumber | z.ZodCoercedNumber) => number.int().min(-8
 
 function members(number: z.ZodNumber | z.ZodCoercedNumber) {
   return {
-    startDate: day.exactOptional().describe('the first day; left out: no day is too early'),
-    endDate: day.exactOptional().describe('the last day; left out: no day is too late'),
+    startDate: day.exactOptional().describe('the first day; default: no lower bound'),
+    endDate: day.exactOptional().describe('the last day; default: no upper bound'),
     timeZoneOffset: offset(number)
       .exactOptional()
-      .describe('minutes from local time to UTC, negative ahead of UTC; left out: UTC'),
+      .describe(
+        'minutes from local time to UTC, negative if local time is ahead of UTC; default: UTC',
+      ),
   };
 }
 
-/** Strict: a misspelled bound would silently bound nothing. */
+/** Strict, because a misspelled bound would silently have no effect. */
 export const daysInBody = z.strictObject(members(z.number())).meta({
   id: 'Days',
-  description: 'The session is found when any part of it was on these days.',
+  description: 'A session is found if any part of it was on these days.',
   examples: [{ startDate: '2026-11-20', endDate: '2026-11-20', timeZoneOffset: -60 }],
 });
 export const daysInQuery = z.strictObject(members(z.coerce.number<string>()));

@@ -1,5 +1,5 @@
-// Reading the history. Pages are found by an index in the order in which they are answered, and go out as the text that was
-// stored: nothing here parses a message.
+// Reads the history. An index finds the messages of a page in the order of the response. Messages
+// are sent as their stored text: this code does not parse them.
 
 import type { Database } from '../../store/database.ts';
 import type { Sql } from '../../store/sql.ts';
@@ -18,23 +18,29 @@ import {
 export type HistoryPage = {
   readonly total: number;
   readonly moreAvailable: boolean;
-  /** Each the JSON text of one. */
+  /** Messages as JSON text. */
   readonly messages: readonly string[];
 };
 
 export type HistoryReader = {
-  /** Undefined: there is no message to start from. */
+  /** @returns undefined if the message to start from does not exist */
   read(scope: HistoryScope, query: HistoryQuery): Promise<HistoryPage | undefined>;
-  /** Every bot of the account that has messages. */
+  /** Returns the ids of all bots of the account that have messages. */
   botsOf(accountId: string): Promise<readonly string[]>;
 };
 
-/** Rows of one statement: bounds what is in memory twice. */
+/** Maximum number of rows of one statement. It bounds what is in memory twice. */
 const chunkRows = 1_000;
-/** A page of ten thousand messages is some 5 MB; one of the largest messages ends early, and says so. */
+/**
+ * Maximum size of a page. Ten thousand messages have about 5 MB. A page of very large messages ends
+ * early, and `moreAvailable` reports it.
+ */
 const maxPageCharacters = 32 * 1_024 * 1_024;
-/** Messages that are looked through for the sessions to skip: so many for each, and then more. */
-const messagesOfSession = 16;
+/**
+ * How many messages are read to find the sessions to skip: this many for each session, and more on
+ * each retry by the factor `lookFurther`.
+ */
+const messagesPerSession = 16;
 const lookFurther = 8;
 
 type Row = {
@@ -54,7 +60,7 @@ export function createHistoryReader(
 ): HistoryReader {
   const selectOf =
     (accountId: string): Select =>
-    // Rows are what the statements select.
+    // The caller names the type of the rows that its statement selects.
     async <Found extends object>(statement: Sql) =>
       (await reads(accountId).query<Found>(statement)).rows;
   return {
@@ -94,7 +100,8 @@ async function readPage(
       now,
       ...(position === undefined ? {} : { start: { ...position, included } }),
     });
-  // Both ways, the message itself comes with the older ones; half of the page is for each side, and what one lacks the other's.
+  // If both directions are requested, the message itself comes with the older ones. Each side gets
+  // half of the page, and what one side lacks goes to the other.
   const older = direction <= 0 ? await walk('older', true) : nothing;
   const newer = direction >= 0 ? await walk('newer', direction > 0) : nothing;
   const half = Math.floor(limit / 2);
@@ -113,7 +120,7 @@ async function readPage(
 
 type Way = { readonly way: Direction; readonly now: Date; readonly start?: Start };
 
-/** The nearest first, as many as a page may have. */
+/** Returns the nearest messages first, as many as a page may have. */
 async function walkMessages(
   select: Select,
   scope: HistoryScope,
@@ -141,7 +148,7 @@ async function walkMessages(
   }
 }
 
-/** The first sessions that come this way, found among the nearest messages. */
+/** Returns the first sessions in this direction, found among the nearest messages. */
 async function sessionsToSkip(
   select: Select,
   scope: HistoryScope,
@@ -150,7 +157,7 @@ async function sessionsToSkip(
 ): Promise<readonly string[]> {
   const { skipSessions: sessions } = query;
   if (sessions === 0) return [];
-  for (let rows = chunkRows + sessions * messagesOfSession; ; rows *= lookFurther) {
+  for (let rows = chunkRows + sessions * messagesPerSession; ; rows *= lookFurther) {
     const found = await select<{ session_id: string; seen: string }>(
       sessionsStatement(scope, query, { ...way, rows, sessions }),
     );

@@ -1,5 +1,5 @@
-// What a request asks of the history: parameters of the query (GET, and POST too), members of the body, and what they mean
-// together.
+// Reads a history request: the parameters of the query (for GET and also POST), the members of the
+// body, and what they mean together.
 
 import { z } from 'zod';
 import { inRange } from '../../calls/contract/timestamp.ts';
@@ -9,7 +9,7 @@ import { channelTypes, defaultChannel, identifier, messageId } from './message-s
 
 const dayMs = 86_400_000;
 const longestSpanMs = 7 * dayMs;
-/** A client that is deeper in the past than this starts from a date or a message. */
+/** To read further back, a client must start from a date or a message. */
 const mostSkipped = 10_000;
 const mostSessions = 100;
 const longestTags = 8 * 1_024;
@@ -21,12 +21,12 @@ export type HistoryQuery = {
   readonly userId: string | undefined;
   readonly sessionIds: readonly string[] | undefined;
   readonly callId: string | undefined;
-  /** Undefined: whichever. */
+  /** Undefined for any channel. */
   readonly channel: string | undefined;
   readonly from: Date | undefined;
   readonly before: Date | undefined;
   readonly tags: object | undefined;
-  /** Of alert and action tasks, too. */
+  /** Whether to include messages of alert and action tasks. */
   readonly withTasks: boolean;
   readonly start: { readonly messageId: string; readonly direction: number } | undefined;
   readonly oldestFirst: boolean;
@@ -45,7 +45,7 @@ const date = inRange(
   }),
 );
 
-/** In both places alike, but for how numbers and booleans are written. */
+/** Members that the query and the body share. Only the notation of numbers and booleans differs. */
 function members<Flag extends z.ZodType<boolean>>(
   version: Version,
   number: z.ZodNumber | z.ZodCoercedNumber<string>,
@@ -55,27 +55,27 @@ function members<Flag extends z.ZodType<boolean>>(
   const skip = number.int().min(0).max(mostSkipped).exactOptional();
   return {
     userId: identifier.exactOptional().describe('user identifier: `createdBy` of the messages'),
-    skip: skip.describe('sessions to skip, in the order in which they come'),
+    skip: skip.describe('number of sessions to skip, in the order of the messages'),
     offset: skip.describe('the same as `skip`'),
     limit: number
       .int()
       .min(1)
       .max(mostMessages)
       .exactOptional()
-      .describe(`messages per page; left out: ${mostMessages}`),
+      .describe(`messages per page; default: ${mostMessages}`),
     channelType: z
       .enum(channelTypes)
       .exactOptional()
-      .describe('left out: `rtm`, and any channel where `callId` is given'),
+      .describe('default: `rtm`, or any channel if `callId` is given'),
     dateFrom: date
       .exactOptional()
       .describe(
-        'the first day or instant, in UTC; alone: 7 days from it; without dates the history is open at both ends',
+        'the first day or instant, in UTC; without `dateTo`, 7 days from it; without both, the whole history',
       ),
     dateTo: date
       .exactOptional()
       .describe(
-        'the last day or instant, in UTC, less than 7 days after `dateFrom`; alone: the 7 days up to it',
+        'the last day or instant, in UTC, less than 7 days after `dateFrom`; without `dateFrom`, the 7 days up to it',
       ),
     getAgentsInfo: flag.exactOptional().describe('include agent info'),
     includeSecureForm: flag.exactOptional().describe('show form input submitted by the user'),
@@ -94,7 +94,7 @@ function queryMembers(version: Version) {
   };
 }
 
-/** Strict: a filter that is not known would silently select everything. */
+/** Strict, because an unknown filter would silently select everything. */
 export function getQuery(version: Version) {
   const known = queryMembers(version);
   return z.strictObject({
@@ -105,8 +105,8 @@ export function getQuery(version: Version) {
 }
 
 /**
- * Of version 1 the specification says that parameters of the GET are usable as well; of version 2 nothing, and the query has
- * what its body lacks.
+ * For version 1 the specification says that the parameters of the GET are usable as well. For
+ * version 2 it says nothing, so the query only has what the body lacks.
  */
 export function postQuery(version: Version) {
   const known = queryMembers(version);
@@ -130,17 +130,17 @@ export function postBody(version: Version) {
         .describe('`true` oldest first, `false` most recent first'),
       msgId: messageId
         .exactOptional()
-        .describe('message to start from, itself included; not combinable with dates'),
+        .describe('the message to start from, included in the page; cannot be combined with dates'),
       direction: z
         .number()
         .exactOptional()
         .describe(
-          'from `msgId`: below 0 older messages, above 0 newer ones, 0 both; left out: the way of `forward`',
+          'messages relative to `msgId`: below 0 older ones, above 0 newer ones, 0 both; default: the direction of `forward`',
         ),
       includeTraceId: z
         .boolean()
         .exactOptional()
-        .describe('include the trace identifier of incoming messages, for 30 days'),
+        .describe('include the trace identifier of incoming messages, which is kept for 30 days'),
       tags: z
         .looseObject({})
         .superRefine((value, context) => {
@@ -148,7 +148,7 @@ export function postBody(version: Version) {
           if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
         })
         .exactOptional()
-        .describe('messages whose tags contain these'),
+        .describe('only messages with these tags'),
     })
     .meta({
       id: `History${version === 1 ? '' : 'V2'}Request`,
@@ -162,7 +162,7 @@ export function postBody(version: Version) {
 type Query = Partial<z.infer<ReturnType<typeof getQuery>>>;
 type Body = z.infer<ReturnType<typeof postBody>>;
 
-/** @throws ProblemError that names every member which does not go with the others. */
+/** @throws ProblemError that names every member that does not go with the others */
 export function toHistoryQuery(version: Version, query: Query, body: Body = {}): HistoryQuery {
   const given = { ...query, ...body };
   const errors = [...twice(query, body), ...conflicts(given)];
@@ -194,10 +194,10 @@ export function toHistoryQuery(version: Version, query: Query, body: Body = {}):
 function twice(query: Query, body: Body): MemberError[] {
   return Object.keys(query)
     .filter((path) => Object.hasOwn(body, path))
-    .map((path) => ({ path, message: 'is in the query, too' }));
+    .map((path) => ({ path, message: 'is also in the query' }));
 }
 
-/** What does not go together: each member of it is named. */
+/** Returns an error for each member of a combination that is not allowed. */
 function conflicts(given: Body): MemberError[] {
   const { skip, offset, msgId, direction, dateFrom, dateTo } = given;
   const dates = { dateFrom, dateTo };
@@ -207,13 +207,13 @@ function conflicts(given: Body): MemberError[] {
     paths.map((path) => ({ path, message }));
   return [
     ...(skip !== undefined && offset !== undefined && skip !== offset
-      ? named(['skip', 'offset'], '`skip` and `offset` mean the same, and are two numbers')
+      ? named(['skip', 'offset'], '`skip` and `offset` mean the same, but have different values')
       : []),
     ...(msgId !== undefined && dated.length > 0
       ? named(['msgId', ...dated], '`msgId` cannot be combined with `dateFrom` or `dateTo`')
       : []),
     ...(direction !== undefined && msgId === undefined
-      ? named(['direction'], 'says which way from `msgId`, which is not given')
+      ? named(['direction'], 'can only be used with `msgId`')
       : []),
     ...(spanMs < 0 ? named(['dateTo'], 'must not be before `dateFrom`') : []),
     ...(spanMs >= longestSpanMs
@@ -225,7 +225,7 @@ function conflicts(given: Body): MemberError[] {
 function windowOf({ dateFrom, dateTo }: Body): Pick<HistoryQuery, 'from' | 'before'> {
   if (dateFrom === undefined && dateTo === undefined) return { from: undefined, before: undefined };
   const first = dateFrom === undefined ? undefined : Date.parse(dateFrom);
-  // A day is meant whole, and an instant with its last millisecond.
+  // A day counts as a whole, and an instant includes its last millisecond.
   const wholeMs = dateTo?.includes('T') === true ? 1 : dayMs;
   const end = dateTo === undefined ? undefined : Date.parse(dateTo) + wholeMs;
   return {

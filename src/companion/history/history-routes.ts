@@ -1,4 +1,5 @@
-// The conversation history: two versions, GET and POST, and the admin console's path, which names no bot.
+// Routes of the conversation history: two versions, GET and POST, and the admin console's path,
+// which names no bot.
 
 import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -24,17 +25,17 @@ import { messagePage } from './message-schema.ts';
 
 const compression: FastifyCompressOptions = {
   encodings: ['br', 'gzip', 'deflate'],
-  /** Smaller answers gain nothing. */
+  /** Smaller responses gain nothing. */
   threshold: 1_024,
-  /** Larger ones are compressed beside the event loop. */
+  /** Larger responses are compressed off the event loop. */
   syncThreshold: 16_384,
-  /** Requests are read as they are, as everywhere. */
+  /** Requests are not decompressed, as on all other routes. */
   globalDecompression: false,
 };
 
 /**
- * A page takes two connections of the database for a moment, and the largest some hundred MB of
- * memory. Those who wait are answered within seconds.
+ * Limits for pages. A page takes two database connections for a moment, and the largest one some
+ * hundred MB of memory. Waiting requests are answered within seconds.
  */
 const atOnce = { running: 4, waiting: 100 } as const;
 
@@ -45,15 +46,15 @@ type Form = {
   readonly access: Access;
 };
 
-const ofBot = { url: '/api/public/bot/:botId/getMessages', access: botRoute('Chat History') };
-const ofBotV2 = { ...ofBot, url: `${ofBot.url}V2` };
+const botForm = { url: '/api/public/bot/:botId/getMessages', access: botRoute('Chat History') };
+const botFormV2 = { ...botForm, url: `${botForm.url}V2` };
 const getForms: readonly Form[] = [
-  { version: 1, operationId: 'getMessages', ...ofBot },
-  { version: 2, operationId: 'getMessagesV2', ...ofBotV2 },
+  { version: 1, operationId: 'getMessages', ...botForm },
+  { version: 2, operationId: 'getMessagesV2', ...botFormV2 },
 ];
 const postForms: readonly Form[] = [
-  { version: 1, operationId: 'searchMessages', ...ofBot },
-  { version: 2, operationId: 'searchMessagesV2', ...ofBotV2 },
+  { version: 1, operationId: 'searchMessages', ...botForm },
+  { version: 2, operationId: 'searchMessagesV2', ...botFormV2 },
   {
     version: 1,
     operationId: 'searchMessagesOfAccount',
@@ -69,7 +70,7 @@ export function registerHistoryRoutes(
 ): void {
   const reader = createHistoryReader(dependencies.database, dependencies.clock);
   const answer = createAnswer(caller, reader, dependencies.bots);
-  // In a scope of their own: no other answer is large enough to be worth it.
+  // The compression applies only to this scope: no other response is large enough to be worth it.
   void parent.register((server: ApiInstance, _options, done) => {
     void server.register(compress, compression).after(() => {
       for (const form of getForms) registerGet(server, caller, answer, form);
@@ -107,7 +108,7 @@ function registerGet(server: ApiInstance, caller: Caller, answer: Answer, form: 
   });
 }
 
-/** Made once: two schemas of one name would be two components of the document. */
+/** Created once, because two schemas with one name would become two components of the document. */
 const postBodies = { 1: postBody(1), 2: postBody(2) };
 
 function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form: Form): void {
@@ -119,7 +120,7 @@ function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form:
     schema: {
       operationId,
       summary: `Messages of ${access.botParameter === undefined ? "the account's bots" : 'a bot'} (version ${version})`,
-      description: `${describe(form)} What the query can say may stand in the body instead.`,
+      description: `${describe(form)} Members of the query may be in the body instead.`,
       tags: ['history'],
       ...(access.botParameter === undefined ? {} : { params: z.object({ botId }) }),
       querystring: postQuery(version),
@@ -134,10 +135,12 @@ function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form:
 
 function describe({ version, access }: Form): string {
   const tasks =
-    version === 1 ? 'Messages of all tasks.' : 'Without messages of alert and action tasks.';
+    version === 1 ? 'Includes messages of all tasks.' : 'Omits messages of alert and action tasks.';
   const bots =
-    access.botParameter === undefined ? ' Of every bot of the account that the app may see.' : '';
-  return `${tasks}${bots} Most recent first unless \`forward\` says otherwise. Answers are compressed as \`accept-encoding\` allows (br, gzip, deflate), and end early at 32 MiB.`;
+    access.botParameter === undefined
+      ? ' Covers every bot of the account that the app may see.'
+      : '';
+  return `${tasks}${bots} The order is most recent first unless \`forward\` is true. Responses are compressed as \`accept-encoding\` allows (br, gzip, deflate). A page ends early at 32 MiB.`;
 }
 
 function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory): Answer {
@@ -154,18 +157,20 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
   const turns = takeTurns(
     atOnce,
     () =>
-      new ProblemError('unavailable', 'Too many pages are being read just now.', {
+      new ProblemError('unavailable', 'Too many pages are being read at the moment.', {
         retryAfterS: 1,
       }),
   );
   return async (form, request, reply, query) => {
     const { icon, page } = await turns(async () => {
-      const { icon: ofBot, ...scope } = await scopeOf(form, request);
-      return { icon: ofBot, page: await reader.read(scope, query) };
+      const { icon: botIcon, ...scope } = await scopeOf(form, request);
+      return { icon: botIcon, page: await reader.read(scope, query) };
     });
-    if (page === undefined) throw new ProblemError('not-found', 'There is no message of this id.');
+    if (page === undefined)
+      throw new ProblemError('not-found', 'There is no message with this id.');
     const { total, moreAvailable, messages } = page;
-    // As text: ten thousand messages were checked on their way in. The page is sent when the reply is returned.
+    // Sends the messages as text: they were checked when they arrived. The reply has been sent when
+    // the handler returns it.
     return reply
       .type('application/json; charset=utf-8')
       .send(

@@ -1,14 +1,15 @@
-// The SQL of the history. Every page is read from an index that has the filters first and the order after them.
+// The SQL of the history. Every page is read from an index with the filters first and the order
+// after them.
 
 import { all, joined, type Sql, sql } from '../../store/sql.ts';
 import type { HistoryQuery } from './history-request.ts';
 
-/** Whose messages: an account and those of its bots that the caller may see. */
+/** The messages that a caller may see: those of an account, for the given bots. */
 export type HistoryScope = { readonly accountId: string; readonly botIds: readonly string[] };
 
 export type Direction = 'older' | 'newer';
 
-/** A place in the order of messages: the instant as the database writes it, and the id. */
+/** A position in the order of messages: the time as the database writes it, and the message id. */
 export type Start = {
   readonly at: string;
   readonly message_id: string;
@@ -24,7 +25,10 @@ type Part = {
 };
 
 const dayMs = 86_400_000;
-/** The specification's; what is older is deleted within the hour, and in no answer before. */
+/**
+ * The limit of the specification. Older trace ids are deleted within the hour, and are in no
+ * response before that.
+ */
 export const traceIdDays = 30;
 
 export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): Sql {
@@ -39,7 +43,10 @@ export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Pa
   return nearest(scope, query, part, joined(columns, ', '));
 }
 
-/** The first sessions among so many messages, with the number of messages that were looked at. */
+/**
+ * Selects the first sessions among `part.rows` messages, with the number of messages that were
+ * read.
+ */
 export function sessionsStatement(
   scope: HistoryScope,
   query: HistoryQuery,
@@ -62,7 +69,8 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
   const among = (part: HistoryQuery) =>
     sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
   if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
-  // Dates as text: `pg` would write them in the zone of this process, and so perhaps another day.
+  // Passes dates as text, because `pg` would write them in the time zone of this process, which may
+  // have another day.
   const counted = all([
     ...commonConditions(scope, bots, { ...query, userId }),
     days.first && sql`day >= ${days.first.toISOString()}::date`,
@@ -72,12 +80,16 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
     { ...query, before: days.first },
     { ...query, from: days.end },
   ].filter((edge) => edge.from?.getTime() !== edge.before?.getTime());
-  const ofWholeDays = sql`(select coalesce(sum(total), 0) from message_counts where ${counted})`;
+  const sumOfWholeDays = sql`(select coalesce(sum(total), 0) from message_counts where ${counted})`;
   return sql`
-    select ${joined([ofWholeDays, ...edges.map(among)], ' + ')} as total`;
+    select ${joined([sumOfWholeDays, ...edges.map(among)], ' + ')} as total`;
 }
 
-/** The days of UTC that are in it from beginning to end; undefined: none. */
+/**
+ * Returns the UTC days that lie completely in the window.
+ *
+ * @returns undefined if there is no such day
+ */
 function wholeDays(from?: Date, before?: Date): { first?: Date; end?: Date } | undefined {
   if (from === undefined || before === undefined) return {};
   const first = Math.ceil(from.getTime() / dayMs) * dayMs;
@@ -92,7 +104,7 @@ export function positionStatement({ accountId, botIds }: HistoryScope, messageId
       and message_id = ${messageId}`;
 }
 
-/** Steps from bot to bot through the primary key, whatever the number of their messages. */
+/** Steps from bot to bot through the primary key, so its cost does not depend on their messages. */
 export function botsStatement(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
@@ -105,17 +117,20 @@ export function botsStatement(accountId: string): Sql {
     select bot_id from known where bot_id is not null`;
 }
 
-/** Of several bots each gives its own nearest ones: that is what their indexes can. */
+/**
+ * Selects the nearest messages. If there are several bots, each one's nearest messages are selected
+ * first, which their indexes can answer.
+ */
 function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: Sql): Sql {
-  const ofBot = (bot: Sql) => sql`
+  const nearestOfBot = (bot: Sql) => sql`
     select created_on, message_id, ${columns} from messages
     where ${all([...commonConditions(scope, bot, query), ...narrowConditions(query), ...partConditions(part)])}
     ${inOrder(part.way)} limit ${part.rows}`;
   const [only, ...others] = scope.botIds;
-  if (only !== undefined && others.length === 0) return ofBot(sql`${only}`);
+  if (only !== undefined && others.length === 0) return nearestOfBot(sql`${only}`);
   return sql`
     select nearest.* from unnest(${scope.botIds}::text[]) as visible (id)
-    cross join lateral (${ofBot(sql`visible.id`)}) nearest
+    cross join lateral (${nearestOfBot(sql`visible.id`)}) nearest
     ${inOrder(part.way)} limit ${part.rows}`;
 }
 
@@ -127,7 +142,7 @@ function inOrder(way: Direction): Sql {
 
 type Condition = Sql | undefined;
 
-/** What both the messages and their counts know. */
+/** Conditions that apply both to messages and to their counts. */
 function commonConditions(scope: HistoryScope, bot: Sql, query: HistoryQuery): Condition[] {
   const { userId, channel, withTasks } = query;
   return [

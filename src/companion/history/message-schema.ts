@@ -1,4 +1,4 @@
-// A message as the specification describes it, as it is published, and as it is answered.
+// Schemas of a message: as producers publish it, and as the specification describes responses.
 
 import { z } from 'zod';
 import { inRange, timestamp } from '../../calls/contract/timestamp.ts';
@@ -10,7 +10,7 @@ export const channelTypes: readonly string[] = [
 ].flatMap((names) => names.split(' '));
 export const defaultChannel = 'rtm';
 
-/** Of users, too, who may be called by their e-mail addresses. */
+/** Ids, including those of users, which may be e-mail addresses. */
 export const identifier = identifierUpTo(256);
 
 export const messageId = z
@@ -24,7 +24,7 @@ const members = {
   _id: messageId,
   type: z.enum(['incoming', 'outgoing']).describe('user input, or bot response'),
   status: z.enum(['received', 'queued', 'in progress', 'delivered', 'pending']),
-  createdBy: identifier.describe('user identifier of the end user; what `userId` asks for'),
+  createdBy: identifier.describe('identifier of the end user; `userId` of a request selects by it'),
   components: z
     .array(
       z.looseObject({
@@ -69,13 +69,13 @@ export const message = z
     createdOn: timestamp,
     channels: z.array(z.object({ type: channel, channelUId })),
     traceId: optionalMembers.traceId.describe(
-      'of an incoming message, where `includeTraceId` asks for it; kept for 30 days',
+      'trace identifier of an incoming message, if `includeTraceId` is true; kept for 30 days',
     ),
     agentInfo: optionalMembers.agentInfo.describe(
-      'as the contact center published it, where `getAgentsInfo` asks for it',
+      'as the contact center published it, if `getAgentsInfo` is true',
     ),
     secureForm: optionalMembers.secureForm.describe(
-      "the form's input, where `includeSecureForm` asks for it",
+      "the form's input, if `includeSecureForm` is true",
     ),
   })
   .meta({ id: 'Message', examples: [{ ...botExample, ...example }] });
@@ -85,13 +85,15 @@ export const messagePage = z
     total: z
       .int()
       .min(0)
-      .describe('messages that match, whatever `skip`, `limit` and `msgId` leave out of this page'),
+      .describe('number of matching messages, regardless of `skip`, `limit` and `msgId`'),
     moreAvailable: z
       .boolean()
-      .describe('there are more in this direction; with `direction` 0, in one'),
+      .describe(
+        'true if there are more messages in this direction; with `direction` 0, in either direction',
+      ),
     icon: z
       .string()
-      .describe('URL of the bot’s logo; empty where it has none, and where no bot is named'),
+      .describe('URL of the bot’s logo; empty if it has none, or if the path names no bot'),
     messages: z.array(message),
   })
   .meta({
@@ -106,7 +108,10 @@ export const messagePage = z
     ],
   });
 
-/** What producers publish on `<prefix>.ingest.messages.<botId>`: the whole message, each time that it changes. */
+/**
+ * What producers publish on `<prefix>.ingest.messages.<botId>`: the complete message, each time
+ * that it changes.
+ */
 export const publishedMessage = z
   .object({
     ...members,
@@ -116,24 +121,28 @@ export const publishedMessage = z
       .array(z.object({ type: channel.default(defaultChannel), channelUId }))
       .max(20)
       .default([])
-      .describe('`channelType` asks for the first; without one the message is on `rtm`'),
+      .describe('`channelType` of a request selects by the first channel; default: `rtm`'),
     traceId: optionalMembers.traceId.describe('kept with incoming messages only'),
     taskType: z
       .string()
       .max(64)
       .exactOptional()
       .describe(
-        'kind of the task that the message is of; version 2 leaves out `alert` and `action`',
+        'kind of the task that the message belongs to; version 2 omits `alert` and `action`',
       ),
-    callId: identifier.exactOptional().describe('the call that it was said in, on voice channels'),
-    agentInfo: optionalMembers.agentInfo.describe('who wrote it in the contact center'),
+    callId: identifier
+      .exactOptional()
+      .describe('the call in which the message was spoken, on voice channels'),
+    agentInfo: optionalMembers.agentInfo.describe(
+      'the agent of the contact center who wrote the message',
+    ),
     secureForm: optionalMembers.secureForm.describe('what the user submitted in a secure form'),
   })
   .meta({
     id: 'PublishedMessage',
     'x-subject': '<prefix>.ingest.messages.<botId>',
     description:
-      'Published whole, each time that it changes: a later version replaces an earlier one. The subject says which bot it is of.',
+      'Publish the complete message each time that it changes: a later version replaces an earlier one. The subject names its bot.',
     examples: [
       {
         ...example,

@@ -1,4 +1,5 @@
-// Messages on their way in, and out: what producers publish becomes rows, the latest version of each, for a time.
+// Stores the messages that producers publish. The latest version of each message is kept as a row,
+// for a limited time.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -8,19 +9,22 @@ import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
-/** A batch of the largest is 25 MiB. */
+/** A batch of the largest messages has 25 MiB. */
 const maxBatch = 100;
-/** Pages are read a thousand at a time; so many of the largest must fit into memory. */
+/**
+ * Maximum size of a message. Pages are read in chunks of a thousand messages, which must fit into
+ * memory even if all have this size.
+ */
 const longestMessage = 64 * 1_024;
 
-const taskTypesLeftOut = new Set(['alert', 'action']);
+const excludedTaskTypes = new Set(['alert', 'action']);
 
 const columns = `account_id text, bot_id text, message_id text, version bigint, created_on timestamptz, user_id text,
   session_id text, channel text, call_id text, is_task boolean, tags jsonb, document text, trace_id text, agent_info text,
   secure_form text`;
 const names = columns.split(',').map((column) => column.trim().replace(/ .*/, ''));
 
-// Every node takes rows in one order, so that no two wait for each other.
+// Every node stores rows in the same order, so that no two nodes wait for each other.
 const upsert = `
 insert into messages (${names.join(', ')})
 select ${names.join(', ')}
@@ -49,12 +53,14 @@ export function followMessages(
   });
 }
 
-/** Idempotent, in any order: the latest version of a message stays. */
+/**
+ * Stores a batch. It is idempotent and accepts any order: the latest version of a message stays.
+ */
 export async function storeMessages(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedMessage>[],
 ): Promise<void> {
-  // A statement may touch a row once.
+  // A statement may change a row only once.
   const latest = new Map<string, string>();
   for (const item of batch.toSorted((a, b) => a.version - b.version)) {
     const { accountId, botId } = item.bot;
@@ -76,7 +82,7 @@ function rowOf({ bot, body, version }: Ingested<PublishedMessage>): object {
     session_id: body.sessionId,
     channel: body.channels[0]?.type ?? defaultChannel,
     call_id: callId ?? null,
-    is_task: taskTypesLeftOut.has(taskType?.toLowerCase() ?? ''),
+    is_task: excludedTaskTypes.has(taskType?.toLowerCase() ?? ''),
     tags: body.tags ?? null,
     document: storableJson({ ...documented, botId: bot.botId }),
     trace_id: body.type === 'incoming' ? json(traceId) : null,

@@ -1,5 +1,5 @@
-// Import of contact-center configuration: everything is looked at before any of it is stored. What was imported is read at
-// the same address.
+// Imports contact-center configuration: all records are checked before any is stored. A GET on the
+// same address reads what was imported.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -23,9 +23,12 @@ import {
   skillGroup,
 } from './skill-group-schemas.ts';
 
-/** Checked between two turns of the event loop: calls are controlled on the same one. */
+/** Number of records that are checked in one turn of the event loop, which also controls calls. */
 const recordsPerTurn = 10;
-/** Some hundred thousand agents in groups. JSON of this size is parsed in 20 ms, in which nothing else runs. */
+/**
+ * Enough for some hundred thousand agents in groups. Parsing JSON of this size takes 20 ms, in
+ * which nothing else runs.
+ */
 const bodyLimit = 5 * 1_024 * 1_024;
 
 const url = '/contactcenter/api/v1/public/analytics/:botId/storeContactCenterFunctionalities';
@@ -53,7 +56,7 @@ function registerRead(
       operationId: 'listImportedRecords',
       summary: 'Records that were imported',
       description:
-        'Of the account, organization and type, whichever of its bots the import named; an account that is not the app’s own is a 404.',
+        'Returns the records of the account, organization and type, regardless of the bot that the import named. An account that is not the app’s own is a 404.',
       tags: ['imports'],
       params: z.object({ botId }),
       querystring: importedQuery,
@@ -82,7 +85,7 @@ function registerImport(
       operationId: 'importContactCenterFunctionalities',
       summary: 'Import skill groups',
       description:
-        'All records are stored, or none: one that is not valid, or is in the body twice, refuses them all. A record replaces the one of the same `_id` in the account, organization and type. Account, organization and type must be the same wherever they are named; an account that is not the app’s own is a 404. A body may have 5 MiB and 5,000 records.',
+        'All records are stored, or none: if one is not valid, or is in the body twice, all are refused. A record replaces the one with the same `_id` in the account, organization and type. Account, organization and type must be the same wherever they are named; an account that is not the app’s own is a 404. A body may have 5 MiB and 5,000 records.',
       tags: ['imports'],
       params: z.object({ botId }),
       querystring: importQuery,
@@ -95,7 +98,8 @@ function registerImport(
       ),
       ...authenticated,
     },
-    // The schema documents the body; `readBody` reads it, because it must agree with the rest of the request.
+    // The schema only documents the body. `readBody` validates it, because it must agree with the
+    // rest of the request.
     validatorCompiler: exceptBody,
     handler: async (request) => {
       const { accountId, orgId, type } = request.query;

@@ -1,4 +1,4 @@
-// Stores what an import brings: all of it or nothing, in one statement; and reads it in pages.
+// Stores the records of an import in one statement, all or none, and reads them in pages.
 
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -18,7 +18,7 @@ export type Import = {
   readonly records: readonly { readonly _id: string }[];
 };
 
-// Sorted, so that two imports of the same records wait for each other in the same order.
+// Sorted, so that two imports of the same records lock them in the same order.
 const statement = `
 insert into imported_records (account_id, org_id, type, record_id, bot_id, record, imported_at, imported_by)
 select $2, $3, $4, record->>'_id', $5, record, $6, $7
@@ -50,7 +50,7 @@ type SelectedRecord = Paged & {
   readonly imported_by: string;
 };
 
-/** @throws ProblemError where the cursor is none. */
+/** @throws ProblemError if the cursor is not valid */
 export async function readRecords(
   pool: Pick<Pool, 'query'>,
   of: Pick<Import, 'accountId' | 'orgId' | 'type'>,

@@ -1,5 +1,5 @@
-// The body of an import as it is written on the wire. Exports of contact centers carry more than the specification lists:
-// what is not listed is kept as it is.
+// Schemas of an import's body. Exports of contact centers have more members than the specification
+// lists. Those are kept unchanged.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -24,13 +24,13 @@ const members = {
     .describe('the name in lower case'),
   isDefault: z.boolean(),
   iId: identifier.describe('application (stream)'),
-  createdByAId: identifier.describe('agent who made it'),
+  createdByAId: identifier.describe('the agent who created it'),
   agents: identifiers.exactOptional(),
 };
 
 const skill = z.looseObject(members).meta({ id: 'Skill' });
 
-/** Far above what agents and skills of one group come to. */
+/** Far more than the agents and skills of one group need. */
 const longestRecordBytes = 512 * 1_024;
 
 export const skillGroup = z
@@ -47,17 +47,17 @@ export const skillGroup = z
     const problem = jsonProblem(record, longestRecordBytes);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
-  .meta({ id: 'SkillGroup', description: 'Members that are not listed are kept as they are.' });
+  .meta({ id: 'SkillGroup', description: 'Members that are not listed are kept unchanged.' });
 
 const unsupported = `must be ${importTypes.join(' or ')}: no other type can be imported`;
 const type = z.enum(importTypes, {
   error: ({ input }) => (input === undefined ? 'is required' : unsupported),
 });
-/** Everything in it is looked at before the first of it is stored, in one statement. */
+/** All records are checked before the first one is stored, and are stored in one statement. */
 const mostRecords = 5_000;
 
 const metaData = z.object({
-  userId: identifier.describe('who imports'),
+  userId: identifier.describe('the user who imports'),
   orgId: identifier,
   type,
   accountId: identifier,
@@ -67,12 +67,15 @@ const place = { accountId: identifier, orgId: identifier, type };
 export const importQuery = z.object(place);
 export const importedQuery = z.strictObject({ ...place, ...pageParameters });
 
-/** Loose: a request has other headers too. */
+/** Loose, because a request also has other headers. */
 export const importHeaders = z.looseObject({
-  accountid: identifier.describe('the account of the query again'),
+  accountid: identifier.describe('must equal `accountId` of the query'),
 });
 
-/** Records are looked at one by one, so that a body of nothing but mistakes ends at the hundredth. */
+/**
+ * Records are checked one by one later, so that a body full of errors is abandoned at the hundredth
+ * one.
+ */
 export const importEnvelope = z.object({
   data: boundedArray(z.unknown(), mostRecords).pipe(z.array(z.unknown()).min(1)),
   metaData,
@@ -109,7 +112,7 @@ export const importExample = {
   metaData: { userId: 'u-1', orgId: 'o-1', type: 'skillGroups' as const, accountId: 'acme' },
 };
 
-/** As it is documented. */
+/** The body as the OpenAPI document describes it. */
 export const importBody = z
   .object({ data: z.array(skillGroup).min(1).max(mostRecords), metaData })
   .meta({ id: 'SkillGroupImport', examples: [importExample] });
@@ -125,13 +128,13 @@ export const importedPage = z
         z.object({
           record: z
             .looseObject({ _id: z.string() })
-            .describe('as it was imported, with all of its members'),
+            .describe('the record as it was imported, with all of its members'),
           botId: z.string().describe('the bot that the import named'),
           importedAt: timestamp,
-          importedBy: z.string().describe('`userId` of the `metaData`'),
+          importedBy: z.string().describe('`userId` of the import’s `metaData`'),
         }),
       )
-      .describe('by `_id`'),
+      .describe('ordered by `_id`'),
     nextCursor,
   })
   .meta({

@@ -1,5 +1,5 @@
-// A row of a caller against the definition of its table. Names are compared, never used: a column may be called
-// `constructor` or hold quotes.
+// Checks a client's row against the definition of its table. Column names are only compared, never
+// used as properties or in SQL: a column may be called `constructor` or contain quotes.
 
 import { z } from 'zod';
 import type { MemberError } from '../../http/problem.ts';
@@ -12,7 +12,7 @@ import {
   type TableDefinition,
 } from '../../store/table-definition.ts';
 
-/** The body has its own, lower bound. */
+/** The limit for the whole body is lower. */
 const longestValueBytes = 1_024 * 1_024;
 
 const checkStorable: z.core.CheckFn<unknown> = ({ value, issues }) => {
@@ -32,7 +32,7 @@ const schemaOf: Readonly<Record<ColumnType, z.ZodType>> = {
       error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
     })
     .transform((text) => new Date(text).toISOString())
-    // At the ends of the calendar a zone leads out of its four digits.
+    // At both ends of the calendar, the conversion to UTC may leave the four-digit years.
     .refine((text) => text.length === 24, 'must be of a year of four digits'),
   json: z.unknown().check(checkStorable),
 };
@@ -41,7 +41,10 @@ export type CheckedRow =
   | { readonly ok: true; readonly row: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** The row as it is stored: instants in UTC. A column that is not required may be null or left out. */
+/**
+ * Returns the row as it is stored, with times in UTC. A column that is not required may be null or
+ * omitted.
+ */
 export function checkRow(
   { columns }: Pick<TableDefinition, 'columns'>,
   data: Readonly<Record<string, unknown>>,

@@ -1,4 +1,5 @@
-// Rows of a data table as they are read: newest first, whichever definition they were written under.
+// Reads rows of a data table, newest first, regardless of the definition under which they were
+// written.
 
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
 import type { Queries } from '../../store/queries.ts';
@@ -19,7 +20,7 @@ type SelectedRow = Paged & {
 type Position = Pick<StoredRow, 'createdOn' | 'sysId'>;
 type NamedTable = Pick<DefinedTable, 'accountId' | 'name'>;
 
-/** Those that come after the position. */
+/** Selects the rows after the position. */
 export function rowsStatement(
   { accountId, name }: NamedTable,
   limit: number,
@@ -43,7 +44,7 @@ export type RowPage = {
   readonly nextCursor?: string;
 };
 
-/** @throws ProblemError where the cursor is none. */
+/** @throws ProblemError if the cursor is not valid */
 export async function readRows(
   queries: Queries,
   table: NamedTable,
@@ -59,7 +60,7 @@ export async function readRows(
 
 type SystemColumns = ReturnType<typeof systemColumnsOf>;
 
-/** What the service adds to a row, as it is answered. */
+/** Returns the columns that the service adds to a row, as they are in responses. */
 export function systemColumnsOf(stored: StoredRow) {
   return {
     Created_On: stored.createdOn.toISOString(),

@@ -1,5 +1,5 @@
-// /api/public/tables/{tableName}: POST puts one row into a data table, GET reads them in pages. The table's definition says
-// which apps may do both.
+// /api/public/tables/{tableName}: POST adds one row to a data table, GET reads its rows in pages.
+// The table's definition says which apps may do both.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -15,12 +15,13 @@ import { nextCursor, pageParameters } from '../pages.ts';
 import { checkRow } from './row-check.ts';
 import { readRows, systemColumnsOf } from './stored-rows.ts';
 
-/** How long a replaced definition goes unnoticed. That there is no such table is not remembered. */
+/** How long a replaced definition stays in the cache. The absence of a table is not cached. */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
-// Objects that stay open, not records: a row may have a column named `constructor`, which zod takes for a class.
+// A loose object instead of a record: a row may have a column named `constructor`, which zod takes
+// for a class.
 const insertBody = z
-  .object({ data: z.looseObject({}).describe('a value for each column, by its name') })
+  .object({ data: z.looseObject({}).describe('the value of each column, by column name') })
   .meta({
     id: 'DataTableInsert',
     examples: [{ data: { name: 'Jane Doe', visits: 3, firstVisit: '2026-11-20' } }],
@@ -49,7 +50,7 @@ const storedRow = z
   })
   .meta({
     id: 'DataTableRow',
-    description: 'The columns of the table, and those that the service adds.',
+    description: 'The columns of the table, and those that the service adds to each row.',
     examples: [rowExample],
   });
 
@@ -74,7 +75,7 @@ export function registerTableRoutes(
     url: '/api/public/tables/:tableName',
     onRequest: [
       caller.require({ scheme: 'jwt' }),
-      // Before a byte of the body is read, as with scopes.
+      // Checks access before the body is read, as for scopes.
       async (request: FastifyRequest) => {
         await grantedTable(request);
       },
@@ -88,7 +89,7 @@ export function registerTableRoutes(
       operationId: 'listRows',
       summary: 'Rows of a data table, newest first',
       description:
-        'For the apps that may write to the table. Rows are answered as they were stored, also under an earlier definition.',
+        'For apps that may write to the table. Rows are returned as they were stored, also those written under an earlier definition.',
       tags: ['tables'],
       params: tableParams,
       querystring: z.strictObject(pageParameters),
@@ -108,7 +109,7 @@ export function registerTableRoutes(
       operationId: 'insertRow',
       summary: 'Add a row to a data table',
       description:
-        "The app needs no scope but write access, which the table's definition grants. Every column that is unknown, missing or of another type is listed in `errors`. Instants are stored in UTC with milliseconds; a column that is not required may be null or left out.",
+        "The app needs no scope, but write access, which the table's definition grants. `errors` lists every column that is unknown, missing or of the wrong type. Times are stored in UTC with milliseconds. A column that is not required may be null or omitted.",
       tags: ['tables'],
       params: tableParams,
       body: insertBody,
@@ -125,7 +126,10 @@ export function registerTableRoutes(
   });
 }
 
-/** A table of the caller's account that grants it access: to write, and so to read. */
+/**
+ * Opens the tables of the caller's account. A table that grants an app access lets it write and
+ * read.
+ */
 function openTables(caller: Caller, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);
   const defined = createLookupCache<DefinedTable>(

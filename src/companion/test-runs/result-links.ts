@@ -1,4 +1,5 @@
-// Links to result files: good for any holder, for a while. Nothing is stored of them; every node can check them.
+// Links to result files. A link is valid for any holder, for a limited time. It is not stored;
+// every node can check it.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -6,11 +7,14 @@ import type { SecretBox } from '../../store/secrets.ts';
 import type { RunKey } from './stored-test-runs.ts';
 
 export const resultPath = '/api/public/test-results';
-/** To click on it, or for a program to follow it: the status gives a new one at any time. */
+/**
+ * Long enough to click on the link, or for a program to follow it. The status returns a new link at
+ * any time.
+ */
 const lifetimeS = 15 * 60;
 
 export type ResultLinks = {
-  /** Path and query, made anew each time. */
+  /** Creates a new link: path and query. */
   make(run: RunKey): string;
   check(run: RunKey, query: { expires: string; signature: string }): 'good' | 'expired' | 'changed';
 };
@@ -20,7 +24,7 @@ export function createResultLinks(
   clock: { now(): Date },
 ): ResultLinks {
   const nowS = (): number => Math.floor(clock.now().getTime() / 1_000);
-  // Ids hold no slash: the text can be read in one way only.
+  // Ids contain no slash, so the text is unambiguous.
   const signatureOf = ({ accountId, botId, runId }: RunKey, expires: string): string =>
     secrets.sign('result-link', `${accountId}/${botId}/${runId}/${expires}`).toString('hex');
   return {
@@ -31,7 +35,7 @@ export function createResultLinks(
       return `${path}?expires=${expires}&signature=${signature}`;
     },
     check(run, { expires, signature }) {
-      // As text: reading hexadecimal stops without a word at what is none.
+      // Compares the text: decoding hexadecimal would silently stop at the first invalid character.
       const given = Buffer.from(signature);
       const expected = Buffer.from(signatureOf(run, expires));
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'changed';
@@ -43,8 +47,9 @@ export function createResultLinks(
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * What links begin with: PUBLIC_URL, or else the address that the request came to. The header `Host` is whatever the client
- * says, and a link carries a signature: it is believed only where it leads nowhere but to the client's own machine.
+ * Returns the base of links: PUBLIC_URL, or the address on which the request arrived. A client can
+ * write anything into the header `Host`, and a link carries a signature. So the header is only used
+ * if it names the client's own machine.
  */
 export function linkBase(request: FastifyRequest, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');

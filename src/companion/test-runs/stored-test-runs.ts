@@ -1,4 +1,5 @@
-// Test runs: followed as the test runner publishes them, whatever the order and however often; read by the apps that started them.
+// Stores the test runs that the test runner publishes, in any order and with repetitions, and reads
+// them for the apps that started them.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -19,7 +20,7 @@ export type RunKey = {
 export type StoredTestRun = {
   readonly suiteName: string;
   readonly run: TestRun;
-  /** In the object store. */
+  /** Name of the result file in the object store. */
   readonly fileName: string | undefined;
 };
 
@@ -29,10 +30,10 @@ type Row = {
   readonly run_id: string;
   readonly suite_name: string;
   readonly document: object;
-  /** Object of the result file. */
+  /** Name of the result file in the object store. */
   readonly file_name?: string | null;
   readonly is_completed: boolean;
-  /** Of what was told: the later one is the higher one. */
+  /** Version of the published run. A later one is higher. */
   readonly version: number;
   readonly updated_at: Date;
 };
@@ -43,7 +44,7 @@ export async function findTestRun(
 ): Promise<StoredTestRun | undefined> {
   const { rows } = await reads(accountId).query<{
     suite_name: string;
-    // Written by `applyTestRuns`, which had it checked.
+    // Written by `applyTestRuns` after the schema has checked it.
     document: TestRun;
     file_name: string | null;
   }>(
@@ -60,11 +61,11 @@ export async function findTestRun(
 
 export type StreamQuery = {
   readonly accountId: string;
-  /** What a run was published with. */
+  /** The `streamId` that the run was published with, or the id of its bot. */
   readonly streamId: string;
   readonly suiteName: string;
   readonly runId: string;
-  /** Of these bots; undefined: of any. */
+  /** Ids of the bots to search. Undefined for all bots of the account. */
   readonly botIds: readonly string[] | undefined;
 };
 
@@ -78,11 +79,11 @@ export function botsOfRunStatement(query: StreamQuery): Sql {
     sql`${isNamed} or document->>'streamId' = ${streamId}`,
     botIds && sql`bot_id = any(${botIds}::text[])`,
   ]);
-  // Two are enough to know that the stream does not tell them apart.
+  // Two bots are enough to know that the stream is ambiguous.
   return sql`select bot_id from test_runs where ${wanted} order by ${isNamed} desc limit 2`;
 }
 
-/** The bot of that very name before others; two at most. */
+/** Returns the ids of at most two bots with such a run. A bot with exactly this id comes first. */
 export async function botsOfRun(
   { reads }: Pick<Database, 'reads'>,
   query: StreamQuery,
@@ -93,7 +94,7 @@ export async function botsOfRun(
   return rows.map((row) => row.bot_id);
 }
 
-/** A run tells its progress every second or so: few are ever waiting. */
+/** A run publishes its progress about every second, so few messages wait. */
 const maxBatch = 50;
 
 export async function followTestRuns(dependencies: CompanionDependencies): Promise<BatchConsumer> {
@@ -110,7 +111,7 @@ export async function followTestRuns(dependencies: CompanionDependencies): Promi
   });
 }
 
-// Completed is final: what comes after it may correct it, and never have it running again.
+// `completed` is final. A later message may correct the run, but not set it back to running.
 const upsert = `
 insert into test_runs
   (account_id, bot_id, run_id, suite_name, document, file_name, is_completed, version, updated_at)
@@ -122,15 +123,16 @@ on conflict (account_id, bot_id, run_id) do update set suite_name = excluded.sui
   updated_at = excluded.updated_at
   where (excluded.is_completed, excluded.version) > (test_runs.is_completed, test_runs.version)`;
 
-/** One statement stores all of them or none. */
+/** Stores a batch in one statement, all or none. */
 export function applyTestRuns(
   { pool }: Pick<Database, 'pool'>,
   files: Pick<ResultFiles, 'put'>,
   clock: { now(): Date },
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
-    const rows = await Promise.all(batch.map((told) => toRow(told, files, clock.now())));
-    // A statement changes a row once; and every node takes them in one order, so that no two wait for each other.
+    const rows = await Promise.all(batch.map((item) => toRow(item, files, clock.now())));
+    // A statement may change a row only once. Every node stores the rows in the same order, so that
+    // no two nodes wait for each other.
     const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), JSON.stringify(row)]));
     const keys = [...latest.keys()].toSorted();
     await pool.query(upsert, [jsonRows(keys.map((key) => latest.get(key) ?? ''))]);
@@ -151,14 +153,15 @@ async function toRow(
     const { isAvailable, fileId = null } = run.result;
     return { ...row, document, is_completed: true, file_name: isAvailable ? fileId : null };
   }
-  // A name that no producer may use, and another one for each version: who reads an earlier file reads it to its end.
+  // No producer may use this name. Each version has another name, so that a reader of an earlier
+  // file can read it to its end.
   const fileName = `${keyOf(key)}/${version}`;
   await files.put(fileName, resultCsv);
   const result = { ...run.result, fileId: run.result.fileId ?? key.run_id };
   return { ...row, document: { ...document, result }, is_completed: true, file_name: fileName };
 }
 
-/** Completed is later than running, whenever it was told. */
+/** Orders rows by age. `completed` counts as later than `running`, regardless of the versions. */
 function byAge(a: Row, b: Row): number {
   return Number(a.is_completed) - Number(b.is_completed) || a.version - b.version;
 }

@@ -1,4 +1,4 @@
-// The status of a batch test run, and the file that its link leads to.
+// Routes for the status of a batch test run, and for the file that its link leads to.
 
 import { z } from 'zod';
 import { authorizeBot } from '../../http/auth.ts';
@@ -21,9 +21,9 @@ import {
 import { languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
 
 const link =
-  'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.';
+  'A completed run with a result file has a `fileUrl`: a link to the CSV that needs no credentials and is valid for 15 minutes. Each response has a new link.';
 
-/** The bot may be named by either of its identifiers, whichever form of the path it stands in. */
+/** Both forms of the path accept either identifier of the bot. */
 const forms = [
   {
     ...{ segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
@@ -32,11 +32,14 @@ const forms = [
   {
     ...{ segment: 'stream', parameter: 'streamId', operationId: 'getTestRunStatusOfStream' },
     means: 'stream or bot identifier, or the `streamId` that the run was published with',
-    description: `${link} An identifier that is registered means its bot; another one is looked for in the runs of the account's bots that the app may see, and must not be in those of two.`,
+    description: `${link} A registered identifier names its bot. Any other one is searched in the runs of those bots of the account that the app may see, and must belong to runs of only one bot.`,
   },
 ] as const;
 
-/** The largest file for the slowest reader; a client that takes longer holds the connection on purpose. */
+/**
+ * Long enough for the largest file and the slowest reader. A client that takes longer holds the
+ * connection on purpose.
+ */
 const downloadTimeoutMs = 10 * 60_000;
 
 export function registerTestRunRoutes(
@@ -63,12 +66,12 @@ function registerStatus(
       onRequest: caller.require({
         scheme: 'jwt',
         scope: 'Batch Tests Execution',
-        // Whose a stream is, its runs may have to tell.
+        // For a stream, the bot may only be known from its runs, so the handler checks access.
         ...(segment === 'bot' ? { botParameter: parameter } : {}),
       }),
       schema: {
         operationId,
-        summary: 'How far a batch test run is, and its result',
+        summary: 'Progress and result of a batch test run',
         description,
         tags: ['test-runs'],
         params: z.object({
@@ -79,7 +82,7 @@ function registerStatus(
         headers: z.looseObject({
           'bot-language': languageCode
             .optional()
-            .describe('the run must be of this language, or is a 404; left out: of any'),
+            .describe('a run of another language is a 404; default: any language'),
         }),
         response: responses('The test run', testRun, [400, 401, 403, 404, 406]),
         ...authenticated,
@@ -113,13 +116,13 @@ function registerDownload(
   server.route({
     method: 'GET',
     url: `${resultPath}/:accountId/:botId/:testRunId`,
-    // What is wrong with a link is told in one way, whatever was done to it.
+    // Every problem of a link gets the same response, whatever was changed.
     attachValidation: true,
     handlerTimeout: downloadTimeoutMs,
     schema: {
       operationId: 'downloadTestResult',
       summary: 'The result of a batch test run as a CSV',
-      description: 'Only by the `fileUrl` of the status, as it was given: it is signed.',
+      description: 'Use the unchanged `fileUrl` of the status: it is signed.',
       tags: ['test-runs'],
       params: z.object({ accountId: id, botId: id, testRunId: id }),
       querystring: z.object({
@@ -173,22 +176,22 @@ function withLink({ run, fileName }: StoredTestRun, link: () => string): TestRun
 async function openFile(files: ResultFiles, name: string | undefined): Promise<ResultFile> {
   const file = await (name === undefined ? undefined : files.open(name))?.catch(
     (cause: unknown) => {
-      throw new ProblemError('unavailable', 'Result files cannot be read just now.', {
+      throw new ProblemError('unavailable', 'Result files cannot be read at the moment.', {
         retryAfterS: 5,
         cause,
       });
     },
   );
-  if (file === undefined) throw new ProblemError('not-found', 'The file is not kept any more.');
+  if (file === undefined) throw new ProblemError('not-found', 'The file is no longer kept.');
   return file;
 }
 
 /**
- * Finds the bot of a stream identifier: the one that is registered under it, or else the one whose run was published with it.
- * It looks only within the account of the caller, and among the bots that the caller may see, because any client may write any
- * stream into a run.
+ * Finds the bot of a stream identifier: the bot that is registered under it, or else the bot with a
+ * run that was published with it. The search covers only the caller's account, and only bots that
+ * the caller may see, because any client may write any stream into a run.
  *
- * @throws ProblemError if no bot is found, or the bot belongs to another account
+ * @throws ProblemError if no bot is found, or if the bot belongs to another account
  */
 async function botOfStream(
   { database, bots }: Pick<CompanionDependencies, 'database' | 'bots'>,
@@ -202,9 +205,10 @@ async function botOfStream(
   const query = { ...asked, accountId: app.accountId, botIds };
   const [first, second] = await botsOfRun(database, query);
   if (first === undefined) throw noSuchRun();
-  // A producer may write the stream of another bot into its runs: of two bots none is believed more than the other.
+  // A producer may write the stream of another bot into its runs. If two bots have the stream,
+  // neither can be trusted more than the other.
   if (second !== undefined && first !== streamId) {
-    const detail = 'Runs of more than one bot are of this stream: name the bot instead.';
+    const detail = 'Runs of more than one bot have this stream: name the bot instead.';
     throw new ProblemError('not-found', detail);
   }
   return authorizeBot(app, first, await bots.find(first));

@@ -1,11 +1,15 @@
-// A batch test run as the specification describes it, and as the test runner publishes it.
+// Schemas of a batch test run: as the test runner publishes it, and as the specification describes
+// responses.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 import { plainId as id } from '../../lib/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
-/** Written by another service: bounded, and nothing in it that breaks a line or the database. */
+/**
+ * Text from another service. It is bounded, and contains nothing that breaks a line or the
+ * database.
+ */
 const text = z.string().max(256).regex(plain, 'must not contain control characters');
 const count = z.number().min(0);
 const decimal = z
@@ -17,7 +21,10 @@ export const languageCode = z
   .string()
   .regex(/^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,3}$/, 'must be a language code, e.g. en or en_US');
 
-/** Any text of a path segment's length; accents count the same however they were typed. */
+/**
+ * Any text that fits into a path segment. It is normalized, so accents match however they were
+ * typed.
+ */
 export const suiteName = z
   .string()
   .normalize()
@@ -25,7 +32,7 @@ export const suiteName = z
   .max(128)
   .regex(plain, 'must not contain control characters');
 
-const told = {
+const commonMembers = {
   _id: id.describe('`tr-<uuid>`: the test run'),
   streamId: id.describe('`st-<uuid>`'),
   testSuiteId: id.describe('`ts-<uuid>`'),
@@ -39,7 +46,7 @@ const progress = {
 };
 
 const resultMembers = {
-  ...told,
+  ...commonMembers,
   isPartialFailure: z.boolean(),
   triggeredBy: text.describe('user identifier'),
   botLanguage: languageCode,
@@ -71,14 +78,14 @@ const fileId = z
   .exactOptional();
 
 const running = z.object({
-  ...told,
+  ...commonMembers,
   status: z.literal('running'),
   result: z.object({ ...resultMembers, status: z.literal('running') }),
   ...progress,
 });
 
 const completed = z.object({
-  ...told,
+  ...commonMembers,
   status: z.literal('completed'),
   result: z.object({
     ...completedMembers,
@@ -86,7 +93,7 @@ const completed = z.object({
     fileUrl: z
       .url()
       .exactOptional()
-      .describe('the result as a CSV, without credentials, for 15 minutes'),
+      .describe('link to the result as a CSV; it needs no credentials and is valid for 15 minutes'),
   }),
 });
 
@@ -131,7 +138,7 @@ const completedExample = {
 
 export const testRun = z.discriminatedUnion('status', [running, completed]).meta({
   id: 'TestRun',
-  description: 'While it runs with its progress, afterwards with its result.',
+  description: 'A running test run has its progress, a completed one has its result.',
   examples: [
     runningExample,
     {
@@ -148,7 +155,7 @@ export type TestRun = z.infer<typeof testRun>;
 
 const published = { testSuiteName: suiteName };
 
-/** What the test runner publishes: the whole run, each time that it changes. */
+/** What the test runner publishes: the complete run, each time that it changes. */
 export const publishedTestRun = z
   .discriminatedUnion('status', [
     running.extend(published),
@@ -157,17 +164,17 @@ export const publishedTestRun = z
       result: z.object({
         ...completedMembers,
         fileId: fileId.describe(
-          'object in the bucket `test-results`; with `resultCsv`, or where there is no file, a mere name',
+          'object in the bucket `test-results`; with `resultCsv`, or if there is no file, only a name',
         ),
       }),
-      resultCsv: z.string().exactOptional().describe('the result file itself, where it is small'),
+      resultCsv: z.string().exactOptional().describe('the result file itself, if it is small'),
     }),
   ])
   .meta({
     id: 'PublishedTestRun',
     'x-subject': '<prefix>.ingest.testruns.<botId>',
     description:
-      'Published whole each time that the run changes. A completed run does not go back to running. The result file comes along in `resultCsv`, or is put into the object store `test-results` under `fileId` beforehand.',
+      'Publish the complete run each time that it changes. A completed run cannot return to running. Send the result file in `resultCsv`, or put it into the object store `test-results` under `fileId` before you publish the completed run.',
     examples: [
       { testSuiteName: 'Smoke test', ...runningExample },
       { testSuiteName: 'Smoke test', ...completedExample },
