@@ -1,11 +1,13 @@
-// The bridges of a worker: which session is the second leg of which, and how far that has come.
+// The bridges of a worker. Each bridge joins a call's first session with the session of its second
+// leg, and records how far the connection has come.
 
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RtpSession } from './rtp/rtp-session.ts';
 
 type Bridge = {
-  /** Of the person who was called first. */
+  /** Session id of the person who was called first. */
   readonly person: number;
+  /** Session id of the second leg. */
   readonly partner: number;
   phase: BridgePhase | undefined;
 };
@@ -13,10 +15,10 @@ type Bridge = {
 export class Bridges {
   readonly #sessionOf: (id: number) => RtpSession | undefined;
   readonly #onConnected: (partner: number) => void;
-  /** By either of its sessions. */
+  /** Each bridge is stored twice: under the id of each of its two sessions. */
   readonly #bridges = new Map<number, Bridge>();
 
-  /** `onConnected`: each of the two has been sent audio of the other. */
+  /** `onConnected` is called once both far ends have been sent audio of the other. */
   constructor(
     sessionOf: (id: number) => RtpSession | undefined,
     onConnected: (partner: number) => void,
@@ -37,12 +39,13 @@ export class Bridges {
     if (bridge === undefined) return;
     switch (phase) {
       case 'ringing':
-        // What the far end lets hear by itself is no more to be rung over.
+        // Do not play ringback over early media that the second leg already sends.
         if (bridge.phase === undefined) person.ring(true);
         break;
       case 'early':
         if (bridge.phase === 'answered') return;
-        // An announced early media that never comes must not silence the ringback.
+        // The ringback stops only with the first packet of early media: announced early media that
+        // never arrives must not silence it.
         if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(false));
         break;
       case 'answered':
@@ -52,7 +55,7 @@ export class Bridges {
     bridge.phase = phase;
   }
 
-  /** One of the two is over, or the other one is: what was between them ends. */
+  /** Ends the bridge of session `id`: neither side hears the other any more. */
   leave(id: number): void {
     const bridge = this.#bridges.get(id);
     if (bridge === undefined) return;
@@ -63,7 +66,10 @@ export class Bridges {
     this.#sessionOf(bridge.partner)?.stopRelay();
   }
 
-  /** Undefined: one of them is in another bridge. */
+  /**
+   * Returns the bridge between the two sessions, which it creates if neither session has one.
+   * @returns undefined if one of the sessions is in another bridge
+   */
   #bridgeOf(person: number, partner: number): Bridge | undefined {
     const known = this.#bridges.get(person) ?? this.#bridges.get(partner);
     if (known !== undefined) {

@@ -1,4 +1,5 @@
-// One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
+// Runs one call's detector and contains its failures: whatever the detector throws becomes
+// `amd_error` and `amd_stopped`, and affects no other call.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
@@ -26,12 +27,12 @@ export class Detection {
     }
   }
 
-  /** `amd_stopped` was told. */
+  /** Whether `amd_stopped` was reported. */
   get done(): boolean {
     return this.#isDone;
   }
 
-  /** Hears the call for its plan, until `stop`. */
+  /** What the call's plan hears. Undefined if the detector has no ear, and after `stop`. */
   get ear(): PlanEar | undefined {
     return this.#detector?.ear;
   }

@@ -1,4 +1,5 @@
-// The media worker's view of answering machine detection: frames in, events out. src/amd implements it.
+// The media worker's interface to answering machine detection: frames in, events out. src/amd
+// implements it.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { HeardWords } from '../calls/capture/capture.ts';
@@ -6,40 +7,56 @@ import type { AmdEvent } from '../calls/detection/amd-event.ts';
 
 export type Detector = {
   /**
-   * 160 samples, 8 kHz, 20 ms: one for every 20 ms since the 200 OK. Silence when lost or not received.
-   * The array is used again for the next frame of any call: valid during the call of `push` only.
-   * `sentPower` is the power of what was sent in the 20 ms before (1: full scale).
+   * Analyses the next 20 ms of the call: 160 samples at 8 kHz. `push` is called once for every 20
+   * ms since the 200 OK. A frame that was lost or not received is silence.
+   * The array is reused for the next frame of any call, so it is valid only during the call of
+   * `push`.
+   * `sentPower` is the power of what was sent in the previous 20 ms (1: full scale).
    */
   push(frame: Int16Array, lost: boolean, sentPower: number): readonly AmdEvent[];
-  /** Ends detection and the ear. Returns the closing events, `amd_stopped` last, unless it was stated before. */
+  /**
+   * Ends detection and the ear. Returns the closing events, `amd_stopped` last. Returns no
+   * `amd_stopped` if it was reported before.
+   */
   stop(reason: string): readonly AmdEvent[];
-  /** `amd_stopped` was stated: only the `ear` wants more frames. */
+  /** Whether `amd_stopped` was reported. From then on only the `ear` needs frames. */
   readonly done: boolean;
-  /** What a plan goes by, until `stop`, in a call whose settings have `waitForBeepMs`. */
+  /** What a plan hears until `stop`. Present only in a call whose settings have `waitForBeepMs`. */
   readonly ear?: PlanEar | undefined;
 };
 
-/** What is heard on a line, also while we speak ourselves. One object, changed with every frame. */
+/**
+ * What is heard on a line, also while we speak ourselves. The same object is updated with every
+ * frame.
+ */
 export type HeardOnLine = {
-  /** A beep ended: within 80 ms where it is plainly one. Each is told once, no later than detection states it. */
+  /**
+   * Whether a beep ended. An unmistakable beep is reported within 80 ms of its end. Each beep is
+   * reported once, no later than detection reports it.
+   */
   readonly beep: boolean;
-  /** A tone is under way whose meaning is not known. */
+  /** Whether a tone is under way that is not classified yet. */
   readonly tonePending: boolean;
-  /** Speech since `forgetSpeaker`, without pauses. */
+  /** Milliseconds of speech since `forgetSpeaker`, pauses excluded. */
   readonly speechMs: number;
-  /** The time since the last word. */
+  /** Milliseconds since the last word. */
   readonly pauseMs: number;
-  /** Who spoke. */
+  /** The kind of speaker heard last. Undefined if it is not known. */
   readonly who: 'human' | 'machine' | undefined;
 };
 
 export type PlanEar = HeardOnLine & {
-  /** A message begins. What was heard so far is done with, and the next to speak is another voice. */
+  /**
+   * Forgets the speaker that was heard so far: a message begins, and whoever speaks next counts as
+   * another voice.
+   */
   forgetSpeaker(): void;
 };
 
 export type CreateDetector = (
   settings: AmdSettings,
-  /** For who looks into the call; words are told once they are final. */
+  /**
+   * Receives recognised words once they are final. They are kept for people who inspect the call.
+   */
   onWords?: (words: readonly HeardWords[]) => void,
 ) => Detector;

@@ -1,5 +1,5 @@
-// How loud a call was in both directions, while it is up: one byte for each stretch of time. When there is no more room, two
-// stretches become one.
+// Records how loud a call is in both directions: one byte for each time step. When the buffer is
+// full, each two steps are merged into one.
 
 import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
@@ -8,7 +8,10 @@ import type { Codec } from './g711.ts';
 const firstStepMs = 40;
 const ticksInFirstStep = 2;
 const firstRoom = 256;
-/** Of each direction: both together, as JSON has them, stay below 64 KiB. 11 minutes in steps of 40 ms. */
+/**
+ * Steps kept in each direction: 11 minutes in steps of 40 ms. Both directions together stay below
+ * 64 KiB as JSON.
+ */
 const mostSteps = 16_384;
 
 export class EnvelopeRecorder {
@@ -31,7 +34,7 @@ export class EnvelopeRecorder {
     if (peak > this.#saidPeak) this.#saidPeak = peak;
   }
 
-  /** 20 ms have passed. */
+  /** Advances the recording by 20 ms. */
   tick(): void {
     this.#tick += 1;
     if (this.#tick < this.#ticksInStep) return;
@@ -66,14 +69,18 @@ export class EnvelopeRecorder {
   }
 }
 
-/** G.711 is logarithmic by itself: without the sign, and the other way round, its bytes are how loud it is. */
+/**
+ * Returns the loudest sample, from 0 (silence) to 127. G.711 is logarithmic: without its sign bit,
+ * and inverted as its law requires, a byte is the loudness itself.
+ */
 function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): number {
-  // µ-law counts down from 127 at silence; A-law counts up, with every other bit turned.
-  const turned = codec === 'PCMU' ? 0x7f : 0x55;
+  // µ-law has 127 at silence and counts down; A-law counts up with every other bit inverted.
+  const mask = codec === 'PCMU' ? 0x7f : 0x55;
   let peak = 0;
-  // Each sample: of every fourth one, a tone of 1,000 Hz may have nothing but its zeros.
+  // Every sample is read: with every fourth one only, a tone of 1,000 Hz could be sampled at its
+  // zero crossings alone.
   for (let index = start; index < end; index += 1) {
-    const level = ((packet[index] as number) ^ turned) & 0x7f;
+    const level = ((packet[index] as number) ^ mask) & 0x7f;
     if (level > peak) peak = level;
   }
   return peak;

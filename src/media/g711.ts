@@ -1,8 +1,8 @@
-// G.711 (ITU-T): A-law and µ-law bytes to 16-bit linear samples and back.
+// Converts G.711 (ITU-T): A-law and µ-law bytes to 16-bit linear samples, and back.
 
 export type Codec = 'PCMU' | 'PCMA';
 
-/** The byte that both laws' decoders turn into (almost) zero: what silence looks like on the wire. */
+/** The byte that encodes silence: each law's decoder turns it into (almost) zero. */
 export const silenceByte: Readonly<Record<Codec, number>> = { PCMU: 0xff, PCMA: 0xd5 };
 
 const mulawBias = 0x84;
@@ -24,7 +24,7 @@ function decodeAlawByte(byte: number): number {
   return (toggled & 0x80) === 0 ? -magnitude : magnitude;
 }
 
-/** Linear sample of each of the 256 code words. */
+/** The linear sample of each of the 256 code words. */
 export const decodeTable: Readonly<Record<Codec, Int16Array>> = {
   PCMU: Int16Array.from({ length: 256 }, (_, byte) => decodeMulawByte(byte)),
   PCMA: Int16Array.from({ length: 256 }, (_, byte) => decodeAlawByte(byte)),
@@ -41,19 +41,23 @@ export function encodeMulaw(sample: number): number {
 
 export function encodeAlaw(sample: number): number {
   const sign = sample < 0 ? 0 : 0x80;
-  // One's complement for negatives, as the reference code does: -1 and 0 fall into neighbouring steps.
+  // Negative samples use one's complement, as in the reference code: -1 and 0 fall into
+  // neighbouring steps.
   const magnitude = Math.min(sample < 0 ? -sample - 1 : sample, 32_767);
   const exponent = magnitude < 0x100 ? 0 : 24 - Math.clz32(magnitude);
   const mantissa = exponent === 0 ? magnitude >> 4 : (magnitude >> (exponent + 3)) & 0x0f;
   return (sign | (exponent << 4) | mantissa) ^ 0x55;
 }
 
-/** A-law code word for each of µ-law: what a bot says to a far end that speaks A-law. */
+/**
+ * The A-law code word for each µ-law code word. Converts a bot's audio for a far end that uses
+ * A-law.
+ */
 export const mulawToAlaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   encodeAlaw(decodeMulawByte(byte)),
 );
 
-/** And back, for a bridge. */
+/** The µ-law code word for each A-law code word. A bridge needs both directions. */
 export const alawToMulaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   encodeMulaw(decodeAlawByte(byte)),
 );
@@ -62,14 +66,17 @@ const linearToMulaw: Uint8Array = Uint8Array.from({ length: 65_536 }, (_, index)
   encodeMulaw((index << 16) >> 16),
 );
 
-/** In place of a call for each sample, which costs ten times as much. */
+/**
+ * Encodes a frame by table look-up. Calling `encodeMulaw` for each sample would cost ten times as
+ * much.
+ */
 export function encodeMulawFrame(samples: Int16Array, bytes: Uint8Array): void {
   for (let index = 0; index < samples.length; index += 1) {
     bytes[index] = linearToMulaw[(samples[index] as number) & 0xffff] as number;
   }
 }
 
-/** Mean power of coded audio, 1 being full scale. */
+/** Returns the mean power of coded audio (1: full scale). */
 export function powerOf(bytes: Uint8Array, codec: Codec): number {
   const decoded = decodeTable[codec];
   let energy = 0;

@@ -1,4 +1,5 @@
-// The worker's side: sockets, sessions, the playout clock, and answers to the main thread's messages.
+// The media engine of one worker thread: its sockets, its sessions, its playout clock, and its
+// answers to messages of the main thread.
 
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -23,11 +24,13 @@ import { createRtpCounts, createRtpScratch } from './rtp/rtp-session-ports.ts';
 import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
-/** Another gateway on this host holds as many pairs in a row as it has calls. A try costs some 0.1 ms, and the next call goes on
- * after the last one tried. */
+/**
+ * Ports tried for one call. Another gateway on this host may hold as many consecutive pairs as it
+ * has calls. One attempt costs about 0.1 ms, and the next call continues after the last port tried.
+ */
 const maxBindAttempts = 512;
 
-/** What runs in the worker and is no media. */
+/** Programs of other folders that run in the media worker. */
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
@@ -51,7 +54,7 @@ export class MediaEngine {
   readonly #live = new Map<number, Live>();
   readonly #bridges = new Bridges(
     (id) => this.#live.get(id)?.session,
-    (id) => this.#tell(id, { kind: 'connected' }),
+    (id) => this.#report(id, { kind: 'connected' }),
   );
   readonly #silenceFrames: number;
   readonly #counts = createRtpCounts();
@@ -76,7 +79,8 @@ export class MediaEngine {
       {
         tick: (transmit) => this.#tickAll(transmit),
         isIdle: () => this.#live.size === 0,
-        // What is relayed goes on at once; a bot is connected in as few turns of the loop as it takes.
+        // A bridge must relay packets without delay, and connecting a bot takes several turns of
+        // the event loop. In both cases the thread does not rest.
         restTicks: () =>
           !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
         ran: (lateMs, hasCaughtUp) => lateFrames.look(performance.now(), lateMs, hasCaughtUp),
@@ -117,15 +121,15 @@ export class MediaEngine {
     const live = this.#live.get(id);
     if (live === undefined) return;
     if (command.kind === 'stream') this.#stream(live, id, command);
-    else if (command.kind === 'askEnvelope') this.#tellEnvelope(id);
+    else if (command.kind === 'askEnvelope') this.#reportEnvelope(id);
     else live.session.obey(command);
   }
 
-  #tell(id: number, event: MediaEvent): void {
+  #report(id: number, event: MediaEvent): void {
     this.#post({ kind: 'session', id, event });
   }
 
-  /** Never rejects: a failure is told as `refused`. */
+  /** Opens the sockets of a session. Never rejects: a failure is reported as `refused`. */
   async #open(id: number): Promise<void> {
     let reason = 'no free port';
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
@@ -146,7 +150,7 @@ export class MediaEngine {
       }
       this.#pool.release(port, performance.now());
       reason = opened.reason;
-      // No other port would do better: too many open files, or an address that went away.
+      // Another port would fail as well: there are too many open files, or the address went away.
       if (!reason.includes('EADDRINUSE')) break;
     }
     this.#post({ kind: 'refused', id, reason });
@@ -175,7 +179,7 @@ export class MediaEngine {
         send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),
         connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
         disconnect: () => this.#live.get(id)?.sockets.disconnect(),
-        tell: (event) => this.#tell(id, event),
+        tell: (event) => this.#report(id, event),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
       },
     );
@@ -204,8 +208,8 @@ export class MediaEngine {
     const stream = this.#programs.createStream(settings, queue, {
       statistics: this.#streamStatistics,
       report: (report) => {
-        const told = session.isPlanned ? withoutHangUp(report) : report;
-        this.#tell(id, { kind: 'stream', ordinal: settings.ordinal, report: told });
+        const forwarded = session.isPlanned ? withoutHangUp(report) : report;
+        this.#report(id, { kind: 'stream', ordinal: settings.ordinal, report: forwarded });
       },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
       note: {
@@ -217,7 +221,10 @@ export class MediaEngine {
     session.streaming.start(stream, queue);
   }
 
-  /** If silence is sent in every tick, two packets in a row each 40 ms would be jitter at the far end. */
+  /**
+   * Whether two ticks may run at once. If silence is sent in every tick, they may not: two packets
+   * in a row every 40 ms would be jitter at the far end.
+   */
   #areQuiet(): boolean {
     if (this.#silenceFrames === 1) return false;
     for (const { session } of this.#live.values()) if (!session.isQuiet) return false;
@@ -232,25 +239,25 @@ export class MediaEngine {
   #fail(id: number, reason: string): void {
     if (!this.#live.has(id)) return;
     this.#release(id);
-    this.#tell(id, { kind: 'failed', reason });
+    this.#report(id, { kind: 'failed', reason });
   }
 
   #close(id: number): void {
-    // `amd_stopped` is always told, also to those who forget to ask for it.
+    // `amd_stopped` is always reported, even if the caller did not stop detection.
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
-    this.#tellEnvelope(id);
+    this.#reportEnvelope(id);
     this.#release(id);
     this.#post({ kind: 'closed', id });
   }
 
-  #tellEnvelope(id: number): void {
+  #reportEnvelope(id: number): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
     const loudness = live.session.envelope();
     const envelope = loudness && { ...loudness, notes: live.notes.view() };
-    this.#tell(id, { kind: 'envelope', envelope });
+    this.#report(id, { kind: 'envelope', envelope });
   }
 
   #release(id: number): void {
@@ -263,7 +270,10 @@ export class MediaEngine {
     this.#pool.release(live.port, performance.now());
   }
 
-  /** A defect that one call's packets bring to light must not end the calls of the whole thread. */
+  /**
+   * Passes a packet to its session. A defect that one call's packets expose must not end the other
+   * calls of the thread.
+   */
   #receive(
     session: RtpSession,
     id: number,
@@ -311,7 +321,10 @@ export class MediaEngine {
   }
 }
 
-/** A detector's clock begins when it is made. */
+/**
+ * Wraps `createDetector` so that recognised words are added to the call's notes. Their times count
+ * from the creation of the detector.
+ */
 function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
   return (settings) => {
     const startedAt = Date.now();
@@ -322,7 +335,10 @@ function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetecto
   };
 }
 
-/** While a plan has the call, a bot that goes is only gone. */
+/**
+ * Replaces reports that would hang the call up. While a plan has the call, the stream merely stops
+ * if its bot leaves or is lost.
+ */
 function withoutHangUp(report: StreamReport): StreamReport {
   if (report.kind === 'botLeft') {
     return { kind: 'stopped', reason: 'bot-closed', counts: report.counts };
@@ -330,7 +346,10 @@ function withoutHangUp(report: StreamReport): StreamReport {
   return report.kind === 'lost' ? { kind: 'stopped', reason: report.reason } : report;
 }
 
-/** Errors of other realms (a WebAssembly trap) come here too. */
+/**
+ * Describes anything thrown. A WebAssembly trap is an error of another realm, which `instanceof`
+ * does not recognise.
+ */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,4 +1,5 @@
-// What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
+// Messages between the main thread and a media worker. A call needs a handful of them; no packet
+// needs one.
 
 import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
@@ -17,23 +18,26 @@ export type MediaWorkerData = {
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
   readonly silenceIntervalMs: number;
-  /** A message ends the worker's rest. */
+  /** Memory through which a message ends the worker's rest. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
-  /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
+  /** URL of a module that exports `createDetector`. Default: the module of src/amd. */
   readonly detectorModule?: string;
-  /** For src/app/media-worker.ts and the detector; nothing of ours. Copied to the worker. */
+  /**
+   * Data for src/app/media-worker.ts and the detector, which the media code passes on unread. It is
+   * copied to the worker.
+   */
   readonly detectorData?: unknown;
 };
 
 export type StreamWorkerData = {
-  /** Of audio that bots have queued here. */
+  /** Limit of the audio that all bots of this worker have queued. */
   readonly bufferBytes: number;
-  /** CIDR: where bots may be although it is not public. */
+  /** Networks (CIDR) in which bots may be although their addresses are not public. */
   readonly allowedNetworks: readonly string[];
 };
 
-/** `id` names the session among those of its worker. */
+/** `id` identifies the session within its worker. */
 export type ToMediaWorker =
   | { readonly kind: 'open'; readonly id: number }
   | {
@@ -43,7 +47,10 @@ export type ToMediaWorker =
       readonly phase: 'early' | 'answer';
     }
   | { readonly kind: 'session'; readonly id: number; readonly command: MediaCommand }
-  /** `partner` is the session of a second leg: `id` hears it ring, hears it, or talks with it. */
+  /**
+   * Connects `id` with `partner`, the session of a second leg: `id` hears it ring, hears its early
+   * media, or talks with it.
+   */
   | {
       readonly kind: 'bridge';
       readonly id: number;
@@ -66,39 +73,48 @@ export type FromMediaWorker =
       readonly statistics: MediaStatistics;
     };
 
-/** What a worker has the main thread log. */
+/** A warning of a worker, for the main thread to log. */
 export type WorkerWarning =
-  /** The worker stood still. */
+  /** The worker stalled. */
   | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
-  /** The call gets `amd_error`. At most once per session. */
+  /** A detector threw. Its call gets `amd_error`. Sent at most once per session. */
   | { readonly kind: 'detectorError'; readonly reason: string }
-  /** The events say that words were counted by ear. `failures`: how many there were since the last message. */
+  /**
+   * Speech-to-text failed, so the detector counts words by ear, which its events report. `failures`
+   * is the number of failures since the last message.
+   */
   | {
       readonly kind: 'transcriptionFailed';
       readonly provider: string;
       readonly reason: string;
       readonly failures: number;
     }
-  /** A bot does not keep to the wire format: once for each kind of fault and call. */
+  /** A bot violated the wire format. Sent once per call for each kind of violation. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string };
 
-/** Of one worker, or the sum over all. Counters start with the worker. */
+/** Statistics of one worker, or the sum over all workers. Counters start with the worker. */
 export type MediaStatistics = {
   readonly sessions: number;
   readonly idlePorts: number;
   readonly packetsReceived: number;
-  /** Not RTP or RTCP, not the agreed payload, or from another source. */
+  /**
+   * Packets that are not RTP or RTCP, have a payload type that was not agreed, or come from another
+   * source.
+   */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
-  /** Those of ticks to which the clock came over 60 ms late. */
+  /** Packets not sent because the clock reached their tick over 60 ms late. */
   readonly packetsUnsent: number;
-  /** Received, and too late to be heard. */
+  /** Packets received too late to be heard. */
   readonly packetsLate: number;
-  /** Of 20 ms, over 60 ms late. */
+  /** Ticks of 20 ms that ran over 60 ms late. */
   readonly ticksLate: number;
-  /** What detection or a bot was to hear in those ticks, call by call. */
+  /** Frames of late ticks for detection or a bot, counted for each call. */
   readonly framesLate: number;
-  /** The latest that the playout clock ever was: what a worker with too much to do shows first. */
+  /**
+   * The longest delay of the playout clock so far. It is the first number to rise when a worker is
+   * overloaded.
+   */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {
     readonly bytesPlayed: number;

@@ -1,5 +1,5 @@
-// The calls' MediaPort: RTP sessions in worker threads. The main thread reads and writes SDP; a worker has the sockets,
-// the jitter buffers and the detectors.
+// Implements `MediaPort` for calls: RTP sessions in worker threads. The main thread reads and
+// writes SDP. A worker has the sockets, the jitter buffers and the detectors.
 
 import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/media.ts';
@@ -12,7 +12,9 @@ import { createLateFramesLog } from './playout/late-frames.ts';
 import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
-/** Longer than packets of an ended call keep coming: a lost BYE is sent again for some seconds. */
+/**
+ * Longer than packets of an ended call keep arriving: a lost BYE is retransmitted for some seconds.
+ */
 const defaultPortDrainMs = 5_000;
 
 const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
@@ -20,24 +22,27 @@ const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
 const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
 
 export type MediaPortOptions = {
-  /** Address that the sockets are bound to: a literal. */
+  /** Address that the sockets are bound to: an IP literal. */
   readonly host: string;
-  /** Address written into SDP: what the far end reaches us at. */
+  /** Address written into SDP, at which the far end reaches us. */
   readonly publicHost: string;
   readonly portMin: number;
   readonly portMax: number;
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
-  /** While our side is silent, after the first second: 20 and more. */
+  /** Interval between silence packets once our side has been silent for a second. At least 20. */
   readonly silenceIntervalMs: number;
-  /** Of bots: of all workers together. Left out: no bot may be where it is not public. */
+  /**
+   * Settings for bots' streams, for all workers together. Default: no bot may be at a non-public
+   * address.
+   */
   readonly streams?: StreamWorkerData;
   readonly logger: Logger;
   /** How long a closed call's port rests before another call gets it. */
   readonly portDrainMs?: number;
-  /** URL of another module that exports `createDetector`: for tests. */
+  /** URL of another module that exports `createDetector`, for tests. */
   readonly detectorModule?: string;
-  /** What src/app/media-worker.ts hands to the detector besides the settings of a call. */
+  /** Data that src/app/media-worker.ts passes to the detector besides a call's settings. */
   readonly detectorData?: unknown;
 };
 
@@ -48,14 +53,12 @@ export type MediaGateway = MediaPort &
     statistics(): Promise<MediaStatistics>;
   };
 
-/** @throws Error when the addresses cannot be offered. */
+/** @throws Error if the addresses cannot be offered */
 export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const { host, publicHost, logger } = options;
   if (isIP(host) === 0) throw new Error(`MEDIA_HOST must be an IP address, not ${host}`);
   if (publicHost === '0.0.0.0' || publicHost === '::') {
-    throw new Error(
-      `MEDIA_PUBLIC_HOST is needed: ${publicHost} is no address that a far end can send to`,
-    );
+    throw new Error(`MEDIA_PUBLIC_HOST is required: a far end cannot send to ${publicHost}`);
   }
   const workers = startWorkers(options);
   const ipVersion = isIPv6(host) ? 6 : 4;
@@ -114,7 +117,10 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
   );
 }
 
-/** Ready ones first: while one is being started again the others take its calls. */
+/**
+ * Returns the worker with the fewest sessions. It prefers workers that are ready: while one
+ * restarts, the others take its calls.
+ */
 function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle | undefined {
   const ready = workers.filter((worker) => worker.ready);
   const candidates = ready.length > 0 ? ready : workers;
@@ -137,7 +143,7 @@ function sum(all: readonly (MediaStatistics | undefined)[]): MediaStatistics {
   };
 }
 
-/** Member by member. */
+/** Adds statistics up, member by member. */
 function addUp<Counts extends Readonly<Record<string, number>>>(
   all: readonly Counts[],
   zero: Counts,

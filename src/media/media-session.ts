@@ -1,4 +1,5 @@
-// A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
+// A call's media on the main thread: its offer, its answers, and the connection to the worker that
+// has the sockets.
 
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
@@ -8,12 +9,12 @@ import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer 
 export type MediaSessionOptions = {
   readonly id: number;
   readonly worker: MediaWorkerHandle;
-  /** Written into the SDP. */
+  /** Address written into the SDP. */
   readonly publicHost: string;
   readonly port: number;
-  /** Of the sockets: an address of the other kind cannot be reached. */
+  /** IP version of the sockets. They cannot reach an address of the other version. */
   readonly ipVersion: 4 | 6;
-  /** Offered, in this order. */
+  /** Codecs to offer, in this order. */
   readonly codecs: readonly VoiceCodec[];
 };
 
@@ -23,7 +24,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     address: options.publicHost,
     port: options.port,
     codecs: options.codecs,
-    // RFC 3264 5 wants it to fit 62 bits; 48 are unique enough and safe in every parser's integer.
+    // RFC 3264, section 5, limits the id to 62 bits. 48 bits are unique enough, and safe in every
+    // parser's integer type.
     sessionId: String(randomBytes(6).readUIntBE(0, 6)),
   };
   let version = 1;
@@ -33,7 +35,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   let takesKeys = false;
 
   const keepVersion = (build: (version: number) => string): string => {
-    // RFC 3264 8: the version grows by one when anything changed, and only then.
+    // RFC 3264, section 8: the version grows by one if anything changed, and only then.
     if (build(version) === currentSdp) return currentSdp;
     version += 1;
     currentSdp = build(version);
@@ -43,7 +45,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      // A 200 without SDP, after a reliable 18x had the answer (RFC 3262 5), means that one.
+      // A 200 without SDP confirms the answer that an earlier reliable 18x carried (RFC 3262,
+      // section 5).
       const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
       if (remote === undefined) return false;
       current = remote;
@@ -54,7 +57,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     takesKeys: () => takesKeys,
     send: (command) => worker.send(id, command),
     answerReoffer(sdp) {
-      // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).
+      // A re-INVITE without SDP asks for our offer (RFC 3261, section 14.2).
       if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
       const answer = answerOffer(sdp, local, ipVersion);
       if (answer === undefined) return undefined;
@@ -70,7 +73,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   };
 }
 
-/** Beside the session `id`, in the same worker. */
+/** Creates the second leg's session in the worker of session `id`, so that both can be bridged. */
 function partnerOf(id: number, options: MediaSessionOptions): PartnerSession {
   return {
     ...createMediaSession(options),

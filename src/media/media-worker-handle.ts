@@ -1,5 +1,6 @@
-// One media worker as the main thread sees it: started, watched, and started again when it dies. Its sessions are told
-// that they failed; detection that was under way is closed with `amd_error` and `amd_stopped`, as the grammar demands.
+// One media worker as the main thread sees it. The handle starts it, watches it and restarts it
+// when it dies. Its sessions then report `failed`. Detection that was under way is closed with
+// `amd_error` and `amd_stopped`, as the grammar of events requires.
 
 import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../calls/call-types.ts';
@@ -22,30 +23,30 @@ import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
-/** Loading the detector takes under a second; a loaded machine may need many times that. */
+/** Loading the detector takes less than a second, but many times that on a loaded machine. */
 const startTimeoutMs = 20_000;
-/** A worker that does not answer for twice this long is stuck, and its calls with it. */
+/** A worker that does not answer for twice this long is stuck, and so are its calls. */
 const answerTimeoutMs = 5_000;
-/** At shutdown the process waits no longer than this for a busy worker. */
+/** The longest wait for a busy worker at shutdown. */
 const flushTimeoutMs = 500;
-/** A worker that dies at once each time must not take the processor as well. */
+/** Longest restart delay: a worker that dies at once each time must not use up the processor. */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
-/** Shared by all workers, for what is said of them together. */
+/** Receives reports whose log lines cover all workers together. */
 export type MediaWorkerListener = {
   readonly onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly onFramesLate: (report: LateFramesReport) => void;
 };
 
-/** The worker's life. */
+/** State of the worker. */
 type Life =
-  /** Those who want a session wait for it. */
+  /** The worker loads. Requests for sessions wait for it. */
   | { readonly kind: 'starting'; readonly worker: Worker }
   | { readonly kind: 'ready'; readonly worker: Worker }
-  /** It died, and is started again when the timer has run. */
+  /** The worker died. It restarts when the timer fires. */
   | { readonly kind: 'down'; readonly timer: NodeJS.Timeout }
-  /** For good. */
+  /** The handle is disposed and starts no worker again. */
   | { readonly kind: 'stopping'; readonly worker: Worker | undefined };
 
 type Entry = {
@@ -53,11 +54,11 @@ type Entry = {
   phase:
     | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
     | { readonly kind: 'open' }
-    /** `close` was sent: only what detection still has to say is passed on. */
+    /** `close` was sent. Only the last reports of detection and loudness are still passed on. */
     | { readonly kind: 'closing' };
-  /** Runs once, and again where a plan has it begin anew. */
+  /** State of detection. It runs once, and again if a plan starts another round. */
   detection: 'none' | 'over' | { readonly startedMs: number };
-  /** Of detection. */
+  /** Round of detection, from 1. */
   round: number;
 };
 
@@ -99,7 +100,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     return this.#life.kind === 'ready';
   }
 
-  /** False when it did not get ready within the start time-out, or is being stopped. */
+  /**
+   * Waits until the worker is ready.
+   * @returns false if the worker was not ready within the start time-out, or is being stopped
+   */
   async whenReady(): Promise<boolean> {
     await this.#lifeChanges.until(
       () => this.#life.kind === 'ready' || this.#life.kind === 'stopping',
@@ -108,7 +112,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     return this.ready;
   }
 
-  /** Undefined: refused (and logged), or the worker died. */
+  /**
+   * Opens a session.
+   * @returns undefined if the worker refused it (which is logged) or died
+   */
   async open(observer: MediaObserver): Promise<{ id: number; port: number } | undefined> {
     if (!(await this.whenReady())) return undefined;
     const id = this.#nextId;
@@ -126,7 +133,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (this.#isLive(id)) this.#post({ kind: 'remote', id, remote, phase });
   }
 
-  /** Detection starts once; a plan may have it begin anew. */
+  /**
+   * Sends a command to an open session. Ignores a second `detect`: only a plan starts further
+   * rounds of detection.
+   */
   send(id: number, command: MediaCommand): void {
     const entry = this.#entries.get(id);
     if (entry?.phase.kind !== 'open') return;
@@ -137,7 +147,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'session', id, command });
   }
 
-  /** Sets what the sessions `id` and `partner`, of one call's two legs, hear of each other. */
+  /**
+   * Sets what the sessions `id` and `partner` hear of each other. They are the two legs of one
+   * call.
+   */
   bridge(id: number, partner: number, phase: BridgePhase): void {
     if (this.#isLive(id)) this.#post({ kind: 'bridge', id, partner, phase });
   }
@@ -149,7 +162,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'close', id });
   }
 
-  /** Undefined when the worker does not answer in time. */
+  /** @returns undefined if the worker is not ready or does not answer in time */
   async statistics(): Promise<MediaStatistics | undefined> {
     return this.ready ? await this.#askStatistics(answerTimeoutMs) : undefined;
   }
@@ -174,7 +187,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (before.kind === 'down') clearTimeout(before.timer);
     const worker = 'worker' in before ? before.worker : undefined;
     this.#enter({ kind: 'stopping', worker });
-    // Messages are answered in order: once this is, all that stopped detection had to say has been told.
+    // The worker answers messages in order. Its answer therefore means that stopped detection has
+    // reported everything.
     if (before.kind === 'ready') await this.#askStatistics(flushTimeoutMs);
     await worker?.terminate();
   }
@@ -231,10 +245,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (typeof entry.detection === 'object') {
       const elapsedMs = performance.now() - entry.detection.startedMs;
       for (const event of closingAmdEvents('media-failed', elapsedMs, entry.round)) {
-        this.#tell(entry, { kind: 'amd', amd: event });
+        this.#notify(entry, { kind: 'amd', amd: event });
       }
     }
-    if (entry.phase.kind === 'open') this.#tell(entry, { kind: 'failed', reason });
+    if (entry.phase.kind === 'open') this.#notify(entry, { kind: 'failed', reason });
   }
 
   #failSession(id: number, reason: string): void {
@@ -286,7 +300,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
         this.#listener.onFramesLate(message.report);
         return;
       case 'streamWarning':
-        this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
+        this.#logger.warn({ warning: message.warning }, 'a bot violated the wire format');
         return;
       default:
         assertNever(message);
@@ -315,8 +329,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Twice the time-out, in two timers: when it was this thread that stood still, the answer is read before the second
-   * one runs, and a healthy worker is not blamed.
+   * Ends the worker if it does not answer `open` within twice the time-out. Two timers run one
+   * after the other: if this thread itself stalled, it reads the answer before the second timer
+   * fires, and does not blame a healthy worker.
    */
   #watchAnswer(id: number): void {
     const isWaiting = (): boolean => this.#entries.get(id)?.phase.kind === 'opening';
@@ -331,7 +346,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     }, answerTimeoutMs).unref();
   }
 
-  /** A session that is being closed still tells the last of its detection and of its loudness. */
+  /**
+   * Passes an event to the session's observer. A session that is being closed still reports the
+   * last events of its detection and its loudness.
+   */
   #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
@@ -345,10 +363,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
       entry.round = event.report.round;
     }
     const isLast = event.kind === 'amd' || event.kind === 'envelope';
-    if (isLast || entry.phase.kind === 'open') this.#tell(entry, event);
+    if (isLast || entry.phase.kind === 'open') this.#notify(entry, event);
   }
 
-  #tell({ observer }: Entry, event: MediaEvent): void {
+  #notify({ observer }: Entry, event: MediaEvent): void {
     try {
       observer.observe(event);
     } catch (error) {

@@ -1,16 +1,17 @@
-// SDP (RFC 4566) of the far end, read with sdp-transform: bounded, reduced to the lines that telephone audio needs, and
-// never throwing. What comes out is checked: numbers are numbers, addresses are addresses.
+// Reads the far end's SDP (RFC 4566) with sdp-transform. It bounds the input, reduces it to the
+// lines that telephone audio needs, and never throws. The result is checked: numbers are numbers,
+// addresses are addresses.
 
 import ipaddr from 'ipaddr.js';
 import { parse } from 'sdp-transform';
 import { z } from 'zod';
 
-/** Real audio descriptions have under 2 kB, WebRTC's under 10 kB. */
+/** Real audio descriptions are under 2 kB, WebRTC's under 10 kB. */
 const maxSdpCharacters = 16_384;
-/** Long lines are fmtp and candidates of codecs that we do not speak. */
+/** Longer lines are fmtp lines and candidates of codecs that we do not support. */
 const maxLineCharacters = 512;
 const maxLines = 400;
-/** Fax and video beside audio make three; an answer must repeat them all. */
+/** Audio, fax and video make three. An answer must repeat every line of the offer. */
 const maxMediaLines = 16;
 
 const usedLines =
@@ -20,19 +21,22 @@ export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as co
 export type Direction = (typeof directions)[number];
 
 export type SdpAddress = { readonly version: 4 | 6; readonly address: string };
-/** A host name, or rubbish: there is a connection line, but nowhere to send to. */
+/**
+ * 'unreadable' if the connection line has a host name or no valid address: there is no address to
+ * send to.
+ */
 export type SdpConnection = SdpAddress | 'unreadable';
 
 export type SdpMedia = {
-  /** The m= line's own words, for an answer that must refuse it. */
+  /** Media type of the m= line. An answer that refuses the line repeats it. */
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
-  /** As written, e.g. `0 8 101`. */
+  /** Formats as written in the m= line, e.g. `0 8 101`. */
   readonly formats: string;
   readonly connection?: SdpConnection;
   readonly direction?: Direction;
-  /** `a=rtcp`, with a host if it names one. */
+  /** The port of `a=rtcp`, and its host if the line names one. */
   readonly rtcp?: { readonly port: number; readonly connection?: SdpConnection };
   readonly rtpmaps: readonly {
     readonly payloadType: number;
@@ -80,7 +84,7 @@ const description = z.object({
   media: z.array(media).max(maxMediaLines),
 });
 
-/** Undefined when it is no session description, or one beyond all measure. */
+/** @returns undefined if the text is not a session description, or exceeds the limits */
 export function parseSdp(text: string): Sdp | undefined {
   if (text.length > maxSdpCharacters) return undefined;
   const lines = text.split(/\r\n|\r|\n/);
@@ -97,10 +101,10 @@ export function parseSdp(text: string): Sdp | undefined {
   };
 }
 
-/** The library's grammar is strict where carriers are not. */
+/** Adapts a line to the library's grammar, which is stricter than carriers are. */
 function normaliseLine(line: string): string {
   const trimmed = line.trimEnd();
-  // `m=audio 4000/1 RTP/AVP 0`: a count of ports, which sdp-transform does not know.
+  // sdp-transform does not know the number of ports in `m=audio 4000/1 RTP/AVP 0`.
   if (trimmed.startsWith('m=')) {
     return trimmed.replace(/^(m=\S+ \d+)\/\d+ /, '$1 ').replace(/ +/g, ' ');
   }
@@ -120,7 +124,8 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     type: line.type,
     port: line.port,
     protocol: line.protocol,
-    // Repeated in our answer when the line is refused: printable characters only.
+    // Our answer repeats the formats if it refuses the line, so they keep printable characters
+    // only.
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
@@ -155,9 +160,13 @@ function optionalConnection(value: z.infer<typeof connection>): { connection?: S
   return value === undefined ? {} : { connection: readAddress(value.ip) ?? 'unreadable' };
 }
 
-/** Literals only, in their normal form (as sockets report them): a name would need DNS in the middle of an answer. */
+/**
+ * Reads an IP literal and returns it in the normal form in which sockets report addresses. It
+ * rejects names, because they would need DNS in the middle of an answer.
+ */
 function readAddress(text: string): SdpAddress | undefined {
-  // `224.2.1.1/127`: the time-to-live of multicast, seen on unicast as well.
+  // The suffix in `224.2.1.1/127` is the time-to-live of multicast. It also occurs with unicast
+  // addresses.
   const [literal = ''] = text.split('/');
   if (ipaddr.IPv4.isValidFourPartDecimal(literal)) {
     return { version: 4, address: ipaddr.IPv4.parse(literal).toString() };
@@ -170,12 +179,12 @@ function readAddress(text: string): SdpAddress | undefined {
   return { version: 6, address: parsed.toRFC5952String() };
 }
 
-/** `0.0.0.0` and `::` are the old way (RFC 2543) to say: send nothing. */
+/** Whether the address is `0.0.0.0` or `::`, by which RFC 2543 says: send no media. */
 export function isUnspecified(address: SdpAddress): boolean {
   return address.address === '0.0.0.0' || address.address === '::';
 }
 
-/** Media is for one phone: never multicast, never broadcast. */
+/** Whether the address belongs to one host. Media is never sent to multicast or broadcast. */
 export function isUnicast(address: SdpAddress): boolean {
   const range = ipaddr.parse(address.address).range();
   return range !== 'multicast' && range !== 'broadcast' && range !== 'unspecified';

@@ -1,5 +1,5 @@
-// Offer and answer (RFC 3264) for one audio stream: PCMU, PCMA and telephone-event. Builds our descriptions, and reduces
-// the far end's to what the media worker needs.
+// Offer and answer (RFC 3264) for one audio stream: PCMU, PCMA and telephone-event. Builds our
+// descriptions, and reduces the far end's descriptions to what the media worker needs.
 
 import type { Codec } from './g711.ts';
 import {
@@ -24,31 +24,40 @@ const codecEncodings: Readonly<Record<string, Codec>> = { pcmu: 'PCMU', pcma: 'P
 export type LocalMedia = {
   readonly address: string;
   readonly port: number;
-  /** Decimal digits, for the o= line. */
+  /** Session id of the o= line, in decimal digits. */
   readonly sessionId: string;
-  /** What we offer, the one that we like best first. An offer of the far end may have either. */
+  /**
+   * Codecs that we offer, in order of preference. An offer of the far end may have either codec.
+   */
   readonly codecs: readonly Codec[];
 };
 
-/** What was agreed, for the worker: plain data. */
+/** What offer and answer agreed on: plain data for the worker. */
 export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
   /** Where the far end sends and receives RTCP. */
   readonly rtcp: { readonly address: string; readonly port: number };
-  /** The old hold (RFC 2543), `c=IN IP4 0.0.0.0`: there is no address to send to. */
+  /**
+   * Whether the far end holds in the old way (RFC 2543), by `c=IN IP4 0.0.0.0`: there is no address
+   * to send to.
+   */
   readonly addressWithheld: boolean;
-  /** False on hold: the far end wants no audio. */
+  /** Whether we send audio. False on hold: the far end wants no audio. */
   readonly weSend: boolean;
-  /** False when the far end said that it will send none. */
+  /** Whether the far end sends audio. False if its description says that it sends none. */
   readonly theySend: boolean;
   readonly codec: Codec;
-  /** Of our packets. */
+  /** Payload type of the packets that we send. */
   readonly payloadType: number;
-  /** Of theirs: the numbers of our description, and theirs, which many senders use instead. */
+  /**
+   * Payload types that we accept for each codec: those of our description, and those of the far
+   * end's, which many senders use instead.
+   */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
+  /** Payload types that we accept for telephone events. */
   readonly telephoneEvents: readonly number[];
-  /** Of keys that we press: what the far end declared. Absent: it takes none. */
+  /** Payload type for keys that we send, as the far end declared it. Absent if it takes no keys. */
   readonly keyPayloadType?: number;
 };
 
@@ -62,7 +71,10 @@ export function buildOffer(local: LocalMedia, version: number): string {
   ]);
 }
 
-/** An answer to our offer, early or final. Undefined when no audio line in it is usable. */
+/**
+ * Reads an answer to our offer, early or final.
+ * @returns undefined if no audio line in it is usable
+ */
 export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefined {
   const sdp = parseSdp(text);
   if (sdp === undefined) return undefined;
@@ -73,7 +85,7 @@ export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefi
   return undefined;
 }
 
-/** What is sent, or where to, is not what it was. */
+/** Whether a new description changes the far end's address or the directions of the audio. */
 export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
   return (
     before.address !== now.address ||
@@ -85,11 +97,17 @@ export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
 
 export type ReofferAnswer = {
   readonly remote: RemoteMedia;
-  /** The answer with this o= version. The caller keeps the former version when nothing else changed. */
+  /**
+   * Builds the answer with this o= version. The caller keeps the previous version if nothing else
+   * changed.
+   */
   readonly build: (version: number) => string;
 };
 
-/** An offer of the far end within the call. Undefined when no audio line in it is usable. */
+/**
+ * Answers an offer of the far end within the call.
+ * @returns undefined if no audio line in it is usable
+ */
 export function answerOffer(
   text: string,
   local: LocalMedia,
@@ -100,7 +118,8 @@ export function answerOffer(
   const found = findUsable(sdp, ipVersion);
   if (found === undefined) return undefined;
   const { remote, chosen } = found;
-  // RFC 3264 6: every m= line is answered, in the offer's order; a zero port refuses.
+  // RFC 3264, section 6: the answer has every m= line, in the offer's order. A zero port refuses a
+  // line.
   const mediaLines = sdp.media.flatMap((line) =>
     line === chosen
       ? [
@@ -123,7 +142,7 @@ function findUsable(
   return undefined;
 }
 
-// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────
 
 type Format = {
   readonly payloadType: number;
@@ -157,8 +176,8 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
 }
 
 /**
- * What `a=rtcp` names (RFC 3605), or the port above that of RTP (RFC 3550, section 11). A host there
- * that cannot be read stands for that of RTP.
+ * Returns the far end's RTCP address: that of `a=rtcp` (RFC 3605), or the port above the RTP port
+ * (RFC 3550, section 11). If the host in `a=rtcp` is unreadable, the RTP host is used.
  */
 function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
   if (rtcp === undefined) return { address, port: port + 1 };
@@ -167,7 +186,10 @@ function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] 
   return { address: isNamed ? connection.address : address, port: rtcp.port };
 }
 
-/** RTP/SAVP was not offered and cannot be spoken; RTP/AVPF only adds feedback that need not be sent. */
+/**
+ * Whether the line is RTP audio that we support. We do not offer or support RTP/SAVP. RTP/AVPF only
+ * adds feedback that we need not send.
+ */
 function isRtpAudio(line: SdpMedia): boolean {
   return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
 }
@@ -180,7 +202,7 @@ function isReachable(connection: SdpAddress, ipVersion: 4 | 6): boolean {
   return connection.version === ipVersion && isUnicast(connection);
 }
 
-/** In the order of the far end's preference. */
+/** Returns the formats that we support, in the far end's order of preference. */
 function supportedFormats(line: SdpMedia): readonly Format[] {
   const payloadTypes = line.formats
     .split(/\s+/)
@@ -198,7 +220,7 @@ function supportedFormats(line: SdpMedia): readonly Format[] {
 function encodingOf(line: SdpMedia, payloadType: number): Format['encoding'] | undefined {
   const map = line.rtpmaps.find((entry) => entry.payloadType === payloadType);
   if (map === undefined) {
-    // RFC 3551: 0 and 8 need no rtpmap, and old gateways write none.
+    // RFC 3551: 0 and 8 need no rtpmap, and old gateways write no rtpmap for them.
     return codecs.find((codec) => codecPayloadTypes[codec] === payloadType);
   }
   if ((map.clockRateHz ?? clockRateHz) !== clockRateHz) return undefined;
@@ -208,26 +230,28 @@ function encodingOf(line: SdpMedia, payloadType: number): Format['encoding'] | u
 
 function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'] {
   const taken = new Set(formats.map((format) => format.payloadType));
-  const of = (codec: Codec): readonly number[] => {
-    const theirs = formats.filter((format) => format.encoding === codec);
+  const typesFor = (codec: Codec): readonly number[] => {
+    const declared = formats.filter((format) => format.encoding === codec);
     const own = codecPayloadTypes[codec];
-    // Our own number unless the far end uses it for something else: both codecs were offered, and gateways switch.
-    return [...theirs.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
+    // Also accept our own number, unless the far end uses it for something else: both codecs were
+    // offered, and gateways switch between them.
+    return [...declared.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
   };
-  return { PCMU: of('PCMU'), PCMA: of('PCMA') };
+  return { PCMU: typesFor('PCMU'), PCMA: typesFor('PCMA') };
 }
 
 function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
-  const theirs = formats.filter((format) => format.encoding === 'telephone-event');
-  // Also where the answer names none: gateways send the number of our offer all the same.
+  const declared = formats.filter((format) => format.encoding === 'telephone-event');
+  // Accept our number even if the answer names no telephone-event: gateways use the number of our
+  // offer all the same.
   const taken = formats.some((format) => format.payloadType === telephoneEventPayloadType);
   return [
-    ...theirs.map((format) => format.payloadType),
+    ...declared.map((format) => format.payloadType),
     ...(taken ? [] : [telephoneEventPayloadType]),
   ];
 }
 
-// ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Writing ──────────────────────────────────────────────────────────────────────────────────────
 
 function directionOf(remote: RemoteMedia): Direction {
   if (remote.weSend) return remote.theySend ? 'sendrecv' : 'sendonly';

@@ -1,4 +1,5 @@
-// The bot of a session: whether there is one, what it may hear and say, and which events of the call reach it.
+// The bot of a session: whether it has one, what the bot may hear and say, and which events of the
+// call reach it.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -6,23 +7,24 @@ import type { PlayoutQueue } from './playout/playout-queue.ts';
 import type { SoundPlayer } from './playout/sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
-/** The stream of a bot, and the audio that it has queued. */
+/** A bot's stream, and the audio that the bot has queued. */
 type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 
 export class SessionStream {
   readonly #player: SoundPlayer;
   #streaming: Streaming | undefined;
-  /** The bot hears nothing of the call, and no key. */
+  /** While true, the bot receives silence and no keys. */
   #isGated = false;
+  /** While true, nothing that the bot says is played. */
   #isMuted = false;
-  /** Events of detection so far, a dozen at most. A bot that comes later gets them first. */
+  /** Events of detection so far, a dozen at most. A bot that comes later receives them first. */
   readonly #amdEvents: AmdEvent[] = [];
 
   constructor(player: SoundPlayer) {
     this.#player = player;
   }
 
-  /** A bot has the call, or will have it. */
+  /** Whether a bot has the call, or will have it after the answer. */
   get isOn(): boolean {
     return this.#streaming !== undefined;
   }
@@ -31,7 +33,10 @@ export class SessionStream {
     return this.#streaming?.stream;
   }
 
-  /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
+  /**
+   * Gives the call to a bot. From the answer on, its queued audio is played, and the stream
+   * receives what the far end says.
+   */
   start(stream: BotStream, queue: PlayoutQueue): void {
     queue.mute(this.#isMuted);
     for (const event of this.#amdEvents) stream.tellAmd(event);
@@ -47,13 +52,16 @@ export class SessionStream {
     this.#player.attach(undefined);
   }
 
-  /** A muted bot is not heard. */
+  /** Mutes the bot, or unmutes it. Nothing that a muted bot says is played. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     this.#streaming?.queue.mute(isMuted);
   }
 
-  /** While the gate is closed, the bot hears nothing: what a person says to an agent is not for it. */
+  /**
+   * Closes or opens the gate. While it is closed, the bot hears nothing: what a person says to an
+   * agent is not meant for the bot.
+   */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;
   }

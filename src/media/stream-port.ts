@@ -1,5 +1,6 @@
-// The media worker's view of a bot's stream: src/streams implements it. What is heard goes in, what is to be played comes out,
-// all within the worker's thread.
+// The media worker's interface to a bot's stream, implemented by src/streams. The stream receives
+// what the far end says, and fills the queue of what is to be played. All of it runs in the
+// worker's thread.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
@@ -7,35 +8,44 @@ import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 
 export type BotStream = {
-  /** The phone rings: what can be done before the answer is done. */
+  /** Prepares the connection as far as possible while the phone rings. */
   prepare(): void;
-  /** The 200 OK is here. */
+  /** Reports the 200 OK. */
   answer(): void;
-  /** 20 ms of the far end, µ-law, silence where nothing was received. Used again for the next frame of any call. */
+  /**
+   * Passes 20 ms of the far end in µ-law, silence if nothing was received. The array is reused for
+   * the next frame of any call.
+   */
   hear(frame: Uint8Array): void;
   tellDigit(digit: string): void;
   tellAmd(event: AmdEvent): void;
-  /** The second leg of a transfer came to nothing: the call goes on with the bot. */
+  /** Reports that the second leg of a transfer failed: the call goes on with the bot. */
   tellTransferFailed(failure: TransferFailure): void;
-  /** All before the mark was played. */
+  /** Reports that all audio before the mark was played. */
   tellMark(name: string): void;
-  /** A tick is over. */
+  /** Reports the end of a tick. */
   tick(): void;
-  /** The call ended, or the stream is not wanted any more: the bot is told. Idempotent. */
+  /**
+   * Ends the stream because the call ended or the stream is no longer wanted. The bot receives
+   * `stop`. Idempotent.
+   */
   stop(reason: string): void;
 };
 
 export type StreamSink = {
   readonly statistics: StreamStatistics;
   report(report: StreamReport): void;
-  /** For the log: what a bot does wrong, once for each kind. */
+  /** Logs what a bot does wrong, once for each kind. */
   warn(warning: string): void;
-  /** For who looks into the call: what the bot did when. */
+  /** Records what the bot did when, for people who inspect the call. */
   readonly note?: {
     mark(name: string): void;
     clear(droppedMs: number): void;
   };
-  /** A defect that a message of a bot brought to light: it ends this call, and not those of the whole thread. */
+  /**
+   * Reports a defect that a bot's message exposed. It ends this call only, not the other calls of
+   * the thread.
+   */
   defect(error: unknown): void;
 };
 
@@ -45,11 +55,11 @@ export type CreateStream = (
   sink: StreamSink,
 ) => BotStream;
 
-/** Of one worker; counters start with it. */
+/** Statistics of one worker. Counters start with the worker. */
 export type StreamStatistics = {
   open: number;
   framesSent: number;
-  /** Of the far end, which the bot did not take in time. */
+  /** Frames of the far end that the bot did not read in time. */
   framesDropped: number;
   bytesReceived: number;
   messagesIgnored: number;

@@ -1,4 +1,4 @@
-// What the log says of speech-to-text, of all workers together.
+// Logs failures of speech-to-text, for all workers together.
 
 import type { Logger } from '../lib/logger.ts';
 
@@ -8,15 +8,18 @@ export type TranscriptionReport = {
   readonly failures: number;
 };
 
-/** Names come from requests: an app that sends another one with each call fills neither the memory nor the log. */
+/**
+ * Most provider names that are remembered and logged. Names come from requests: an app that sends a
+ * new name with each call must fill neither the memory nor the log.
+ */
 const mostNames = 100;
 
 export function createTranscriptionLog(logger: Logger): (report: TranscriptionReport) => void {
   const warned = new Set<string>();
   return ({ provider, reason, failures }) => {
     if (reason !== 'unconfigured') {
-      const told = { provider, reason, failures };
-      logger.warn(told, 'speech-to-text failed, words are counted by ear');
+      const fields = { provider, reason, failures };
+      logger.warn(fields, 'speech-to-text failed, words are counted by ear');
     } else if (!warned.has(provider) && warned.size < mostNames) {
       warned.add(provider);
       const message = 'speech-to-text provider is not configured, words are counted by ear';

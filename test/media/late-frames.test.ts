@@ -18,7 +18,7 @@ import { script, standstillMs } from './support/scripted-detector.ts';
 const tickMs = 20;
 /** Later than this, a frame counts as late. */
 const inTimeMs = 60;
-const warning = 'a media worker stood still: detection or a bot heard late';
+const warning = 'a media worker stalled: detection or a bot heard frames late';
 
 test('a worker that is kept busy is counted for the calls that are listened to, and warned of once', async () => {
   const { logger, lines } = recordedLogger();

@@ -1,4 +1,5 @@
-// The plans of one call, between its session and them: tells them of frames, events and sounds, and does what they want.
+// The plans of one call. Passes frames, events and reports of sounds to them, and carries out their
+// actions in the session.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
@@ -8,7 +9,7 @@ import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';
 import { VoicemailPlan } from './voicemail-plan.ts';
 
-/** Of the session. */
+/** What the plans may do in their session. */
 export type PlanHost = {
   play(playback: Playback): void;
   stopPlayback(): void;
@@ -24,11 +25,11 @@ export class PlannedCall {
   readonly #host: PlanHost;
   readonly #voicemail: VoicemailPlan | undefined;
   readonly #screening: ScreeningPlan | undefined;
-  /** A sound of a plan. */
+  /** Whether a plan's sound waits or plays. */
   #isPlaying = false;
-  /** Some of the message went out. */
+  /** Whether any of the voicemail message was sent. */
   #hasLeftMessage = false;
-  /** As it was told. */
+  /** The plan that has the call, as reported last. */
   #holder: PlanName | undefined;
   #isDone = false;
 
@@ -38,23 +39,25 @@ export class PlannedCall {
     if (plans.voicemail !== undefined) this.#voicemail = new VoicemailPlan(plans.voicemail);
   }
 
-  /** What a bot does is no end of the call now. */
+  /** Whether a plan has the call. While one has it, the bot cannot end the call. */
   get hasCall(): boolean {
     return this.#holderNow() !== undefined;
   }
 
-  /** Frames are wanted. */
+  /** Whether all plans are over. Until then they need frames. */
   get isOver(): boolean {
     return this.#voicemail?.isOver !== false && this.#screening?.isOver !== false;
   }
 
-  told(event: AmdEvent): void {
+  /** Takes the next event of detection. */
+  onAmd(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
-    this.#do(this.#screening?.told(event));
-    // What a screener says is for its own plan; that no voice follows is for both.
+    this.#do(this.#screening?.onAmd(event));
+    // The voicemail plan gets no events of a screener. Only the end of detection concerns both
+    // plans: after it, no other voice follows the screener.
     const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
-    if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.told(event));
-    this.#tellProgress();
+    if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.onAmd(event));
+    this.#reportProgress();
   }
 
   played(report: PlaybackReport): void {
@@ -62,15 +65,15 @@ export class PlannedCall {
     if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
   }
 
-  /** What was heard in the next 20 ms, after what detection told of them. */
+  /** Takes what was heard in the next 20 ms. The events that detection found in them come first. */
   tick(heard: HeardOnLine | undefined): void {
     const isPlaying = this.#isPlaying;
     this.#do(this.#screening?.advance({ heard, isPlaying }));
     this.#do(this.#voicemail?.advance({ heard, isPlaying }));
-    this.#tellProgress();
+    this.#reportProgress();
   }
 
-  /** Two people talk from now on: nothing of a plan is heard between them. */
+  /** Ends all plans: two people talk from now on, and must hear nothing of a plan. */
   abandon(): void {
     if (this.#isPlaying) this.#host.stopPlayback();
     if (this.#holder !== undefined) {
@@ -78,7 +81,7 @@ export class PlannedCall {
       this.#host.muteBot(false);
       this.#host.report({ kind: 'held', by: undefined });
     }
-    this.#tellDone();
+    this.#reportDone();
   }
 
   #holderNow(): PlanName | undefined {
@@ -86,14 +89,14 @@ export class PlannedCall {
     return this.#isScreened() ? 'screening' : undefined;
   }
 
-  #tellProgress(): void {
+  #reportProgress(): void {
     const by = this.#holderNow();
     if (by !== this.#holder) this.#host.report({ kind: 'held', by });
     this.#holder = by;
-    if (this.isOver) this.#tellDone();
+    if (this.isOver) this.#reportDone();
   }
 
-  #tellDone(): void {
+  #reportDone(): void {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#host.report({ kind: 'done' });
@@ -138,7 +141,10 @@ export class PlannedCall {
     }
   }
 
-  /** A voice may stop a message before any of it went out, after a worker stood still: nothing was left then. */
+  /**
+   * Corrects the outcome `voicemail-left` if no packet of the message was sent. After a stall of
+   * the worker, a voice may stop a message before its first packet.
+   */
   #asPlayed(report: PlanReport): PlanReport {
     const claimsMessage = report.kind === 'over' && report.outcome === 'voicemail-left';
     return claimsMessage && !this.#hasLeftMessage ? { kind: 'over', outcome: 'machine' } : report;

@@ -1,4 +1,5 @@
-// What a plan knows and what it may do: frames and events in, actions out. Pure, so that tests play it without a line.
+// The interface of a plan: frames and events in, actions out. A plan does no I/O, so tests run it
+// without a line.
 
 import type { PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback } from '../../calls/playback/playback.ts';
@@ -7,25 +8,28 @@ import type { HeardOnLine } from '../detector-port.ts';
 export const frameMs = 20;
 
 export type PlanAction =
-  /** At once: what else was queued is gone. */
+  /** Plays the sound at once, and drops whatever else is queued. */
   | { readonly do: 'play'; readonly playback: Playback }
   | { readonly do: 'stopPlaying' }
-  /** What the bot says is not to be heard; its marks come back. */
+  /**
+   * Mutes the bot, or unmutes it. Nothing that a muted bot says is played. Its marks still come
+   * back.
+   */
   | { readonly do: 'muteBot'; readonly isMuted: boolean }
-  /** Nor is it to hear any more. */
+  /** Ends the bot's stream, so that the bot hears nothing more either. */
   | { readonly do: 'stopStream' }
-  /** The next to speak is another one. */
+  /** Counts whoever speaks next as another speaker. */
   | { readonly do: 'forgetSpeaker' }
   | { readonly do: 'stopDetection'; readonly reason: string }
-  /** Anew, for the one who comes now. */
+  /** Starts another round of detection, for whoever comes next. */
   | { readonly do: 'detect' }
   | { readonly do: 'report'; readonly report: PlanReport };
 
-/** One frame later, or when something happened. */
+/** What a plan learns with each frame of 20 ms. */
 export type PlanInput = {
-  /** Undefined: nothing is heard, since detection failed or another round is to begin. */
+  /** Undefined if nothing is heard: detection failed, or another round is about to begin. */
   readonly heard: HeardOnLine | undefined;
-  /** Whether the plan's sound is still to be played, or plays. */
+  /** Whether the plan's sound waits or plays. */
   readonly isPlaying: boolean;
 };
 

@@ -1,16 +1,21 @@
 // Answers a call screening. States:
 //
-// listening  Is it one? Only words say so: without speech-to-text it never is.
-// asked      The screener speaks. Left when it stopped, or by its beep; to `answering`.
-// answering  The answer plays, once in a call. Then detection begins anew, for the one who comes: a person, a mailbox, the screener
-//            again, which is then listened to in another round, without an answer.
-// over       There is nothing to answer any more.
+// listening  The plan waits for the verdict that this is a screening. Only words can show that, so
+//            without speech-to-text the plan stays here.
+// asked      The screener speaks. When it stops or beeps, the plan answers (`answering`).
+// answering  The answer plays, once in a call. Then detection starts another round for whoever
+//            comes next: a person, a mailbox, or the screener again. The plan listens to the
+//            screener in a further round, but does not answer again.
+// over       Nothing is left to answer.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { ScreeningSettings } from '../../calls/plans/plans.ts';
 import { nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 
-/** A screener that says who it is once more ("please stay on the line") is followed so often. */
+/**
+ * Rounds of detection in a call, at most. Each time the screener speaks again ("please stay on the
+ * line"), another round follows.
+ */
 const maxRounds = 4;
 
 type State = 'listening' | 'asked' | 'answering' | 'over';
@@ -29,14 +34,18 @@ export class ScreeningPlan {
     return this.#state === 'over';
   }
 
-  /** Who may come is not known yet: what detection says last in this round is not the last that it says. */
+  /**
+   * Whether the plan has the call. The end of this round is then not the end of detection, because
+   * the next round shows who comes.
+   */
   get hasCall(): boolean {
     return this.#state === 'asked' || this.#state === 'answering';
   }
 
-  told(event: AmdEvent): readonly PlanAction[] {
-    if (this.#state === 'listening') this.#toldWhileListening(event);
-    else if (this.#state === 'asked') return this.#toldWhileAsked(event);
+  /** Takes the next event of detection. */
+  onAmd(event: AmdEvent): readonly PlanAction[] {
+    if (this.#state === 'listening') this.#onAmdWhileListening(event);
+    else if (this.#state === 'asked') return this.#onAmdWhileAsked(event);
     return nothingToDo;
   }
 
@@ -45,13 +54,14 @@ export class ScreeningPlan {
     return [{ do: 'muteBot', isMuted: false }, ...this.#listenAnew()];
   }
 
-  #toldWhileListening({ event, reason }: AmdEvent): void {
+  #onAmdWhileListening({ event, reason }: AmdEvent): void {
     if (event === 'amd_machine_detected' && reason === 'call-screening') this.#state = 'asked';
-    // A person who was none after all is detection's to say; a round that ended otherwise is the last.
+    // If this was not a person after all, detection corrects its own verdict. A round that ends
+    // without a screening is the last.
     else if (event === 'amd_stopped') this.#state = 'over';
   }
 
-  #toldWhileAsked({ event }: AmdEvent): readonly PlanAction[] {
+  #onAmdWhileAsked({ event }: AmdEvent): readonly PlanAction[] {
     const isAsked = event === 'amd_machine_stopped_speaking' || event === 'amd_stopped';
     if (!isAsked) return nothingToDo;
     const stop: PlanAction = { do: 'stopDetection', reason: 'screened' };

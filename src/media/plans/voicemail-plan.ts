@@ -1,35 +1,50 @@
 // Leaves a message. States:
 //
-// listening    Who is it? Left with a machine's verdict, for `greeting`; with the end of detection, if it was none, for `over`.
-// greeting     A machine speaks, or is about to beep. The bot is not heard any more. Left by the beep, or when none came in time:
-//              to `playing`, or to `over` where nothing is to be said without a beep.
-// playing      The message plays. A beep starts it anew; a voice stops it (`interrupted`); its end leads to `leaving`.
-// interrupted  A voice was heard: the greeting went on, and the message starts anew when that is over; or it is a person, and nothing
-//              more is played.
-// leaving      The far end plays what is on its way to it.
-// over         Hung up, or nothing to do with this call.
+// listening    The plan waits for the verdict. A machine leads to `greeting`. The end of detection
+//              without a machine leads to `over`.
+// greeting     A machine speaks, or is about to beep. The bot is muted. The beep leads to
+//              `playing`. If no beep comes in time, the message plays without one. A plan that may
+//              only speak after a beep is then `over`.
+// playing      The message plays. A beep restarts it. A voice stops it (`interrupted`). Its end
+//              leads to `leaving`.
+// interrupted  A voice was heard. If the greeting went on, the message restarts after it. If it is
+//              a person, nothing more is played.
+// leaving      The plan waits while the far end plays the last packets.
+// over         The plan hung up, or has nothing to do in this call.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { VoicemailSettings } from '../../calls/plans/plans.ts';
 import type { HeardOnLine } from '../detector-port.ts';
 import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 
-/** Less is a cough, a click, a comfort noise that begins. */
+/**
+ * Speech that interrupts the message. Anything shorter is a cough, a click, or the start of comfort
+ * noise.
+ */
 const interruptedByMs = 240;
-/** A person who spoke waits for an answer; a greeting's beep would have come. */
+/**
+ * A pause after which the speaker is a person who waits for an answer. A greeting would have beeped
+ * by then.
+ */
 const personWaitsMs = 1_300;
-/** A line that is never quiet, or a menu that goes round, gets the message over what it says. */
+/**
+ * Restarts of the message, at most. Then it plays over a line that is never quiet, or over a menu
+ * that repeats itself.
+ */
 const maxRestarts = 5;
-/** What a jitter buffer may still hold. */
+/** Audio that the far end's jitter buffer may still hold. */
 const leavingMs = 200;
 
 type State =
   | { readonly name: 'listening' }
   | {
       readonly name: 'greeting';
-      /** The network's three tones: an announcement, and no mailbox unless it beeps. */
+      /**
+       * True after the network's three tones (SIT): this is an announcement, not a mailbox, unless
+       * it beeps.
+       */
       readonly needsBeep: boolean;
-      /** Detection is over: nothing else says when the wait is. */
+      /** True if detection is over. The plan itself must then end the wait for the beep. */
       readonly waitsItself: boolean;
     }
   | { readonly name: 'playing' | 'interrupted' | 'leaving' | 'over' };
@@ -42,8 +57,9 @@ export class VoicemailPlan {
   #state: State = listening;
   #restarts = 0;
   #afterBeep = false;
-  /** Since the first start; since the message's end. */
+  /** Milliseconds since the message first started. */
   #elapsedMs = 0;
+  /** Milliseconds since the end of the message. */
   #leavingMs = 0;
 
   constructor(settings: VoicemailSettings) {
@@ -54,20 +70,25 @@ export class VoicemailPlan {
     return this.#state.name === 'over';
   }
 
-  /** Whether the call is the plan's: neither detection nor a bot ends it, and no bot is heard in it. */
+  /**
+   * Whether the plan has the call. Then neither detection nor a bot ends the call, and the bot is
+   * muted.
+   */
   get hasCall(): boolean {
     const { name } = this.#state;
     return name !== 'listening' && name !== 'over';
   }
 
-  /** Of detection, in order; not what a screener says that is answered. */
-  told(event: AmdEvent): readonly PlanAction[] {
-    if (this.#state.name === 'listening') return this.#toldWhileListening(event);
-    if (this.#state.name === 'greeting') return this.#toldWhileGreeting(event, this.#state);
+  /**
+   * Takes the next event of detection. Events of a screener that will be answered do not come here.
+   */
+  onAmd(event: AmdEvent): readonly PlanAction[] {
+    if (this.#state.name === 'listening') return this.#onAmdWhileListening(event);
+    if (this.#state.name === 'greeting') return this.#onAmdWhileGreeting(event, this.#state);
     return nothingToDo;
   }
 
-  /** One frame later. */
+  /** Advances the plan by one frame of 20 ms. */
   advance({ heard, isPlaying }: PlanInput): readonly PlanAction[] {
     switch (this.#state.name) {
       case 'greeting':
@@ -84,10 +105,10 @@ export class VoicemailPlan {
     }
   }
 
-  #toldWhileListening({ event, reason }: AmdEvent): readonly PlanAction[] {
+  #onAmdWhileListening({ event, reason }: AmdEvent): readonly PlanAction[] {
     if (event === 'amd_tone_detected') return this.#start(true);
     if (event === 'amd_stopped') {
-      // Who came after a screening that is not answered is said here.
+      // If a screening is not answered, only this event reports who came after it.
       if (reason === 'machine-after-screening') return this.#greet(false, true);
       this.#state = over;
     }
@@ -101,7 +122,7 @@ export class VoicemailPlan {
     return [{ do: 'muteBot', isMuted: true }];
   }
 
-  #toldWhileGreeting(
+  #onAmdWhileGreeting(
     event: AmdEvent,
     { needsBeep }: State & { name: 'greeting' },
   ): readonly PlanAction[] {
@@ -111,7 +132,7 @@ export class VoicemailPlan {
   }
 
   #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // Nothing is heard any more, and without detection nothing is told either.
+    // Nothing is heard any more. If detection is over, no event will end the wait either.
     if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
     if (heard.beep) return this.#start(true);
     const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;

@@ -1,5 +1,5 @@
-// Media workers that stood still: what each reports, and what the log says of all of them. The metric
-// `offhook_media_frames_late_total` counts every frame.
+// Reports and logs stalls of media workers. The metric `offhook_media_frames_late_total` counts
+// every late frame.
 
 import type { Logger } from '../../lib/logger.ts';
 
@@ -7,22 +7,22 @@ const longestWaitMs = 1_000;
 const warningEveryMs = 60_000;
 
 export type LateFramesReport = {
-  /** Frames of 20 ms of all calls that detection or a bot heard over 60 ms late, or not at all. */
+  /** Frames of 20 ms, of all calls, that detection or a bot heard over 60 ms late or not at all. */
   readonly frames: number;
-  /** How late the playout clock was, at most. */
+  /** The longest delay of the playout clock. */
   readonly lateMs: number;
 };
 
 /**
- * In the worker: one report for each standstill, when the worker has caught up. A worker that never catches up, because it has more to
- * do than its processor can, reports once a second.
+ * Runs in the worker. It sends one report for each stall, once the worker has caught up. An
+ * overloaded worker never catches up, so it reports once a second.
  */
 export class LateFrames {
   readonly #counts: { readonly framesLate: number };
   readonly #report: (report: LateFramesReport) => void;
   #reported = 0;
   #lateMs = 0;
-  /** When the first frame came late that is not reported yet. */
+  /** When the first unreported late frame came. Undefined if there is no such frame. */
   #sinceMs: number | undefined;
 
   constructor(counts: { readonly framesLate: number }, report: (report: LateFramesReport) => void) {
@@ -30,7 +30,7 @@ export class LateFrames {
     this.#report = report;
   }
 
-  /** The playout clock has run. */
+  /** Checks for late frames after the playout clock has run. */
   look(nowMs: number, lateMs: number, hasCaughtUp: boolean): void {
     const frames = this.#counts.framesLate - this.#reported;
     if (frames === 0) return;
@@ -44,7 +44,10 @@ export class LateFrames {
   }
 }
 
-/** In the main thread: one warning a minute for all workers, however starved the machine is. */
+/**
+ * Runs in the main thread. It logs one warning a minute for all workers, however overloaded the
+ * machine is.
+ */
 export function createLateFramesLog(
   logger: Logger,
   nowMs: () => number = () => performance.now(),
@@ -57,7 +60,7 @@ export function createLateFramesLog(
     lateMs = Math.max(lateMs, report.lateMs);
     const now = nowMs();
     if (now < mayWarnAtMs) return;
-    logger.warn({ frames, lateMs }, 'a media worker stood still: detection or a bot heard late');
+    logger.warn({ frames, lateMs }, 'a media worker stalled: detection or a bot heard frames late');
     mayWarnAtMs = now + warningEveryMs;
     [frames, lateMs] = [0, 0];
   };

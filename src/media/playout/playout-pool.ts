@@ -1,14 +1,15 @@
-// Where a worker's bots may keep audio that is still to be played: blocks of one second, a bounded number for all of its calls
-// together. Beyond it no stream is refused that has less than another: the newest second of the one that has most gives way.
+// Memory for the audio that a worker's bots have queued: blocks of one second, in a bounded number
+// for all calls together. If no block is free, a stream takes the newest block of the stream that
+// has the most. It gets none if it has about as many itself.
 
-/** 1 s of G.711. */
+/** One second of G.711. */
 export const blockBytes = 8_000;
-/** Kept for the next call; what is freed beyond goes back to the system. */
+/** Free blocks kept for the next call. Memory of any further block goes back to the system. */
 const maxIdleBlocks = 64;
 
 export type BlockHolder = {
   readonly heldBlocks: number;
-  /** Gives its newest block up, with the audio in it. */
+  /** Gives up the newest block, with the audio in it. */
   yieldNewestBlock(): Uint8Array;
 };
 
@@ -26,7 +27,10 @@ export class PlayoutPool {
     return this.#heldBlocks * blockBytes;
   }
 
-  /** Undefined: all are in use, and none has more than the one that asks. */
+  /**
+   * Takes a block for `holder`.
+   * @returns undefined if all blocks are in use and no stream has enough more than `holder`
+   */
   take(holder: BlockHolder): Uint8Array | undefined {
     this.#holders.add(holder);
     if (this.#heldBlocks < this.#maxBlocks) {
@@ -34,7 +38,7 @@ export class PlayoutPool {
       return this.#idle.pop() ?? new Uint8Array(blockBytes);
     }
     const greediest = this.#greediest();
-    // One block more would make it as greedy as the other: then each keeps what it has.
+    // With one block more, `holder` would have as many as the other: then each keeps what it has.
     if (greediest === undefined || greediest.heldBlocks <= holder.heldBlocks + 1) return undefined;
     return greediest.yieldNewestBlock();
   }

@@ -1,16 +1,22 @@
-// What a call still has to play: µ-law in the order in which it came, with marks between. Read 20 ms at a time, without an
-// allocation for a frame. A mark stands at a position in the audio, so that however the audio is cut, cleared or dropped, each
-// mark comes back once, in order, when nothing before it is left to play.
+// The audio that a call still has to play: µ-law in the order of its arrival, with marks in
+// between. It is read 20 ms at a time without allocating memory for each frame. A mark has a
+// position in the audio. However the audio is cut, cleared or dropped, each mark comes back once
+// and in order, when nothing before it is left to play.
 
 import { type BlockHolder, blockBytes, type PlayoutPool } from './playout-pool.ts';
 
-/** Bots hand over a whole answer at once: ten minutes are more than any of them says in one breath. */
+/** Bots send a whole answer at once. Ten minutes are longer than any answer. */
 export const maxQueuedBytes = 600 * blockBytes;
-/** Ten minutes of audio with a mark every 60 ms; one peer sets one after every 200 ms. */
+/**
+ * Enough for a mark every 60 ms in ten minutes of audio. One known peer sets a mark every 200 ms.
+ */
 const maxMarks = 10_000;
-/** Their names together: what is queued is bounded in memory as well as in number. */
+/** Total length of the marks' names: queued marks are bounded in memory as well as in number. */
 const maxMarkNameLength = 256 * 1_024;
-/** A pause shorter than 200 ms was not meant: the bot's audio came too late. A longer one ends what was said. */
+/**
+ * A pause up to 200 ms was not intended: the bot's audio came too late. A longer pause is the end
+ * of what the bot said.
+ */
 const maxUnderrunFrames = 10;
 
 type Mark = { readonly name: string; readonly position: number };
@@ -31,30 +37,38 @@ export class PlayoutQueue implements BlockHolder {
   readonly #onMark: (name: string) => void;
   readonly #maxBytes: number;
   readonly #blocks: Uint8Array[] = [];
-  /** In the first block, where what comes next begins; in the last one, where what is written next goes. */
+  /**
+   * Where the next byte is read in the first block, and where the next byte is written in the last
+   * block.
+   */
   #readAt = 0;
   #writeAt = blockBytes;
-  /** Positions: bytes since the call began, of what was played and of what was queued. */
+  /**
+   * Bytes that were played and bytes that were queued, both since the queue was made. Positions are
+   * counts of these bytes.
+   */
   #played = 0;
   #queued = 0;
   readonly #marks: Mark[] = [];
   #markNameLength = 0;
   #isMuted = false;
-  /** Since audio was played last; undefined: none was yet, or it was cleared. */
+  /**
+   * Frames without audio since the last audio. Undefined before the first audio and after a clear.
+   */
   #dryFrames: number | undefined;
   readonly statistics = createPlayoutStatistics();
-  readonly #all: PlayoutStatistics;
+  readonly #total: PlayoutStatistics;
 
-  /** `all`: counts those of every queue of the thread. */
+  /** `total` adds up the statistics of every queue of the thread. */
   constructor(
     pool: PlayoutPool,
     onMark: (name: string) => void,
-    all: PlayoutStatistics = createPlayoutStatistics(),
+    total: PlayoutStatistics = createPlayoutStatistics(),
     maxBytes = maxQueuedBytes,
   ) {
     this.#pool = pool;
     this.#onMark = onMark;
-    this.#all = all;
+    this.#total = total;
     this.#maxBytes = maxBytes;
   }
 
@@ -62,11 +76,15 @@ export class PlayoutQueue implements BlockHolder {
     return this.#queued - this.#played;
   }
 
-  /** Positions, for what is to come in their order: of what is queued next, and of what is played next. */
+  /**
+   * The position of what is queued next. Sounds use positions to keep their place in the bot's
+   * audio.
+   */
   get bytesWritten(): number {
     return this.#queued;
   }
 
+  /** The position of what is played next. */
   get bytesPassed(): number {
     return this.#played;
   }
@@ -75,13 +93,19 @@ export class PlayoutQueue implements BlockHolder {
     return this.#blocks.length;
   }
 
-  /** What is queued is dropped, and what comes while it is muted; marks come back at once. */
+  /**
+   * Mutes the queue, or unmutes it. Muting drops the queued audio and all audio that comes
+   * meanwhile. Marks come back at once.
+   */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     if (isMuted) this.clear();
   }
 
-  /** Copies. What there is no room for is dropped, the newest first; false then. */
+  /**
+   * Copies `audio` into the queue.
+   * @returns false if some of it was dropped, the newest first, because there was no room
+   */
   write(audio: Uint8Array): boolean {
     if (this.#isMuted) return true;
     let from = 0;
@@ -98,7 +122,11 @@ export class PlayoutQueue implements BlockHolder {
     return from === audio.length;
   }
 
-  /** Comes back when all that is queued now was played; at once where nothing is. False: there are too many. */
+  /**
+   * Sets a mark. It comes back when all audio that is queued now was played, and at once if the
+   * queue is empty.
+   * @returns false if there are too many marks
+   */
   mark(name: string): boolean {
     if (this.queuedBytes === 0) {
       this.returnMarks();
@@ -114,7 +142,7 @@ export class PlayoutQueue implements BlockHolder {
     return true;
   }
 
-  /** Nothing of what is queued is played; its marks come back. */
+  /** Drops the queued audio. Its marks come back. */
   clear(): void {
     this.#played = this.#queued;
     this.#dryFrames = undefined;
@@ -122,13 +150,17 @@ export class PlayoutQueue implements BlockHolder {
     this.returnMarks();
   }
 
-  /** Marks of a bot that is not there any more. */
+  /** Drops the marks of a bot that is gone. */
   forgetMarks(): void {
     this.#marks.length = 0;
     this.#markNameLength = 0;
   }
 
-  /** The next bytes, at most `count`, into `packet` from `start` on; how many there were. Marks come back by `returnMarks`. */
+  /**
+   * Copies at most `count` of the next bytes into `packet` from `start` on. `returnMarks` returns
+   * the marks that they reach.
+   * @returns how many bytes there were
+   */
   read(packet: Uint8Array, start: number, count: number): number {
     let done = 0;
     while (done < count && this.queuedBytes > 0)
@@ -138,7 +170,10 @@ export class PlayoutQueue implements BlockHolder {
     return done;
   }
 
-  /** Those whose audio was played: asked after the packet that carried it was sent. */
+  /**
+   * Returns the marks whose audio was played. To be called after the packet with that audio was
+   * sent.
+   */
   returnMarks(): void {
     let count = 0;
     for (const { position } of this.#marks) {
@@ -152,10 +187,10 @@ export class PlayoutQueue implements BlockHolder {
     }
   }
 
-  /** Of another call: the newest second that is queued here. */
+  /** Gives another call the newest second of audio that is queued here. */
   yieldNewestBlock(): Uint8Array {
     const block = this.#blocks.pop();
-    if (block === undefined) throw new Error('a queue without audio was asked to give some up');
+    if (block === undefined) throw new Error('an empty queue has no block to give up');
     const first = this.#blocks.length === 0 ? this.#readAt : 0;
     const dropped = this.#writeAt - first;
     this.#queued -= dropped;
@@ -184,10 +219,10 @@ export class PlayoutQueue implements BlockHolder {
 
   #readBlock(packet: Uint8Array, start: number, wanted: number): number {
     const block = this.#blocks[0];
-    if (block === undefined) throw new Error('audio is queued, and no block has it');
+    if (block === undefined) throw new Error('audio is queued, but no block holds it');
     const end = this.#blocks.length === 1 ? this.#writeAt : blockBytes;
     const count = Math.min(wanted, end - this.#readAt);
-    // Byte by byte: at 160 bytes it is faster than a view of the block would be made.
+    // Copies byte by byte: for 160 bytes this is faster than making a view of the block.
     for (let index = 0; index < count; index += 1) {
       packet[start + index] = block[this.#readAt + index] as number;
     }
@@ -211,7 +246,7 @@ export class PlayoutQueue implements BlockHolder {
     this.#writeAt = blockBytes;
   }
 
-  /** The audio before them is gone: they come back with the last that is left. */
+  /** Moves marks whose audio was dropped: they come back after the last audio that is left. */
   #moveMarksBack(): void {
     for (let index = this.#marks.length - 1; index >= 0; index -= 1) {
       const mark = this.#marks[index];
@@ -232,6 +267,6 @@ export class PlayoutQueue implements BlockHolder {
 
   #count(what: keyof PlayoutStatistics, by: number): void {
     this.statistics[what] += by;
-    this.#all[what] += by;
+    this.#total[what] += by;
   }
 }

@@ -1,15 +1,16 @@
-// The clock of a worker: every session ticks once in 20 ms. A clock that is late makes up for each tick that it missed, because the
-// count of frames is the clock of detection; what is heard is read from the sockets before its time counts as over.
+// The playout clock of a worker: every session ticks once in 20 ms. A late clock makes up for each
+// missed tick, because detection measures time by counting frames. What the sockets hold is read
+// before its time counts as over.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
 export const tickMs = 20;
-/** Three packets in a row fill a far end's jitter buffer again; more would only overflow it. */
+/** Three packets in a row refill a far end's jitter buffer. More packets would only overflow it. */
 const maxTransmitLateMs = 60;
-/** After 200 ms of ticks the sockets get their turn, however late the clock is. */
+/** After 200 ms of ticks the sockets are read, however late the clock is. */
 const maxTicksAtOnce = 10;
 
-/** Counts ticks by a monotonic clock from outside, and does not drift from it. */
+/** Counts ticks by a monotonic clock that the caller reads, and does not drift from that clock. */
 export class PlayoutClock {
   #dueMs: number;
 
@@ -23,8 +24,8 @@ export class PlayoutClock {
   }
 
   /**
-   * Runs the ticks that are due, a bounded number of them. Returns false if more are due. `transmit` is false if what is sent would
-   * only make a burst.
+   * Runs the ticks that are due, up to a bounded number. Returns false if more ticks are due.
+   * `transmit` is false if packets of this tick would only add to a burst.
    */
   run(nowMs: number, tick: (transmit: boolean) => void): boolean {
     for (let ticks = 0; ticks < maxTicksAtOnce && this.#dueMs <= nowMs; ticks += 1) {
@@ -38,17 +39,18 @@ export class PlayoutClock {
 
 export type PlayoutLoopSink = {
   tick(transmit: boolean): void;
-  /** No session needs the clock until the next `start`. */
+  /** Whether no session needs the clock. It stops until the next `start`. */
   isIdle(): boolean;
   /**
-   * For how many ticks all that comes in can wait. Then the thread stands still instead of waking for each packet, which takes a
-   * seventh off the CPU of a call with detection (at 5 calls/s). Two ticks at once halve the reads that find no packet: 250 system
-   * calls in a call of 10 s. A message of the main thread ends the rest.
+   * Returns for how many ticks all input can wait. The thread then sleeps instead of waking for
+   * each packet, which saves a seventh of the CPU of a call with detection (at 5 calls/s). Two
+   * ticks at once halve the reads that find no packet: 250 system calls in a call of 10 s. A
+   * message of the main thread ends the rest.
    */
   restTicks(): 0 | 1 | 2;
   /**
-   * Ticks were run, `lateMs` after the first of them was due. If the clock has not caught up, more
-   * ticks follow when the sockets have been read.
+   * Reports that ticks ran, `lateMs` after the first of them was due. If the clock has not caught
+   * up, more ticks follow once the sockets have been read.
    */
   ran(lateMs: number, hasCaughtUp: boolean): void;
 };
@@ -58,7 +60,9 @@ export class PlayoutLoop {
   readonly #sink: PlayoutLoopSink;
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
-  /** When the loop means to run: a tick later than the clock if it rests for two. */
+  /**
+   * When the loop plans to run. If it rests for two ticks, this is one tick after the clock is due.
+   */
   #wakeMs = 0;
   #maxLateMs = 0;
   #ticksLate = 0;
@@ -68,7 +72,7 @@ export class PlayoutLoop {
     this.#rest = rest;
   }
 
-  /** The latest that the clock ever was. */
+  /** The longest delay of the clock so far, in milliseconds. */
   get maxLateMs(): number {
     return this.#maxLateMs;
   }
@@ -84,7 +88,10 @@ export class PlayoutLoop {
     this.#wait(this.#clock);
   }
 
-  /** Ends in setImmediate: after a stall, what the sockets hold is read before its time counts as over. */
+  /**
+   * Waits for the next tick, then runs it in setImmediate: after a stall, the sockets are read
+   * before that time counts as over.
+   */
   #wait(clock: PlayoutClock): void {
     const run = () => setImmediate(() => this.#run(clock));
     const restTicks = this.#sink.restTicks();
@@ -93,7 +100,8 @@ export class PlayoutLoop {
       setTimeout(run, Math.max(1, Math.ceil(this.#wakeMs - performance.now())));
       return;
     }
-    // In a turn of its own: by then, what the tick has sent is out.
+    // The rest begins in the next turn of the event loop. By then the packets of this tick have
+    // left.
     setImmediate(() => {
       this.#rest.rest(this.#wakeMs - performance.now());
       run();

@@ -1,21 +1,22 @@
-// What a call sends: sounds and what its bot says, in the order in which they were asked for. A sound stands at a position of the
-// bot's queue, as a mark does: what was queued before it goes out first, and what comes later waits for its end. On hold sounds
-// wait, since they would not be heard; a bot's audio passes.
+// Plays sounds and a bot's audio to a call, in the order in which they were requested. A sound has
+// a position in the bot's queue, as a mark has. Audio queued before it plays first, and audio
+// queued later waits for its end. On hold, sounds wait because nobody would hear them, but a bot's
+// audio is consumed.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import { encodeMulaw, silenceByte } from '../g711.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
-/** Of one call; a dialogue of prompts and pauses is a dozen. */
+/** Sounds that may wait in one call. A dialogue of prompts and pauses has about a dozen. */
 const maxWaiting = 100;
 const samplesPerMs = 8;
 const sampleRateHz = 8_000;
-/** Both tones together repeat after 1/40 s. */
+/** Both ringback tones together repeat after 1/40 s. */
 const periodSamples = sampleRateHz / 40;
 const onSamples = 2 * sampleRateHz;
 const cycleSamples = 6 * sampleRateHz;
-/** -19 dBm0 each, as exchanges send it; a sine of full scale is 3 dBm0. */
+/** -19 dBm0 for each tone, as exchanges send it. A sine at full scale is 3 dBm0. */
 const amplitude = 32_124 * 10 ** ((-19 - 3.17) / 20);
 
 const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => {
@@ -25,15 +26,15 @@ const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => 
 
 type Waiting = {
   readonly playback: Playback;
-  /** In the bot's queue: what comes before. */
+  /** Position in the bot's queue: audio before it plays first. */
   position: number;
-  /** Of its sound, where it goes on. */
-  at: number;
+  /** Offset of the next byte in the sound. */
+  offset: number;
   bytesPlayed: number;
 };
 
-/** What passes on hold goes nowhere. */
-const unheard = new Uint8Array(frameSamples);
+/** Receives the bot's audio that is discarded while the call is on hold. */
+const discarded = new Uint8Array(frameSamples);
 
 export class SoundPlayer {
   readonly #report: (report: PlaybackReport) => void;
@@ -45,55 +46,62 @@ export class SoundPlayer {
     this.#report = report;
   }
 
-  /** A sound plays, or is about to. */
+  /** Whether a sound plays or waits. */
   get isPlaying(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Neither a sound nor a bot nor ringback has the line: there is nothing to be sent. */
+  /** Whether there is nothing to send: no sound, no bot, no ringback. */
   get isUnused(): boolean {
     const hasSound = this.#queue !== undefined || this.#waiting.length > 0;
     return !hasSound && this.#ringback === undefined;
   }
 
-  /** Ringback is heard wherever there would be silence. */
+  /** Starts or stops ringback, which replaces silence. */
   ring(isRinging: boolean): void {
     this.#ringback = isRinging ? new Ringback() : undefined;
   }
 
-  /** What the bot says; undefined: there is none any more. What another bot has said is gone: nothing of it comes first. */
+  /**
+   * Sets the queue of the call's bot, or undefined if the call has no bot any more. Audio of a
+   * previous bot is dropped, so waiting sounds no longer wait for it.
+   */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;
     for (const waiting of this.#waiting) waiting.position = queue?.bytesWritten ?? 0;
   }
 
+  /** Adds a sound. It ends any sound that loops. */
   play(playback: Playback): void {
     for (const looped of this.#waiting.filter((one) => one.playback.loop === true)) {
       this.#finish(looped, 'stopped');
     }
     const position = this.#queue?.bytesWritten ?? 0;
-    const waiting: Waiting = { playback, position, at: 0, bytesPlayed: 0 };
+    const waiting: Waiting = { playback, position, offset: 0, bytesPlayed: 0 };
     const isPlayable = playback.sound.mulaw.length > 0 && this.#waiting.length < maxWaiting;
     this.#waiting.push(waiting);
     if (!isPlayable) this.#finish(waiting, 'failed');
   }
 
-  /** Sounds, and nothing of the bot's. */
+  /** Stops all sounds. The bot's audio stays queued. */
   stop(): void {
     for (const waiting of [...this.#waiting]) this.#finish(waiting, 'stopped');
   }
 
-  /** Nothing of what the bot has said is played any more. */
+  /** Drops the bot's queued audio. */
   clearBot(): void {
     this.#queue?.clear();
   }
 
-  /** The packet that was due was sent, or was not: marks whose audio is over come back. */
+  /** Returns marks whose audio is over. To be called after the due packet was sent or skipped. */
   returnMarks(): void {
     this.#queue?.returnMarks();
   }
 
-  /** The next bytes, at most `count`, into `packet` from `start` on; how many there were. */
+  /**
+   * Copies at most `count` of the next bytes into `packet` from `start` on.
+   * @returns how many bytes there were
+   */
   read(packet: Uint8Array, start: number, count: number): number {
     const done = this.#readSounds(packet, start, count);
     if (done > 0 || this.#ringback === undefined) return done;
@@ -116,10 +124,13 @@ export class SoundPlayer {
     return done;
   }
 
-  /** 20 ms in which nothing of ours is heard: the bot's audio passes, sounds wait. */
+  /**
+   * Passes 20 ms in which the far end hears none of our audio: the bot's audio is consumed, sounds
+   * wait.
+   */
   pass(): void {
     const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
-    if (wanted > 0) this.#queue?.read(unheard, 0, wanted);
+    if (wanted > 0) this.#queue?.read(discarded, 0, wanted);
   }
 
   #bytesBefore(waiting: Waiting | undefined): number {
@@ -132,15 +143,15 @@ export class SoundPlayer {
   #readSound(waiting: Waiting, packet: Uint8Array, start: number, wanted: number): number {
     const { playback } = waiting;
     const { mulaw } = playback.sound;
-    if (waiting.bytesPlayed === 0) this.#report({ kind: 'started', ...toldOf(playback) });
-    const count = Math.min(wanted, mulaw.length - waiting.at);
+    if (waiting.bytesPlayed === 0) this.#report({ kind: 'started', ...reportedFields(playback) });
+    const count = Math.min(wanted, mulaw.length - waiting.offset);
     for (let index = 0; index < count; index += 1) {
-      packet[start + index] = mulaw[waiting.at + index] as number;
+      packet[start + index] = mulaw[waiting.offset + index] as number;
     }
-    waiting.at += count;
+    waiting.offset += count;
     waiting.bytesPlayed += count;
-    if (waiting.at === mulaw.length) {
-      if (playback.loop === true) waiting.at = 0;
+    if (waiting.offset === mulaw.length) {
+      if (playback.loop === true) waiting.offset = 0;
       else this.#finish(waiting, 'done');
     }
     return count;
@@ -154,7 +165,7 @@ export class SoundPlayer {
   }
 }
 
-function toldOf({ playbackId, source, sound, restart, afterBeep }: Playback) {
+function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playback) {
   return {
     ...{ playbackId, source, sound: sound.name },
     ...(restart === undefined ? {} : { restart }),
@@ -163,13 +174,14 @@ function toldOf({ playbackId, source, sound, restart, afterBeep }: Playback) {
 }
 
 /**
- * What a person hears while the phone of a second leg rings without audio of its own: the ringback tone of North America
- * (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2), in µ-law.
+ * The tone that a person hears while the phone of a second leg rings without audio of its own. It
+ * is the ringback tone of North America (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement
+ * 2), in µ-law.
  */
 class Ringback {
   #at = 0;
 
-  /** The next bytes of it. */
+  /** Fills `packet` from `start` to `end` with the next bytes of the tone. */
   read(packet: Uint8Array, start: number, end: number): void {
     for (let index = start; index < end; index += 1) {
       packet[index] =

@@ -1,5 +1,5 @@
-// Telephone events (RFC 4733): packets that repeat "key, so long by now" become one press with its duration, whatever is
-// lost, repeated or out of order on the way.
+// Receives telephone events (RFC 4733). Their packets repeat a key and its duration so far. They
+// become one press with its duration, whatever is lost, repeated or reordered on the way.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -7,13 +7,25 @@ import { timestampDistance } from './rtp-packet.ts';
 
 const digits = '0123456789*#ABCD';
 const samplesPerMs = 8;
-/** Ten frames without an update: all copies of the end packet were lost (RFC 4733 2.5.1.4 repeats it twice more). */
+/**
+ * Frames without an update after which a press counts as ended: all copies of its end packet were
+ * lost (RFC 4733, section 2.5.1.4, sends three).
+ */
 const lostEndFrames = 10;
-/** A copy of a press that was told comes within this time, or is another press: 5 s. */
+/**
+ * 5 s: a packet that is older than the last reported press by less than this is a late copy. If it
+ * is older by more, the sender set its clock anew, and it is another press.
+ */
 const repeatedWithinSamples = 40_000;
-/** A press this long is split into segments, each with its own timestamp (RFC 4733 2.5.1.3). */
+/**
+ * A press of this length is split into segments, each with its own timestamp (RFC 4733, section
+ * 2.5.1.3).
+ */
 const segmentSamples = 0xff00;
-/** No person presses faster than 25 keys a second; a flood of forged events must not become a flood of messages. */
+/**
+ * Limits presses to 25 a second, after a burst of 10. No person is faster, and a flood of forged
+ * events must not become a flood of messages.
+ */
 const maxBurstPresses = 10;
 const framesPerPress = 2;
 
@@ -25,8 +37,8 @@ export class DtmfReceiver {
   #duration = 0;
   #earlierSegments = 0;
   #framesSinceUpdate = 0;
-  /** Of the last press that was told. */
-  #toldTimestamp: number | undefined;
+  /** Timestamp of the last press that was reported. */
+  #reportedTimestamp: number | undefined;
   #allowance = maxBurstPresses;
   #frames = 0;
 
@@ -37,7 +49,7 @@ export class DtmfReceiver {
   receive(packet: Uint8Array, start: number, end: number, timestamp: number): void {
     if (end - start < 4) return;
     const event = packet[start] as number;
-    // 16 is the hook flash, the rest are fax, modem and trunk signals: no keys.
+    // 16 is the hook flash. The others are fax, modem and trunk signals, not keys.
     if (event >= digits.length) return;
     const isEnd = ((packet[start + 1] as number) & 0x80) !== 0;
     const duration = ((packet[start + 2] as number) << 8) | (packet[start + 3] as number);
@@ -47,10 +59,10 @@ export class DtmfReceiver {
     }
     this.#framesSinceUpdate = 0;
     if (duration > this.#duration) this.#duration = duration;
-    if (isEnd) this.#tell();
+    if (isEnd) this.#reportPress();
   }
 
-  /** Every 20 ms. */
+  /** Advances the time by 20 ms. */
   tick(): void {
     this.#frames += 1;
     if (this.#frames % framesPerPress === 0 && this.#allowance < maxBurstPresses) {
@@ -58,19 +70,19 @@ export class DtmfReceiver {
     }
     if (!this.#pressed) return;
     this.#framesSinceUpdate += 1;
-    if (this.#framesSinceUpdate >= lostEndFrames) this.#tell();
+    if (this.#framesSinceUpdate >= lostEndFrames) this.#reportPress();
   }
 
-  /** Another sender: its timestamps have nothing to do with the former's. */
+  /** Forgets the previous sender. Timestamps of another sender are unrelated to it. */
   reset(): void {
-    if (this.#pressed) this.#tell();
-    this.#toldTimestamp = undefined;
+    if (this.#pressed) this.#reportPress();
+    this.#reportedTimestamp = undefined;
   }
 
   #isStale(timestamp: number): boolean {
     if (this.#pressed && timestampDistance(timestamp, this.#timestamp) < 0) return true;
-    if (this.#toldTimestamp === undefined) return false;
-    const since = timestampDistance(timestamp, this.#toldTimestamp);
+    if (this.#reportedTimestamp === undefined) return false;
+    const since = timestampDistance(timestamp, this.#reportedTimestamp);
     return since <= 0 && since > -repeatedWithinSamples;
   }
 
@@ -83,8 +95,8 @@ export class DtmfReceiver {
     if (continues) {
       this.#earlierSegments += this.#duration;
     } else {
-      // The end of the former press was lost.
-      if (this.#pressed) this.#tell();
+      // The end of the previous press was lost.
+      if (this.#pressed) this.#reportPress();
       this.#earlierSegments = 0;
     }
     this.#pressed = true;
@@ -93,9 +105,9 @@ export class DtmfReceiver {
     this.#duration = 0;
   }
 
-  #tell(): void {
+  #reportPress(): void {
     this.#pressed = false;
-    this.#toldTimestamp = this.#timestamp;
+    this.#reportedTimestamp = this.#timestamp;
     if (this.#allowance <= 0) return;
     this.#allowance -= 1;
     const samples = this.#earlierSegments + this.#duration;

@@ -1,33 +1,44 @@
-// Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer is a ring of samples
-// addressed by RTP timestamp: order, duplicates and any packet size take care of themselves, and what is missing when
-// its time comes is silence. Knows neither sockets nor clocks: `take` is called once every 20 ms.
+// Puts received G.711 back on a steady clock of 20 ms. One sample is one timestamp unit, so the
+// buffer is a ring of samples addressed by RTP timestamp. Order, duplicates and packet sizes then
+// need no special care, and whatever is missing when its time comes is silence. The buffer has no
+// sockets or clocks: its owner calls `take` once every 20 ms.
 
 import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
 export const frameSamples = 160;
 
-/** 512 ms: twice what the delay may grow to, in 8 kB. A power of two, so that the ring survives the timestamp's wrap. */
+/**
+ * 512 ms in 8 kB. The longest delay is 300 ms. A power of two, so that the ring survives the wrap
+ * of the timestamp.
+ */
 const capacitySamples = 4096;
 const slotMask = capacitySamples - 1;
 const granuleShift = 3;
 const samplesPerGranule = 1 << granuleShift;
 const granuleMask = capacitySamples / samplesPerGranule - 1;
-/** How long the first packet is held: two frames, the reordering and jitter seen on ordinary carrier routes. */
+/**
+ * How long the first packet is held: two frames, which covers the reordering and jitter of ordinary
+ * carrier routes.
+ */
 const targetDelaySamples = 2 * frameSamples;
-/** A longer delay says less about the present than it saves of the past: the oldest audio is skipped. */
+/**
+ * 300 ms: with a longer delay, skipping the oldest audio loses less than hearing everything late.
+ */
 const maxDelaySamples = 2_400;
-/** More than a second off is no jitter: the sender set its clock anew. */
+/** A timestamp more than a second off is not jitter: the sender set its clock anew. */
 const jumpSamples = 8_000;
-/** Further apart than any reordering: the sender restarted its sequence. */
+/** Further apart than reordering can be: the sender restarted its sequence. */
 const maxReorderedPackets = 100;
-/** 1 s: how long the delay must have been longer than needed before it is shortened by a frame. */
+/**
+ * 1 s: how long the delay must have been longer than needed before it is shortened by one frame.
+ */
 const shrinkWindowFrames = 50;
-/** Shortening waits this long for a pause in the speech, then does without. */
+/** Shortening waits this many frames for a pause in the speech. Then it skips speech. */
 const maxSkipWaitFrames = 100;
-/** Peak of what passes for a pause: about -44 dBFS. */
+/** Highest sample of a pause: about -44 dBFS. */
 const quietPeak = 200;
 
-/** No packet in the window: its minimum says nothing. */
+/** Minimum delay of a window without packets: it means nothing. */
 const unmeasured = 2 ** 31;
 
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
@@ -41,28 +52,31 @@ export class JitterBuffer {
   /** 1 where a granule of 8 samples was received. */
   readonly #received = new Uint8Array(capacitySamples / samplesPerGranule);
   readonly statistics: JitterStatistics;
-  /** Timestamp of the next sample to play; meaningful once `#started`. */
+  /** Timestamp of the next sample to play. Valid only if `#started`. */
   #playTimestamp = 0;
   #started = false;
   #highestSequence = 0;
-  /** Where a jump would go on, while a second packet has not confirmed it. */
+  /** The timestamp that would confirm a jump. Undefined unless a first packet has jumped. */
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
   #windowMinDelay = unmeasured;
   #skipDue = false;
   #skipWaitFrames = 0;
 
-  /** `statistics`: of this one alone, unless it is given those of many. */
+  /** `statistics` may be shared between buffers. Default: this buffer's own. */
   constructor(statistics = createJitterStatistics()) {
     this.statistics = statistics;
   }
 
-  /** Whether a packet has come. The time of the first one settles how long later ones are held. */
+  /**
+   * Whether a packet has come. The arrival of the first one determines how long later ones are
+   * held.
+   */
   get isStarted(): boolean {
     return this.#started;
   }
 
-  /** `decode`: linear sample of each code word. `packet[start..end)` is the audio. */
+  /** Stores the audio in `packet[start..end)`. `decode` has the linear sample of each code word. */
   put(
     packet: Uint8Array,
     start: number,
@@ -84,14 +98,17 @@ export class JitterBuffer {
     this.#mark(timestamp + skip, length - skip, 1);
   }
 
-  /** The next 20 ms into `frame`. False: less than half of it was received, the rest is silence. */
+  /**
+   * Copies the next 20 ms into `frame`. Missing samples are silence.
+   * @returns false if less than half of it was received
+   */
   take(frame: Int16Array): boolean {
     if (!this.#started) {
       frame.fill(0);
       return false;
     }
     let present = this.#copy(frame);
-    if (this.#shallSkip(frame, present)) {
+    if (this.#shouldSkip(frame, present)) {
       this.#advance(frameSamples);
       this.statistics.skippedFrames += 1;
       present = this.#copy(frame);
@@ -101,7 +118,7 @@ export class JitterBuffer {
     return present;
   }
 
-  /** Forgets everything: another sender, or what was heard before the answer. */
+  /** Forgets everything, because the sender changed or what was heard came before the answer. */
   reset(): void {
     this.#samples.fill(0);
     this.#received.fill(0);
@@ -111,7 +128,7 @@ export class JitterBuffer {
     this.#restartWindow();
   }
 
-  /** Decides whether a packet is played, and moves the play position where it must. */
+  /** Decides whether a packet is played, and moves the play position if necessary. */
   #place(sequence: number, timestamp: number, length: number): boolean {
     if (!this.#started) {
       this.#anchor(sequence, timestamp);
@@ -134,8 +151,9 @@ export class JitterBuffer {
   }
 
   /**
-   * Too late to be whole. A straggler is dropped; but when nothing newer came before it, the path became longer (or the
-   * sender stopped its timestamp in a pause): play from here, the delay grows by what was missing.
+   * Handles a packet of which at least a part is too late. A straggler is dropped. But if no newer
+   * packet came before it, the path became longer, or the sender stopped its timestamp in a pause.
+   * Playing then continues from this packet, and the delay grows by the part that was missing.
    */
   #placeLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {
@@ -147,7 +165,10 @@ export class JitterBuffer {
     return delay + length > 0;
   }
 
-  /** RFC 3550 A.1's rule for sequence numbers, for timestamps: one stray packet changes nothing, two in a row do. */
+  /**
+   * Applies the rule of RFC 3550, appendix A.1, to timestamps: one stray packet changes nothing,
+   * two in a row do.
+   */
   #confirmJump(sequence: number, timestamp: number, length: number): boolean {
     const expected = this.#jumpTimestamp;
     this.#jumpTimestamp = (timestamp + length) >>> 0;
@@ -178,7 +199,10 @@ export class JitterBuffer {
     return granules * 2 * samplesPerGranule >= frameSamples;
   }
 
-  /** Moves the play position on and leaves silence behind, for the samples that come round the ring. */
+  /**
+   * Moves the play position forward. It leaves silence behind, for samples that reuse these places
+   * of the ring.
+   */
   #advance(count: number): void {
     const samples = this.#samples;
     const cleared = Math.min(count, capacitySamples);
@@ -190,7 +214,7 @@ export class JitterBuffer {
     this.#playTimestamp = (this.#playTimestamp + count) >>> 0;
   }
 
-  /** Every granule that these samples touch. */
+  /** Marks every granule that these samples touch. */
   #mark(timestamp: number, count: number, value: 0 | 1): void {
     if (count <= 0) return;
     const received = this.#received;
@@ -201,7 +225,10 @@ export class JitterBuffer {
     }
   }
 
-  /** A sender's clock that is faster than ours, or a stall that is over, leaves a delay longer than needed. */
+  /**
+   * Measures the delay. It becomes longer than needed if the sender's clock is faster than ours,
+   * and after a stall.
+   */
   #watchDelay(): void {
     this.#windowFrames += 1;
     if (this.#windowFrames < shrinkWindowFrames) return;
@@ -215,13 +242,13 @@ export class JitterBuffer {
     this.#windowMinDelay = unmeasured;
   }
 
-  #shallSkip(frame: Int16Array, present: boolean): boolean {
+  #shouldSkip(frame: Int16Array, present: boolean): boolean {
     if (!this.#skipDue) return false;
     this.#skipWaitFrames += 1;
     if (present && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
     this.#skipDue = false;
     this.#skipWaitFrames = 0;
-    // What was measured before the skip is a frame too long.
+    // A delay measured before the skip is one frame too long.
     this.#restartWindow();
     return true;
   }

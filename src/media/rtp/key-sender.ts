@@ -1,5 +1,6 @@
-// Keys as telephone events (RFC 4733): a packet every 20 ms says "this key, so long by now", under one timestamp; the last one three
-// times (section 2.5.1.4), because nothing else says that the key is up. No audio is sent beside them.
+// Sends keys as telephone events (RFC 4733). A packet every 20 ms has the key and its duration so
+// far, all under one timestamp. The last packet is sent three times (section 2.5.1.4), because only
+// it says that the key is released. No audio of ours is sent meanwhile.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -13,31 +14,34 @@ const keys = '0123456789*#ABCD';
 const waitSign = 'w';
 const waitFrames = 25;
 const samplesPerMs = 8;
-/** -10 dBm0: within what every exchange takes where a gateway makes a tone of it (Q.24). */
+/** -10 dBm0: if a gateway turns the event into a tone, every exchange accepts this level (Q.24). */
 const volume = 10;
 const endFlag = 0x80;
 const copiesOfEnd = 3;
-/** 80 ms from a key's end to the next key: no exchange asks for more than 70 (Q.24). */
+/** 80 ms from the end of a key to the next key. No exchange needs more than 70 ms (Q.24). */
 const pauseFrames = 4;
-/** Keys that may wait in one call. */
+/** Commands with keys that may wait in one call. */
 const maxWaiting = 100;
 const payloadBytes = 4;
-/** A socket whose buffer is full sends a packet later, out of the memory it is in. */
+/**
+ * Buffers used in turn: a socket whose buffer is full sends a packet later, from the same memory.
+ */
 const packetsInTurn = 4;
 
+/** `done` is the number of signs that were sent. */
 type Waiting = Keys & { done: number };
 
 type Phase =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'wait'; readonly of: Waiting; framesLeft: number }
+  | { readonly kind: 'wait'; readonly waiting: Waiting; framesLeft: number }
   | {
       readonly kind: 'pressed';
-      readonly of: Waiting;
+      readonly waiting: Waiting;
       readonly event: number;
       readonly payloadType: number;
       readonly timestamp: number;
       readonly samples: number;
-      /** So far. */
+      /** Frames sent so far. */
       frames: number;
       endsSent: number;
     }
@@ -63,23 +67,27 @@ export class KeySender {
     return this.#phase.kind !== 'idle' || this.#waiting.length > 0;
   }
 
-  press(asked: Keys): void {
-    const waiting = { ...asked, done: 0 };
+  press(requested: Keys): void {
+    const waiting = { ...requested, done: 0 };
     if (this.#waiting.length < maxWaiting) this.#waiting.push(waiting);
-    else this.#tell(waiting);
-  }
-
-  /** The key that is pressed is let go as it would have been: a receiver waits for its end. */
-  stop(): void {
-    const phase = this.#phase;
-    if (phase.kind === 'pressed') this.#finishSign(phase.of);
-    if (phase.kind === 'wait') this.#phase = { kind: 'idle' };
-    for (const waiting of this.#waiting.splice(0)) this.#tell(waiting);
+    else this.#reportSent(waiting);
   }
 
   /**
-   * The packet of this tick, in place of audio; undefined: audio may be sent. `isBeside` audio of the other leg that goes on, and
-   * whose timestamps a key must not push away.
+   * Stops pressing keys. The key that is pressed ends as usual, because the receiver waits for its
+   * end.
+   */
+  stop(): void {
+    const phase = this.#phase;
+    if (phase.kind === 'pressed') this.#finishSign(phase.waiting);
+    if (phase.kind === 'wait') this.#phase = { kind: 'idle' };
+    for (const waiting of this.#waiting.splice(0)) this.#reportSent(waiting);
+  }
+
+  /**
+   * Returns the packet of this tick, to be sent in place of audio. `isBeside` is true if audio of
+   * the other leg is sent meanwhile: a key must not shift its timestamps.
+   * @returns undefined if audio may be sent
    */
   next(remote: RemoteMedia, isBeside: boolean): Uint8Array | undefined {
     if (this.#phase.kind === 'idle') this.#begin(remote);
@@ -91,7 +99,7 @@ export class KeySender {
         phase.framesLeft -= 1;
         if (phase.framesLeft > 0) return undefined;
         this.#phase = { kind: 'idle' };
-        this.#finishSign(phase.of);
+        this.#finishSign(phase.waiting);
         return undefined;
       case 'pressed':
         return this.#press(phase, isBeside);
@@ -107,19 +115,19 @@ export class KeySender {
     if (first === undefined) return;
     const sign = first.digits.charAt(first.done);
     if (sign === waitSign) {
-      this.#phase = { kind: 'wait', of: first, framesLeft: waitFrames };
+      this.#phase = { kind: 'wait', waiting: first, framesLeft: waitFrames };
       return;
     }
     const event = keys.indexOf(sign);
-    // A far end may take them no more after a re-offer.
+    // After a re-offer the far end may no longer take keys.
     if (keyPayloadType === undefined || event === -1 || sign === '') {
       this.#waiting.shift();
-      this.#tell(first);
+      this.#reportSent(first);
       return;
     }
     this.#phase = {
       kind: 'pressed',
-      of: first,
+      waiting: first,
       event,
       payloadType: keyPayloadType,
       timestamp: this.#sender.nextTimestamp,
@@ -139,23 +147,23 @@ export class KeySender {
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
     if (phase.endsSent === copiesOfEnd) {
-      // The two copies of the end were sent in it.
+      // The two copies of the end packet were sent during the pause.
       this.#phase = { kind: 'pause', framesLeft: pauseFrames - (copiesOfEnd - 1) };
-      this.#finishSign(phase.of);
+      this.#finishSign(phase.waiting);
     }
     return packet;
   }
 
-  #finishSign(of: Waiting): void {
-    // It was stopped meanwhile.
-    if (of !== this.#waiting[0]) return;
-    of.done += 1;
-    if (of.done < of.digits.length) return;
+  #finishSign(waiting: Waiting): void {
+    // The keys were stopped meanwhile.
+    if (waiting !== this.#waiting[0]) return;
+    waiting.done += 1;
+    if (waiting.done < waiting.digits.length) return;
     this.#waiting.shift();
-    this.#tell(of);
+    this.#reportSent(waiting);
   }
 
-  #tell({ commandId, digits, done }: Waiting): void {
+  #reportSent({ commandId, digits, done }: Waiting): void {
     if (commandId === undefined) return;
     this.#report({ commandId, digits: digits.slice(0, done), complete: done === digits.length });
   }

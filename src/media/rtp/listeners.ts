@@ -1,5 +1,5 @@
-// Who hears a call: detection round by round, the plans that go by it, and the call's bot. A plan speaks through the
-// transmission.
+// The listeners of a call: detection, round by round, the plans that use it, and the call's bot. A
+// plan speaks through the transmission.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,7 +13,7 @@ import { SessionStream } from '../session-stream.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-/** Call screeners give up within half of this time. */
+/** Call screeners give up within half this time. */
 const longestScreeningMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'tell' | 'onDetectorError'>;
@@ -26,11 +26,14 @@ export class Listeners {
   #settings: AmdSettings | undefined;
   #detection: Detection | undefined;
   #plans: PlannedCall | undefined;
-  /** A round begins with the call, and another one when a call screening was answered. */
+  /**
+   * Number of the round. The first round begins with the call, another one when a call screening
+   * was answered.
+   */
   #round = 1;
   #roundStartFrames = 0;
   #heardFrames = 0;
-  /** Detection has stated an event in this round. */
+  /** Whether detection has reported an event in this round. */
   #hasStated = false;
 
   constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
@@ -40,7 +43,7 @@ export class Listeners {
     this.streaming = new SessionStream(transmission.player);
   }
 
-  /** Whether someone wants a frame every 20 ms. */
+  /** Whether any listener needs a frame every 20 ms. */
   get areListening(): boolean {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
   }
@@ -54,7 +57,7 @@ export class Listeners {
     return this.#plans?.hasCall === true;
   }
 
-  /** Is called at the answer: what was heard before it was ringback. */
+  /** Starts detection. Called at the answer, because what was heard before it was ringback. */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
     this.#settings = settings;
@@ -67,14 +70,17 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Two people talk from now on, and no plan may speak. */
+  /** Ends all plans: two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#plans?.abandon();
     this.#plans = undefined;
     this.#releaseWhenDone();
   }
 
-  /** Takes the next 20 ms of the far end; silence if they were not received. */
+  /**
+   * Passes the next 20 ms of the far end to the listeners. `frame` is silence if they were not
+   * received.
+   */
   hear(frame: Int16Array, isReceived: boolean): void {
     if (this.streaming.isOn) {
       const { mulaw, silence } = this.#options.scratch;
@@ -87,13 +93,13 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** The far end pressed a key. */
+  /** Reports a key that the far end pressed. */
   press(digit: string, durationMs: number): void {
     this.#sink.tell({ kind: 'dtmf', digit, durationMs });
     this.streaming.tellDigit(digit);
   }
 
-  /** A sound began or ended. */
+  /** Reports that a sound began or ended. */
   played(report: PlaybackReport): void {
     this.#sink.tell({ kind: 'playback', report });
     this.#plans?.played(report);
@@ -117,7 +123,7 @@ export class Listeners {
   #detect(settings: AmdSettings): void {
     this.#hasStated = false;
     this.#detection = new Detection(this.#options.createDetector, settings, {
-      onAmd: (events) => this.#tellAmd(events),
+      onAmd: (events) => this.#reportAmd(events),
       onDetectorError: (error) => this.#sink.onDetectorError(error),
     });
     this.#releaseWhenDone();
@@ -130,24 +136,32 @@ export class Listeners {
     this.#detect(settingsOfLaterRound(this.#settings));
   }
 
-  #tellAmd(ofRound: readonly AmdEvent[]): void {
-    const events = this.#round === 1 ? ofRound : ofRound.map((event) => this.#inRound(event));
+  #reportAmd(roundEvents: readonly AmdEvent[]): void {
+    const events =
+      this.#round === 1 ? roundEvents : roundEvents.map((event) => this.#inRound(event));
     for (const amd of events) this.#sink.tell({ kind: 'amd', amd });
     for (const event of events) {
-      // What was stated stands: a detection that fails after it only stops, as the call states it too.
+      // A reported verdict stands. If detection fails afterwards, the bot only learns that it
+      // stopped, as the call's events also say.
       if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
       this.#hasStated = true;
-      this.#plans?.told(event);
+      this.#plans?.onAmd(event);
     }
   }
 
-  /** A detector's clock begins with its round; the call's with the answer. */
+  /**
+   * Adds the round to an event and converts its time. A detector's clock begins with its round, the
+   * call's clock with the answer.
+   */
   #inRound(event: AmdEvent): AmdEvent {
     const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
     return { ...event, elapsedMs, round: this.#round };
   }
 
-  /** A plan hears on after `amd_stopped`. Without one, the detector is given back. */
+  /**
+   * Gives the detector back when it is done, unless a plan is active: plans need what it hears
+   * after `amd_stopped`.
+   */
   #releaseWhenDone(): void {
     if (this.#plans?.isOver === true) this.#plans = undefined;
     if (this.#plans !== undefined || this.#detection?.done !== true) return;
@@ -155,7 +169,10 @@ export class Listeners {
   }
 }
 
-/** The person who comes after a call screening has to look at a telephone first. */
+/**
+ * Returns the settings for a round after the first. The person who comes after a call screening
+ * must look at the phone first, so the timers are longer.
+ */
 function settingsOfLaterRound(settings: AmdSettings): AmdSettings {
   const { timers } = settings;
   return {

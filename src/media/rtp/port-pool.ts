@@ -1,15 +1,19 @@
-// RTP ports of one worker: the even ones of its share of the range, each with the odd one above it for RTCP
-// (RFC 3550 11). First in, first out: the port that rested longest is given next, and none before it is drained.
+// The RTP ports of one worker: the even ports of its share of the range, each with the odd port
+// above it for RTCP (RFC 3550, section 11). First in, first out: the port that rested longest is
+// used next, and no port before it is drained.
 
 export type PortPoolOptions = {
   readonly portMin: number;
   readonly portMax: number;
-  /** This worker takes every `workerCount`-th pair, so that workers need not ask each other. */
+  /** This worker uses every `workerCount`-th pair, so that workers need not coordinate. */
   readonly workerIndex: number;
   readonly workerCount: number;
-  /** Packets of a port's former call may still arrive this long. */
+  /** How long packets of a port's previous call may still arrive. */
   readonly drainMs: number;
-  /** Where a worker that follows a dead one goes on: the ports before were in use a moment ago. */
+  /**
+   * The last port of a worker that died. Its successor starts after it, because the ports before it
+   * were in use a moment ago.
+   */
   readonly startAfterPort?: number;
 };
 
@@ -39,7 +43,7 @@ export class PortPool {
     for (const port of rotated) this.#resting.push({ port, freeAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** Given out or not, drained or not. */
+  /** Number of ports that no call has, drained or not. */
   get resting(): number {
     return this.#resting.length;
   }

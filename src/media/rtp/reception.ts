@@ -1,5 +1,6 @@
-// What a call hears. It accepts the packets of the far end, and hands keys and every 20 ms a frame of audio to the listeners. It
-// reports where the far end is, and when it has been silent for too long.
+// The receiving side of a call. It accepts the packets of the far end. It passes keys and, every 20
+// ms, a frame of audio to the listeners. It reports where the far end is, and when it has been
+// silent for too long.
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
@@ -26,13 +27,16 @@ export class Reception {
     this.#dtmf.reset();
   });
   #remote: RemoteMedia | undefined;
-  /** Records how loud the far end is from the answer on. Before it come ringback and announcements. */
+  /**
+   * Records how loud the far end is, from the answer on. Ringback and announcements come before the
+   * answer.
+   */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
-  /** Exists while someone listens. */
+  /** Exists only while a listener needs frames. */
   #jitter: JitterBuffer | undefined;
   #quietFrames = 0;
-  /** The other end of a bridge hears what is heard here. */
+  /** The other end of a bridge, which hears what is heard here. */
   #partner: Transmission | undefined;
 
   constructor(
@@ -48,13 +52,13 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
   }
 
-  /** Whether someone listens and no packet has come yet. */
+  /** Whether a listener needs frames and no packet has come yet. */
   get awaitsFirstPacket(): boolean {
     return this.#jitter?.isStarted === false;
   }
 
   /**
-   * `envelope` is undefined before the answer.
+   * Takes the far end's description. `envelope` is undefined before the answer.
    *
    * @returns whether the far end may have moved
    */
@@ -70,17 +74,21 @@ export class Reception {
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
-    // The old hold (0.0.0.0) names no address: where the far end was heard stays good.
+    // The old hold (0.0.0.0) has no address: the address at which the far end was heard stays
+    // valid.
     if (remote.addressWithheld) return false;
     this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
-    // An offer that changes nothing (a session timer's refresh) is no reason to open the lock.
+    // An offer that changes nothing, such as a session timer's refresh, must not unlock the source.
     if (!isElsewhere) return false;
     this.#source.signal(remote.address, remote.port);
     this.#connectOrDisconnect();
     return true;
   }
 
-  /** Sends what is heard to `partner`'s far end as well. `onFirst` is called when the first packet of it has left. */
+  /**
+   * Also sends what is heard to `partner`'s far end. `onFirst` is called after the first such
+   * packet was sent.
+   */
   relayTo(partner: Transmission, onFirst: () => void): void {
     this.#partner = partner;
     partner.startRelay(onFirst);
@@ -92,7 +100,7 @@ export class Reception {
   }
 
   receive(packet: Uint8Array, address: string, port: number): void {
-    if (!this.#isTheirs(packet, address, port)) {
+    if (!this.#isFromFarEnd(packet, address, port)) {
       this.receiveRtcp(packet, address, port);
       return;
     }
@@ -115,7 +123,7 @@ export class Reception {
     this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
   }
 
-  /** RTCP serves only as a sign of life: some far ends send no audio while their person is silent. */
+  /** Uses RTCP as a sign of life only: some far ends send no audio while their person is silent. */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const sender = readRtcpSender(datagram);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
@@ -123,13 +131,16 @@ export class Reception {
     } else this.#options.counts.discarded += 1;
   }
 
-  /** ICMP reports that a packet did not arrive. The call goes on: its BYE, or a new address, may be on its way. */
+  /**
+   * Handles an ICMP error: a packet did not arrive. The call goes on, because its BYE or a new
+   * address may be on its way.
+   */
   unreachable(): void {
     this.#source.markUnreachable();
     this.#connectOrDisconnect();
   }
 
-  /** 20 ms have passed. */
+  /** Advances the time by 20 ms. */
   tick(isInTime: boolean): void {
     this.#source.tick();
     this.#connectOrDisconnect();
@@ -153,13 +164,13 @@ export class Reception {
   }
 
   #watchActivity(): void {
-    // On hold either side may rightly be silent for as long as it likes.
+    // On hold either side may be silent for any time.
     if (this.#remote?.weSend !== true || !this.#remote.theySend) return;
     this.#quietFrames += 1;
     if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.tell({ kind: 'inactive' });
   }
 
-  #isTheirs(packet: Uint8Array, address: string, port: number): boolean {
+  #isFromFarEnd(packet: Uint8Array, address: string, port: number): boolean {
     const { header } = this.#options.scratch;
     if (!readRtp(packet, header) || !this.#kinds.has(header.payloadType)) return false;
     if (!this.#source.accept(address, port, header.ssrc, header.sequence)) return false;

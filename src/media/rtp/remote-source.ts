@@ -1,17 +1,21 @@
-// Symmetric RTP (RFC 4961) with latching (RFC 7362): media goes to the address in the SDP until packets show where the
-// far end really is, behind its NAT; after the first seconds that is locked, so that an attacker who finds the port by spraying
-// packets ("RTPBleed") can neither be heard nor divert the audio. Locked, it follows one move only: a NAT that gave the far
-// end another port, in mid-call and without a re-INVITE.
+// Symmetric RTP (RFC 4961) with latching (RFC 7362). Media goes to the address in the SDP until
+// packets show where the far end really is, behind its NAT. After the first seconds that address is
+// locked. An attacker who finds the port by spraying packets ("RTPBleed") then can neither be heard
+// nor divert the audio. A locked source follows one kind of move only: a NAT that gave the far end
+// another port in mid-call, without a re-INVITE.
 
 import { sequenceDistance } from './rtp-packet.ts';
 
-/** 3 s from the first packet: NATs and media relays have settled, and a guesser has had little time. */
+/**
+ * 3 s from the first packet: by then NATs and media relays have settled, and an attacker has had
+ * little time to guess.
+ */
 const learningFrames = 150;
-/** 0.5 s without a packet: the source may have moved, and another one may follow. */
+/** 0.5 s without a packet: the source may have moved, and another one may replace it. */
 const silentFrames = 25;
-/** Two in a row with one SSRC: a single stray packet moves nothing. */
+/** Packets in a row, with one SSRC, that move the source. A single stray packet moves nothing. */
 const packetsToBelieve = 2;
-/** Packets of the candidate that may be lost in between. */
+/** Longest step of the candidate's sequence numbers: packets in between may be lost. */
 const maxSequenceGap = 5;
 const silentFramesOfSsrc = 3;
 
@@ -21,7 +25,7 @@ export class RemoteSource {
   /** Where the SDP says that the far end's RTCP is. */
   #rtcpAddress = '';
   #rtcpPort = 0;
-  /** Where media is sent to and heard from. */
+  /** Where media is sent to and received from. */
   #address = '';
   #port = 0;
   #heard = false;
@@ -31,7 +35,7 @@ export class RemoteSource {
   #unreachable = false;
   /** Undefined until the first packet since the last signalling. */
   #learningFramesLeft: number | undefined;
-  /** Who sends from elsewhere, and may be the far end after a move. */
+  /** A sender at another address, which may be the far end after a move. */
   #candidate = { address: '', port: 0, ssrc: 0, sequence: 0, packets: 0 };
 
   get address(): string {
@@ -46,17 +50,25 @@ export class RemoteSource {
     return this.#learningFramesLeft === 0;
   }
 
-  /** Locked and heard of late: while this holds, no packet from elsewhere is accepted. */
+  /**
+   * Whether the source is locked and was heard recently. While it is, no packet from elsewhere is
+   * accepted.
+   */
   get settled(): boolean {
     return this.locked && this.#framesSinceHeard < silentFrames && !this.#unreachable;
   }
 
-  /** An ICMP error came from where media is sent to. Until the source changes it counts as unsettled. */
+  /**
+   * Records an ICMP error for the address to which media is sent. The source counts as unsettled
+   * until it changes.
+   */
   markUnreachable(): void {
     this.#unreachable = true;
   }
 
-  /** An offer or answer named this address. Unlocks: the far end may have moved. */
+  /**
+   * Sets the address of an offer or answer. Unlocks the source, because the far end may have moved.
+   */
   signal(address: string, port: number): void {
     const moved = address !== this.#signalledAddress || port !== this.#signalledPort;
     this.#signalledAddress = address;
@@ -64,20 +76,21 @@ export class RemoteSource {
     this.#learningFramesLeft = undefined;
     this.#candidate.packets = 0;
     this.#unreachable = false;
-    // The same address again (hold, resume): what was learned about the NAT in front of it stays good until it is disproved.
+    // The same address again (hold, resume): what was learned about the NAT in front of it stays
+    // valid until packets disprove it.
     if (!moved) return;
     this.#address = address;
     this.#port = port;
     this.#heard = false;
   }
 
-  /** An offer or answer named this address for RTCP. */
+  /** Sets the RTCP address of an offer or answer. */
   signalRtcp(address: string, port: number): void {
     this.#rtcpAddress = address;
     this.#rtcpPort = port;
   }
 
-  /** Every 20 ms. */
+  /** Advances the time by 20 ms. */
   tick(): void {
     this.#framesSinceHeard += 1;
     if (this.#learningFramesLeft !== undefined && this.#learningFramesLeft > 0) {
@@ -85,7 +98,10 @@ export class RemoteSource {
     }
   }
 
-  /** Whether a well-formed packet from there is the far end's. May move to it. */
+  /**
+   * Returns whether a well-formed packet from this address is the far end's. May move the source to
+   * it.
+   */
   accept(address: string, port: number, ssrc: number, sequence: number): boolean {
     if (port === this.#port && address === this.#address) {
       this.#hear(ssrc);
@@ -102,14 +118,15 @@ export class RemoteSource {
   }
 
   /**
-   * Returns whether RTCP from there, sent by this SSRC, is the far end's. The host alone proves
-   * nothing: a media relay serves hundreds of calls from one address, and may go on reporting for a
-   * call that had our port before. One of these must hold:
-   * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above that of RTP
+   * Returns whether RTCP from this address, sent by this SSRC, is the far end's. The host alone
+   * proves nothing: a media relay serves hundreds of calls from one address, and may keep reporting
+   * for a call that had our port before. One of these conditions must hold:
+   * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above the RTP port
    *   (RFC 3550, section 11).
-   * - The port goes with the audio that is heard: it is the port above, behind a NAT that keeps the
-   *   two together, or the same port, of a far end that multiplexes (RFC 5761) without an agreement.
-   * - The host is that of the audio, and the SSRC is that of the audio: the NAT chose another port.
+   * - The host is that of the audio, and the port is the audio's or the one above it. It is the
+   *   audio's port if the far end multiplexes (RFC 5761) without an agreement, and the one above
+   *   behind a NAT that keeps the two together.
+   * - Host and SSRC are those of the audio: the NAT chose another port.
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
     if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;
@@ -127,14 +144,18 @@ export class RemoteSource {
 
   #mayMoveTo(address: string, port: number, ssrc: number): boolean {
     const silent = this.#framesSinceHeard >= silentFrames;
-    // A NAT's new mapping has the host of the old one and the same sender. Off the path no attacker knows the SSRC (RFC 3550 8.1),
-    // and from the same host only the far end's own neighbours could send.
+    // A NAT's new mapping has the host and the sender of the old one. An attacker off the path does
+    // not know the SSRC (RFC 3550, section 8.1). From the same host only the far end's neighbours
+    // could send.
     if (this.locked) return silent && address === this.#address && ssrc === this.#ssrc;
     if (!this.#heard || silent) return true;
     return this.#standing(address, port) > this.#standing(this.#address, this.#port);
   }
 
-  /** The signalled address is best, its host with another port (a NAT's) next, any other address last. */
+  /**
+   * Ranks addresses: the signalled address is best, its host with another port (a NAT's) is second,
+   * any other address is last.
+   */
   #standing(address: string, port: number): number {
     if (address !== this.#signalledAddress) return 0;
     return port === this.#signalledPort ? 2 : 1;
@@ -157,8 +178,9 @@ export class RemoteSource {
 }
 
 /**
- * Whose packets count at one address, where two senders may overlap (a forked or transferred call): one at a time. The present sender
- * must be silent for three frames before another SSRC takes over: of two at once, its packets may both be about to be read.
+ * Accepts the packets of one sender at a time from one address, where two may overlap in a forked
+ * or transferred call. The present sender must be silent for three frames before another SSRC takes
+ * over: if both send at once, packets of both may be waiting to be read.
  */
 export class PresentSsrc {
   readonly #onChange: () => void;
@@ -167,12 +189,12 @@ export class PresentSsrc {
   #candidate: number | undefined;
   #candidateSequence = 0;
 
-  /** `onChange`: another sender has taken over. */
+  /** `onChange` is called when another sender takes over. */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
-  /** 20 ms have passed. */
+  /** Advances the time by 20 ms. */
   tick(): void {
     this.#frames += 1;
   }

@@ -1,5 +1,5 @@
-// Packets of RFC 3550, read without allocation and without ever throwing: the fixed header of RTP (section 5.1), which is also
-// written in place, and who sent an RTCP packet.
+// Reads packets of RFC 3550 without allocating memory and without ever throwing: the fixed header
+// of RTP (section 5.1), which it also writes in place, and the sender of an RTCP packet.
 //
 //   0                   1                   2                   3
 //   |V=2|P|X|  CC   |M|     PT      |       sequence number         |
@@ -9,14 +9,14 @@
 
 export const rtpHeaderBytes = 12;
 
-/** Filled by `readRtp`; one object serves all packets. */
+/** Fields that `readRtp` fills. One object serves all packets. */
 export type RtpHeader = {
   payloadType: number;
   marker: boolean;
   sequence: number;
   timestamp: number;
   ssrc: number;
-  /** The payload is `packet.subarray(payloadStart, payloadEnd)`, padding taken off. */
+  /** The payload is `packet.subarray(payloadStart, payloadEnd)`, without padding. */
   payloadStart: number;
   payloadEnd: number;
 };
@@ -33,7 +33,10 @@ export function createRtpHeader(): RtpHeader {
   };
 }
 
-/** False when the bytes are no RTP packet; the header is then not to be used. */
+/**
+ * Reads the fixed header into `header`.
+ * @returns false if the bytes are not an RTP packet; `header` is then not valid
+ */
 export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
   if (packet.length < rtpHeaderBytes) return false;
   const first = packet[0] as number;
@@ -56,7 +59,8 @@ function findPayload(packet: Uint8Array, first: number, header: RtpHeader): bool
   let end = packet.length;
   if ((first & 0x20) !== 0) {
     const padding = packet[end - 1] as number;
-    // RFC 3550 A.1: the count includes itself, so zero is as wrong as more than there is.
+    // RFC 3550, appendix A.1: the count includes itself, so zero is as wrong as a count beyond the
+    // packet.
     if (padding === 0) return false;
     end -= padding;
   }
@@ -84,12 +88,12 @@ export function writeRtpHeader(packet: Uint8Array, fields: RtpFields): void {
   putUint32(packet, 8, fields.ssrc);
 }
 
-/** The caller has checked the bounds. */
+/** Reads two bytes. The caller has checked the bounds. */
 export function uint16(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
 
-/** The caller has checked the bounds. */
+/** Reads four bytes. The caller has checked the bounds. */
 export function uint32(bytes: Uint8Array, at: number): number {
   return ((uint16(bytes, at) << 16) | uint16(bytes, at + 2)) >>> 0;
 }
@@ -101,17 +105,18 @@ function putUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** How far `a` is ahead of `b` on the 32-bit circle: negative when behind. */
+/** Returns how far `a` is ahead of `b` on the 32-bit circle, negative if it is behind. */
 export function timestampDistance(a: number, b: number): number {
   return (a - b) | 0;
 }
 
-/** How far `a` is ahead of `b` on the 16-bit circle: negative when behind. */
+/** Returns how far `a` is ahead of `b` on the 16-bit circle, negative if it is behind. */
 export function sequenceDistance(a: number, b: number): number {
   return ((a - b) << 16) >> 16;
 }
 
-// Compound RTCP packets (section 6.1), read as far as a sign of life needs: is this datagram one, and who sent it.
+// Compound RTCP packets (section 6.1), read only as far as a sign of life requires: whether a
+// datagram is one, and who sent it.
 //
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |
@@ -121,14 +126,15 @@ const senderReport = 200;
 const receiverReport = 201;
 const rtcpHeaderBytes = 4;
 const ssrcBytes = 4;
-/** The sender's clock, and what it has sent (section 6.4.1). */
+/** The sender's clock and its packet counts (section 6.4.1). */
 const senderInfoBytes = 20;
 const reportBlockBytes = 24;
 
 /**
- * Returns the SSRC that sent a compound packet. Returns undefined if the datagram fails the checks of
- * RFC 3550, appendix A.2: it begins with a report that has no padding, each packet in it has version
- * 2, and their lengths add up to the datagram's.
+ * Returns the SSRC that sent a compound packet. The datagram must pass the checks of RFC 3550,
+ * appendix A.2: it begins with a report that has no padding, each packet in it has version 2, and
+ * their lengths add up to the datagram's length.
+ * @returns undefined if a check fails
  */
 export function readRtcpSender(datagram: Uint8Array): number | undefined {
   if (!beginsWithReport(datagram)) return undefined;
@@ -140,7 +146,7 @@ export function readRtcpSender(datagram: Uint8Array): number | undefined {
   return at === datagram.length ? uint32(datagram, rtcpHeaderBytes) : undefined;
 }
 
-/** The first packet has the room that its own counts need. */
+/** Whether the datagram begins with a report that is as long as its own counts require. */
 function beginsWithReport(datagram: Uint8Array): boolean {
   if (datagram.length < rtcpHeaderBytes + ssrcBytes) return false;
   const first = datagram[0] as number;

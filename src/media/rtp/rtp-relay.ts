@@ -1,6 +1,7 @@
-// What one far end of a bridge sends, on its way to the other: each packet at once, in its order, as a packet of our own. Its
-// sequence number and SSRC are those of our sender, so that the far end sees one stream, whichever side speaks; its timestamps
-// keep the steps of the source as long as those are sound.
+// Relays the packets of one far end of a bridge to the other, each at once and in order, as a
+// packet of our own. The sequence number and SSRC are our sender's, so that the receiver sees one
+// stream, whichever side speaks. Timestamps keep the steps of the source as long as those are
+// plausible.
 
 import type { Codec } from '../g711.ts';
 import { alawToMulaw, mulawToAlaw } from '../g711.ts';
@@ -13,19 +14,21 @@ import {
 } from './rtp-packet.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
-/** 80 ms of G.711; no phone sends more in a packet. */
+/** 80 ms of G.711. No phone sends more in one packet. */
 const maxPayloadBytes = 640;
-/** A socket whose buffer is full sends a packet later, out of the memory it is in. */
+/**
+ * Buffers used in turn: a socket whose buffer is full sends a packet later, from the same memory.
+ */
 const packetsInTurn = 8;
 const frameSamples = 160;
 /**
- * So many frames without a packet, and nothing ahead of our clock: the source is on hold, or silent by its own choice, and the far
- * end gets silence of ours.
+ * After this many frames without a packet, and with nothing sent ahead of our clock, the source is
+ * on hold or silent by choice. The receiver then gets our own silence.
  */
 const longestPauseFrames = 5;
-/** In packets: what is more behind than this is not merely late (MAX_MISORDER). */
+/** A packet further behind than this many packets is not merely late (MAX_MISORDER of RFC 3550). */
 const furthestBehind = 100;
-/** Timestamps that run so far ahead of our clock belong to another stream. */
+/** Timestamps that are further ahead of our clock than this belong to another stream. */
 const furthestAheadSamples = 8_000;
 
 export class RtpRelay {
@@ -39,32 +42,42 @@ export class RtpRelay {
   #hasRelayed = false;
   #ssrc: number | undefined;
   #sequence = 0;
-  /** After one that was far behind. */
+  /**
+   * The sequence number that would confirm a restart of the source. Undefined until a packet is far
+   * behind.
+   */
   #expected: number | undefined;
-  /** Ours less theirs; undefined: to be found by the next packet. */
+  /** Our timestamps minus the source's. Undefined until the next packet determines it. */
   #offset: number | undefined;
   #pauseFrames = longestPauseFrames;
-  /** Timestamps of the key that is pressed: all its packets have the same (RFC 4733, section 2.5.1.2). */
-  #event: { readonly theirs: number; readonly ours: number } | undefined;
+  /**
+   * Timestamps of the pressed key, in the source's packets and in ours. All packets of a key have
+   * the same timestamp (RFC 4733, section 2.5.1.2).
+   */
+  #event: { readonly sourceTimestamp: number; readonly sentTimestamp: number } | undefined;
 
-  /** `onFirst`: audio has come through. */
+  /** `onFirst` is called when the first audio was relayed. */
   constructor(sender: RtpSender, onFirst: () => void) {
     this.#sender = sender;
     this.#onFirst = onFirst;
   }
 
-  /** Whether our own silence would be one voice too many. */
+  /** Whether relayed audio flows, so that no silence of ours must be sent. */
   get isFlowing(): boolean {
     const { clockTimestamp, nextTimestamp } = this.#sender;
     return this.#pauseFrames < longestPauseFrames || nextTimestamp !== clockTimestamp;
   }
 
-  /** 20 ms have passed. */
+  /** Advances the time by 20 ms. */
   tick(): void {
     this.#pauseFrames += 1;
   }
 
-  /** The packet to be sent, valid until seven more were made; undefined: it came too late, or cannot be used. */
+  /**
+   * Turns an audio packet into the packet to send, which is valid until seven more packets were
+   * made.
+   * @returns undefined if the packet came too late or is unusable
+   */
   audio(
     source: Uint8Array,
     header: RtpHeader,
@@ -82,7 +95,8 @@ export class RtpRelay {
       timestamp,
       samples,
     });
-    // One more than the packet is long: a source with 60 ms packets pauses for that long between two.
+    // The limit counts from the end of the packet: a source with packets of 60 ms pauses for that
+    // long between two.
     this.#pauseFrames = 1 - Math.ceil(samples / frameSamples);
     if (!this.#hasRelayed) {
       this.#hasRelayed = true;
@@ -91,19 +105,25 @@ export class RtpRelay {
     return packet;
   }
 
-  /** A pressed key, passed on as it is; undefined also where the far end declared that it takes none. */
+  /**
+   * Turns a packet of a pressed key into the packet to send, its payload unchanged.
+   * @returns undefined if the packet came too late or is unusable, or the far end takes no keys
+   */
   event(source: Uint8Array, header: RtpHeader, remote: RemoteMedia): Uint8Array | undefined {
     const bytes = header.payloadEnd - header.payloadStart;
     const payloadType = remote.keyPayloadType;
     if (bytes < 4 || bytes > maxPayloadBytes || payloadType === undefined) return undefined;
     if (!this.#isNext(header)) return undefined;
-    const isBegin = this.#event?.theirs !== header.timestamp;
+    const isBegin = this.#event?.sourceTimestamp !== header.timestamp;
     if (this.#event === undefined || isBegin) {
-      this.#event = { theirs: header.timestamp, ours: this.#map(header.timestamp) };
+      this.#event = {
+        sourceTimestamp: header.timestamp,
+        sentTimestamp: this.#map(header.timestamp),
+      };
     }
     const packet = this.#write(source, header, bytes, undefined);
-    // Takes no time of its own: audio may go on beside it.
-    const { ours: timestamp } = this.#event;
+    // A key takes no time in the stream: audio may continue beside it.
+    const { sentTimestamp: timestamp } = this.#event;
     this.#sender.relay(packet, { payloadType, marker: isBegin, timestamp, samples: 0 });
     this.#pauseFrames = 0;
     return packet;
@@ -120,7 +140,10 @@ export class RtpRelay {
     return true;
   }
 
-  /** Two in a row that are far behind: the source has begun to count anew (RFC 3550, A.1). */
+  /**
+   * Whether two consecutive packets are far behind: the source has restarted its count (RFC 3550,
+   * appendix A.1).
+   */
   #beginsAnew(sequence: number): boolean {
     if (sequenceDistance(sequence, this.#sequence) > -furthestBehind) return false;
     const isSecond = sequence === this.#expected;
@@ -129,15 +152,15 @@ export class RtpRelay {
     return isSecond;
   }
 
-  #map(theirs: number): number {
+  #map(sourceTimestamp: number): number {
     const { nextTimestamp, clockTimestamp } = this.#sender;
-    const mapped = this.#offset === undefined ? undefined : (theirs + this.#offset) >>> 0;
+    const mapped = this.#offset === undefined ? undefined : (sourceTimestamp + this.#offset) >>> 0;
     const isSound =
       mapped !== undefined &&
       timestampDistance(mapped, nextTimestamp) >= 0 &&
       timestampDistance(mapped, clockTimestamp) <= furthestAheadSamples;
     if (isSound) return mapped;
-    this.#offset = timestampDistance(nextTimestamp, theirs);
+    this.#offset = timestampDistance(nextTimestamp, sourceTimestamp);
     return nextTimestamp;
   }
 

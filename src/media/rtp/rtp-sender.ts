@@ -1,5 +1,6 @@
-// What one call sends: a packet of 20 ms at a time, of what is queued or of silence, in the far end's codec. Sequence numbers have no
-// gap, and timestamps tell the time, whatever was queued, cleared, held or late in between.
+// The RTP stream that one call sends: packets of 20 ms, of queued audio or of silence, in the far
+// end's codec. Sequence numbers have no gap. Timestamps follow the time, whatever was queued,
+// cleared, held or late in between.
 
 import { mulawToAlaw, silenceByte } from '../g711.ts';
 import { tickMs } from '../playout/playout.ts';
@@ -8,13 +9,22 @@ import type { RemoteMedia } from '../sdp.ts';
 import { frameSamples } from './jitter-buffer.ts';
 import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.ts';
 
-/** A socket whose buffer is full sends a packet later, out of the memory it is in: that is used again after 80 ms only. */
+/**
+ * Buffers used in turn. A socket whose buffer is full sends a packet later, from the same memory,
+ * so each buffer is reused only after 80 ms.
+ */
 const packetsInTurn = 4;
-/** From the answer on, and after a voice of ours: who latches to the first packets, or fills a jitter buffer, has all of them. */
+/**
+ * Silence is sent without gaps for one second after the answer and after our own audio. Far ends
+ * that latch to the first packets or fill a jitter buffer then receive all packets.
+ */
 const continuousTicks = 1_000 / tickMs;
 
 export type RtpSenderOptions = {
-  /** Random (RFC 3550 5.1), so that they cannot be guessed. */
+  /**
+   * Random, like the first sequence number and timestamp (RFC 3550, section 5.1), so that they
+   * cannot be guessed.
+   */
   readonly ssrc: number;
   readonly firstSequence: number;
   readonly firstTimestamp: number;
@@ -36,9 +46,12 @@ export class RtpSender {
   #turn = 0;
   #sequence: number;
   #timestamp: number;
-  /** After the last sample that was sent. */
+  /** The timestamp after the last sample that was sent. */
   #end: number;
-  /** The next packet begins a stretch of audio (RFC 3551 4.1): the first, and any after a time in which none were sent. */
+  /**
+   * Whether the next packet begins a stretch of audio (RFC 3551, section 4.1). It does if it is the
+   * first, or if no packet was sent before it.
+   */
   #marker = true;
 
   constructor({ ssrc, firstSequence, firstTimestamp }: RtpSenderOptions) {
@@ -48,22 +61,22 @@ export class RtpSender {
     this.#end = this.#timestamp;
   }
 
-  /** By our clock. */
+  /** The present timestamp of our clock. */
   get clockTimestamp(): number {
     return this.#timestamp;
   }
 
-  /** By our clock, but never before what was sent. */
+  /** The timestamp of our clock, but never before what was sent. */
   get nextTimestamp(): number {
     return timestampDistance(this.#end, this.#timestamp) > 0 ? this.#end : this.#timestamp;
   }
 
-  /** 20 ms have passed. */
+  /** Advances the clock by 20 ms. */
   tick(): void {
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
   }
 
-  /** The packet of this tick; valid until three more were made. */
+  /** Returns the packet of this tick. It is valid until three more packets were made. */
   next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
     const packet = this.#nextPacket();
     const end = rtpHeaderBytes + player.read(packet, rtpHeaderBytes, frameSamples);
@@ -75,7 +88,7 @@ export class RtpSender {
     return this.#say(packet, end, remote);
   }
 
-  /** 20 ms of nothing, in place of whatever is queued. */
+  /** Returns a packet with 20 ms of silence, in place of whatever is queued. */
   silence(remote: RemoteMedia): Uint8Array {
     return this.#say(this.#nextPacket(), rtpHeaderBytes, remote);
   }
@@ -86,7 +99,7 @@ export class RtpSender {
     return packet;
   }
 
-  /** Silence from `end` on. */
+  /** Fills the packet with silence from `end` on and completes it. */
   #say(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
     packet.fill(silenceByte[remote.codec], end);
     this.#timestamp = this.nextTimestamp;
@@ -97,7 +110,10 @@ export class RtpSender {
     return packet;
   }
 
-  /** A packet of the other end of a bridge, or of a key, becomes one of this stream. What we say ourselves later begins anew. */
+  /**
+   * Makes a packet of the bridge's other end, or of a key, part of this stream. Our own audio
+   * begins a new stretch afterwards.
+   */
   relay(packet: Uint8Array, fields: RelayedFields): void {
     this.#number(packet, fields);
     this.#marker = true;
@@ -111,32 +127,35 @@ export class RtpSender {
     if (timestampDistance(end, this.#end) > 0) this.#end = end;
   }
 
-  /** Nothing is sent in this tick: on hold, or because the clock is late. */
+  /**
+   * Records that nothing is sent in this tick, because the call is on hold or the clock is late.
+   */
   skip(): void {
     this.#marker = true;
   }
 }
 
 /**
- * How often silence is sent while our side is silent, without bot, message and ringback. RFC 3551, 4.1, lets a sender leave it out, and
- * half of what a call costs that is only listened to would be packets of nothing. Some go out all the same: they keep what is open in
- * NATs and session border controllers (RFC 6263), and tell those that count packets that the line is alive.
+ * Decides how often silence is sent while our side has no bot, message or ringback to send. RFC
+ * 3551, section 4.1, permits a sender to omit silence. For a call that is only listened to, it
+ * would be half of the cost. Some packets are sent nevertheless: they keep NATs and session border
+ * controllers open (RFC 6263), and show a packet counter that the line is alive.
  */
 export class SilencePacing {
   readonly #everyTicks: number;
   #silentTicks = 0;
 
-  /** `everyTicks` 1: all of it is sent. */
+  /** With `everyTicks` 1, all silence is sent. */
   constructor(everyTicks: number) {
     this.#everyTicks = everyTicks;
   }
 
-  /** Something else was sent, or another far end listens. */
+  /** Restarts the pacing after other packets were sent, or when another far end listens. */
   restart(): void {
     this.#silentTicks = 0;
   }
 
-  /** Once a tick: whether the packet of this one leaves. */
+  /** Returns whether the packet of this tick is to be sent. To be called once a tick. */
   isDue(isSilent: boolean): boolean {
     this.#silentTicks = isSilent ? this.#silentTicks + 1 : 0;
     return this.#silentTicks <= continuousTicks || this.#silentTicks % this.#everyTicks === 0;

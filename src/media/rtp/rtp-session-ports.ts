@@ -1,5 +1,5 @@
-// What one call's audio needs from outside: where its packets and news go, what it listens with, and what it shares with the other
-// calls of its worker.
+// What one call's audio needs from outside: where its packets and events go, its detector, and what
+// it shares with the other calls of its worker.
 
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
@@ -10,7 +10,10 @@ import type { RtpSenderOptions } from './rtp-sender.ts';
 
 export type RtpSessionSink = {
   send(packet: Uint8Array, port: number, address: string): void;
-  /** Until `disconnect`, packets from elsewhere need not come through, and all that is sent goes there. */
+  /**
+   * Fixes the far end's address until `disconnect`: all packets go there, and packets from
+   * elsewhere may be dropped.
+   */
   connect(port: number, address: string): void;
   disconnect(): void;
   tell(event: MediaEvent): void;
@@ -20,23 +23,26 @@ export type RtpSessionSink = {
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly inactivityFrames: number;
-  /** See SilencePacing. */
+  /** Ticks between two packets of silence: see SilencePacing. */
   readonly silenceFrames: number;
   readonly scratch: RtpScratch;
   readonly counts: RtpCounts;
 };
 
-/** What a payload type stands for. */
+/** The kind of packet that a payload type identifies. */
 export type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 
-/** What a worker's sessions have counted together. */
+/** Counters that all sessions of a worker share. */
 export type RtpCounts = {
   received: number;
   discarded: number;
   sent: number;
-  /** What a late clock left out. */
+  /** Packets that a late clock omitted. */
   unsent: number;
-  /** Frames of late ticks (over 60 ms), in calls that detection or a bot hears: heard late, or never. */
+  /**
+   * Frames of ticks over 60 ms late, in calls with detection or a bot, which heard them late or
+   * never.
+   */
   framesLate: number;
   readonly jitter: JitterStatistics;
 };
@@ -52,7 +58,10 @@ export function createRtpCounts(): RtpCounts {
   };
 }
 
-/** Serves every session of a thread in turn, so that no packet and no frame costs an allocation. */
+/**
+ * Memory that every session of a thread uses in turn, so that packets and frames need no
+ * allocation.
+ */
 export type RtpScratch = {
   readonly header: RtpHeader;
   readonly frame: Int16Array;

@@ -1,6 +1,6 @@
-// One call's audio, driven from outside: `receive` with every packet, `tick` every 20 ms. Knows neither sockets nor
-// timers, so that tests run it on a clock of their own. The reception takes packets and hands frames and keys to the listeners; the
-// transmission sends what is to be said.
+// One call's audio. Its owner calls `receive` with every packet and `tick` every 20 ms. The session
+// has no sockets or timers, so tests run it on their own clock. The reception takes packets and
+// passes frames and keys to the listeners. The transmission sends our audio.
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
@@ -42,8 +42,9 @@ export class RtpSession {
   }
 
   /**
-   * Whether two ticks may run at once. They may not while the far end hears something of ours, or a plan waits for its beep: people
-   * notice the pause. Nor before the first packet, whose wait would count both ticks.
+   * Whether two ticks may run at once. They may not while the far end hears audio of ours, or while
+   * a plan waits for a beep: people would notice the delay. They may not before the first packet
+   * either, because the time for which it is held would count both ticks.
    */
   get isQuiet(): boolean {
     return (
@@ -51,7 +52,7 @@ export class RtpSession {
     );
   }
 
-  /** Takes the far end's side of an early answer, of the answer, or of a later re-offer. */
+  /** Takes the far end's description in an early answer, in the answer, or in a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();
     const isElsewhere = this.#reception.apply(remote, this.#envelope);
@@ -72,9 +73,12 @@ export class RtpSession {
     this.#reception.unreachable();
   }
 
-  /** 20 ms have passed. `isInTime` is false for the ticks of a late clock whose packets would only make a burst. */
+  /**
+   * Advances the session by 20 ms. `isInTime` is false if the clock is so late that packets of this
+   * tick would only add to a burst.
+   */
   tick(isInTime: boolean): void {
-    // First: what a plan wants to be played after a beep is sent in the same tick.
+    // The reception runs first, so that what a plan plays after a beep is sent in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
     this.streaming.tick();
@@ -126,22 +130,25 @@ export class RtpSession {
     this.#transmission.stop();
   }
 
-  /** @returns how loud both sides were since the answer, undefined before it */
+  /** @returns how loud both sides were since the answer, undefined before the answer */
   envelope(): AudioEnvelope | undefined {
     return this.#envelope?.read();
   }
 
-  /** Two people talk from now on, and no plan may speak. */
+  /** Ends all plans: two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#listeners.abandonPlans();
   }
 
-  /** Ringback is heard wherever there would be silence. */
+  /** Starts or stops ringback, which replaces silence. */
   ring(isRinging: boolean): void {
     this.#transmission.player.ring(isRinging);
   }
 
-  /** Sends what is heard here to `partner`, in place of its own audio. `onFirst` is called when the first packet has left. */
+  /**
+   * Sends what is heard here to `partner`, in place of its own audio. `onFirst` is called after the
+   * first packet was sent.
+   */
   relayTo(partner: RtpSession, onFirst: () => void): void {
     this.#reception.relayTo(partner.#transmission, onFirst);
   }

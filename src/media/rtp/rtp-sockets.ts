@@ -1,5 +1,6 @@
-// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is received as a sign of life only, and
-// none is sent: the port is held so that the far end's reports meet no ICMP error, and no other program takes it.
+// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is only received, as
+// a sign of life, and never sent. The port is held so that the far end's reports cause no ICMP
+// error, and no other program uses it.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -7,7 +8,7 @@ import { isIPv6 } from 'node:net';
 export type RtpSocketHandlers = {
   onPacket(packet: Uint8Array, address: string, port: number): void;
   onRtcp(packet: Uint8Array, address: string, port: number): void;
-  /** The far end, or a router before it, refuses what is sent: no fault of the socket. */
+  /** The far end, or a router before it, refuses our packets. This is not a fault of the socket. */
   onUnreachable(): void;
   onError(reason: string): void;
 };
@@ -16,7 +17,10 @@ export type OpenResult =
   | { readonly kind: 'open'; readonly sockets: RtpSockets }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** What ICMP and ICMPv6 errors become on a connected socket (Linux: icmp_err_convert, icmpv6_err_convert). */
+/**
+ * Errors of a connected socket that ICMP and ICMPv6 cause (Linux: icmp_err_convert,
+ * icmpv6_err_convert).
+ */
 const pathErrors: ReadonlySet<string | undefined> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -38,8 +42,8 @@ export class RtpSockets {
   #connected = false;
 
   private constructor(host: string, rtp: Socket, rtcp: Socket) {
-    // Connecting would bind a wildcard to the one address that the route back has. On a host of several the far end's packets
-    // may be for another, and would be lost.
+    // Connecting would bind a wildcard socket to the one address of the route back. On a host with
+    // several addresses, packets of the far end may be sent to another one, and would be lost.
     this.#mayConnect = host !== '0.0.0.0' && host !== '::';
     this.#rtp = rtp;
     this.#rtcp = rtcp;
@@ -62,23 +66,26 @@ export class RtpSockets {
       else handlers.onError(reasonOf(error));
     });
     rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address, from.port));
-    // Nothing to lose here: the call does not depend on RTCP.
+    // Errors do not matter here: the call does not depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };
   }
 
-  /** Without a callback: a packet that cannot be sent is lost, as on any network. */
+  /** Sends a packet without a callback: a packet that cannot be sent is lost, as on any network. */
   send(packet: Uint8Array, port: number, address: string): void {
     if (this.#connected) this.#rtp.send(packet);
     else this.#rtp.send(packet, port, address);
   }
 
-  /** Sends go there until `disconnect`, without a look at the route: 30 % less for each. The kernel drops what others send. */
+  /**
+   * Connects the RTP socket until `disconnect`. Sending then needs no route look-up, which saves 30
+   * % of its cost. The kernel drops packets of other senders.
+   */
   connect(port: number, address: string): void {
     if (!this.#mayConnect) return;
     this.disconnect();
-    // In force on return, as the look-up of a literal is. Refused (no route), the socket stays as it was; the callback keeps
-    // that from being an error.
+    // The connection is in force on return, because the address is a literal. If it is refused (no
+    // route), the socket stays as it was, and the callback prevents an error.
     this.#rtp.connect(port, address, () => {});
     this.#connected = hasPeer(this.#rtp);
   }
@@ -95,7 +102,7 @@ export class RtpSockets {
   }
 }
 
-/** Why nothing can be received at this address; undefined where it can. */
+/** @returns why nothing can be received at this address, or undefined if it can */
 export async function addressProblem(host: string): Promise<string | undefined> {
   const socket = createUdpSocket(host);
   try {
@@ -110,7 +117,8 @@ export async function addressProblem(host: string): Promise<string | undefined> 
 
 function createUdpSocket(host: string): Socket {
   const family = isIPv6(host) ? 6 : 4;
-  // Only literals of this family get here; the default look-up would cost every packet a turn of the event loop.
+  // Only literals of this family get here. The default look-up would cost each packet a turn of the
+  // event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
     callback(null, address, family);
   return createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup });
@@ -140,7 +148,7 @@ function closeQuietly(socket: Socket): void {
   try {
     socket.close();
   } catch {
-    // Never bound or closed already: what was wanted.
+    // The socket was never bound, or is closed already: nothing is left to do.
   }
 }
 

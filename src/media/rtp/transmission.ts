@@ -1,4 +1,5 @@
-// What a call sends: every 20 ms a key, a sound, what its bot says, or silence; or the packets of a bridge's other end, at once.
+// The sending side of a call. Every 20 ms it sends a key, a sound, the bot's audio, or silence. In
+// a bridge it sends the packets of the other end at once.
 
 import type { Keys, KeysSent } from '../../calls/keys/keys.ts';
 import type { PlaybackReport } from '../../calls/playback/playback.ts';
@@ -27,7 +28,10 @@ export class Transmission {
   readonly player: SoundPlayer;
   /** Rewrites the packets of the other end of a bridge. */
   #relay: RtpRelay | undefined;
-  /** Undefined before the answer, like `#envelope`: nothing is sent until then. */
+  /**
+   * The far end's description. Undefined before the answer, like `#envelope`: nothing is sent until
+   * then.
+   */
   #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
   #soundPower = 0;
@@ -41,7 +45,10 @@ export class Transmission {
     this.player = new SoundPlayer((report) => sink.onPlayback(report));
   }
 
-  /** The power of the sound in the last packet (1: full scale, 0: no sound). Its echo is not louder. */
+  /**
+   * The power of the sound in the last packet (1: full scale, 0: no sound). Its echo is not louder
+   * than that.
+   */
   get soundPower(): number {
     return this.#soundPower;
   }
@@ -51,7 +58,7 @@ export class Transmission {
     return this.player.isUnused && !this.#keys.isPressing;
   }
 
-  /** Takes the far end's side of the answer, or of a later re-offer. */
+  /** Takes the far end's description in the answer or in a later re-offer. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, isElsewhere: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
@@ -62,14 +69,17 @@ export class Transmission {
     this.#keys.press(keys);
   }
 
-  /** Drops all that waits to be sent: keys, sounds, what the bot has said. */
+  /** Drops everything that waits to be sent: keys, sounds, the bot's audio. */
   stop(): void {
     this.#keys.stop();
     this.player.stop();
     this.player.clearBot();
   }
 
-  /** Sends the packets of another far end in place of our own. `onFirst` is called when the first one has left. */
+  /**
+   * Sends the packets of another far end in place of our own. `onFirst` is called after the first
+   * one was sent.
+   */
   startRelay(onFirst: () => void): void {
     this.#relay = new RtpRelay(this.#sender, onFirst);
   }
@@ -91,7 +101,10 @@ export class Transmission {
     if (relayed !== undefined) this.#say(relayed, remote);
   }
 
-  /** 20 ms have passed. `isInTime` is false for the ticks of a late clock that would only make a burst. */
+  /**
+   * Advances the transmission by 20 ms. `isInTime` is false if the clock is so late that packets of
+   * this tick would only add to a burst.
+   */
   tick(isInTime: boolean): void {
     this.#sender.tick();
     this.#relay?.tick();
@@ -103,7 +116,7 @@ export class Transmission {
     if (key !== undefined) this.#send(key);
     this.#soundPower = 0;
     if (isRelayed || key !== undefined) {
-      // Another leg speaks, or a key is pressed: what the bot says meanwhile is over then.
+      // Another leg speaks, or a key is pressed. What the bot says meanwhile is discarded.
       this.#sender.skip();
       this.#silence.restart();
       this.player.pass();
@@ -125,7 +138,7 @@ export class Transmission {
       return;
     }
     this.#sender.skip();
-    // What a late clock held up is said later.
+    // Audio that a late clock held up is sent later.
     if (remote.weSend) this.#counts.unsent += 1;
     else this.player.pass();
   }

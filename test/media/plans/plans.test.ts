@@ -37,7 +37,7 @@ const named = (actions: readonly PlanAction[]) =>
 describe('a voicemail plan', () => {
   const greeted = (more: Partial<typeof settings> = {}) => {
     const plan = new VoicemailPlan({ ...settings, ...more });
-    expect(named(plan.told(machine))).toEqual(['muteBot']);
+    expect(named(plan.onAmd(machine))).toEqual(['muteBot']);
     return plan;
   };
   const frames = (plan: VoicemailPlan, count: number, heard = quiet, isPlaying = true) =>
@@ -45,7 +45,7 @@ describe('a voicemail plan', () => {
   const start = ['muteBot', 'stopStream', 'forgetSpeaker', 'play 0'];
 
   test('plays after the beep that detection tells, or that it hears itself', () => {
-    expect(named(greeted().told(tone))).toEqual(start);
+    expect(named(greeted().onAmd(tone))).toEqual(start);
     expect(frames(greeted(), 1, { ...quiet, beep: true }, false)).toEqual(start);
   });
 
@@ -54,13 +54,13 @@ describe('a voicemail plan', () => {
     frames(plan, 1, { ...quiet, beep: true }, false);
 
     expect(frames(plan, 1)).toEqual([]);
-    expect(plan.told(tone)).toEqual([]);
+    expect(plan.onAmd(tone)).toEqual([]);
     expect(frames(plan, 1, { ...quiet, beep: true })).toEqual(['forgetSpeaker', 'play 1']);
   });
 
   test('hangs up 200 ms after the end of the message', () => {
     const plan = greeted();
-    plan.told(tone);
+    plan.onAmd(tone);
     frames(plan, 50);
 
     expect(frames(plan, 10, quiet, false)).toEqual([]);
@@ -71,30 +71,30 @@ describe('a voicemail plan', () => {
   test('has nothing to do with a person, or with silence', () => {
     for (const reason of ['human', 'no-speech', 'decision-timeout', 'human-after-screening']) {
       const plan = new VoicemailPlan(settings);
-      plan.told({ ...machine, event: 'amd_human_detected' });
-      expect(plan.told(stopped(reason))).toEqual([]);
+      plan.onAmd({ ...machine, event: 'amd_human_detected' });
+      expect(plan.onAmd(stopped(reason))).toEqual([]);
       expect(plan.isOver).toBe(true);
     }
   });
 
   test('plays where a person was taken back by a beep', () => {
     const plan = new VoicemailPlan(settings);
-    plan.told({ ...machine, event: 'amd_human_detected' });
+    plan.onAmd({ ...machine, event: 'amd_human_detected' });
 
-    expect(named(plan.told({ ...tone, corrects: 'amd_human_detected' }))).toEqual(start);
+    expect(named(plan.onAmd({ ...tone, corrects: 'amd_human_detected' }))).toEqual(start);
   });
 
   test('needs the beep after the three tones of the network', () => {
     const plan = new VoicemailPlan(settings);
-    plan.told({ ...machine, reason: 'sit-tone' });
+    plan.onAmd({ ...machine, reason: 'sit-tone' });
 
-    expect(named(plan.told(stopped('tone-timeout')))).toEqual(['stopPlaying', 'machine']);
+    expect(named(plan.onAmd(stopped('tone-timeout')))).toEqual(['stopPlaying', 'machine']);
   });
 
   test('waits by itself for a mailbox after a screening without an answer', () => {
     const plan = new VoicemailPlan(settings);
-    plan.told(screening);
-    expect(named(plan.told(stopped('machine-after-screening')))).toEqual(['muteBot']);
+    plan.onAmd(screening);
+    expect(named(plan.onAmd(stopped('machine-after-screening')))).toEqual(['muteBot']);
     expect(frames(plan, 10, { ...quiet, speechMs: 3_000, pauseMs: 3_980 }, false)).toEqual([]);
 
     expect(frames(plan, 1, { ...quiet, speechMs: 3_000, pauseMs: 4_000 }, false)).toEqual(start);
@@ -102,15 +102,15 @@ describe('a voicemail plan', () => {
 
   test('waits for nothing that it cannot hear, where detection has failed', () => {
     const plan = new VoicemailPlan(settings);
-    plan.told(screening);
-    plan.told(stopped('machine-after-screening'));
+    plan.onAmd(screening);
+    plan.onAmd(stopped('machine-after-screening'));
 
     expect(named(plan.advance({ heard: undefined, isPlaying: false }))).toEqual(start);
   });
 
   test('starts anew five times at most, then speaks to the end', () => {
     const plan = greeted();
-    plan.told(tone);
+    plan.onAmd(tone);
     const actions = Array.from({ length: 20 }, () =>
       frames(plan, 10, { ...quiet, beep: true }),
     ).flat();
@@ -133,9 +133,9 @@ describe('a voicemail plan', () => {
 describe('a screening plan', () => {
   const answering = () => {
     const plan = new ScreeningPlan({ sound });
-    expect(plan.told(screening)).toEqual([]);
+    expect(plan.onAmd(screening)).toEqual([]);
     expect(plan.hasCall).toBe(true);
-    const actions = plan.told({ ...machine, event: 'amd_machine_stopped_speaking' });
+    const actions = plan.onAmd({ ...machine, event: 'amd_machine_stopped_speaking' });
     expect(named(actions)).toEqual(['muteBot', 'stopDetection', 'play 0']);
     return plan;
   };
@@ -143,7 +143,7 @@ describe('a screening plan', () => {
 
   test('plays once the screener has spoken, and listens anew after it', () => {
     const plan = answering();
-    plan.told(stopped('screened'));
+    plan.onAmd(stopped('screened'));
     expect(plan.advance(quietly(true))).toEqual([]);
 
     expect(named(plan.advance(quietly(false)))).toEqual(['unmuteBot', 'armed 2', 'detect']);
@@ -156,8 +156,8 @@ describe('a screening plan', () => {
     (event) => {
       const plan = answering();
       plan.advance(quietly(false));
-      plan.told({ ...machine, event, round: 2 });
-      plan.told({ ...stopped('human'), round: 2 });
+      plan.onAmd({ ...machine, event, round: 2 });
+      plan.onAmd({ ...stopped('human'), round: 2 });
 
       expect(plan.isOver).toBe(true);
     },
@@ -166,16 +166,16 @@ describe('a screening plan', () => {
   test('does not answer again, but listens on', () => {
     const plan = answering();
     plan.advance(quietly(false));
-    plan.told({ ...screening, round: 2 });
-    const actions = plan.told({ ...machine, event: 'amd_machine_stopped_speaking', round: 2 });
+    plan.onAmd({ ...screening, round: 2 });
+    const actions = plan.onAmd({ ...machine, event: 'amd_machine_stopped_speaking', round: 2 });
 
     expect(named(actions)).toEqual(['stopDetection', 'armed 3', 'detect']);
   });
 
   test('has nothing to do where there is no screener', () => {
     const plan = new ScreeningPlan({ sound });
-    plan.told(machine);
-    plan.told(stopped('tone'));
+    plan.onAmd(machine);
+    plan.onAmd(stopped('tone'));
 
     expect(plan.isOver).toBe(true);
     expect(plan.advance(quietly(false))).toEqual([]);
@@ -186,7 +186,7 @@ describe('a screening plan', () => {
 function actionsOf(happenings: readonly Happening[]): readonly (readonly PlanAction[])[] {
   const plan = new VoicemailPlan({ ...settings, maxMs: 3_000, waitForBeepMs: 500 });
   return happenings.map(({ event, heard, isPlaying }) => [
-    ...(event === undefined ? [] : plan.told(event)),
+    ...(event === undefined ? [] : plan.onAmd(event)),
     ...plan.advance({ heard, isPlaying }),
   ]);
 }
@@ -255,7 +255,7 @@ describe('the plans of a call', () => {
     const idle = planned(loaded);
     idle.call.abandon();
     const holding = planned(loaded);
-    holding.call.told(machine);
+    holding.call.onAmd(machine);
     holding.call.abandon();
     holding.call.abandon();
 
@@ -268,8 +268,8 @@ describe('the plans of a call', () => {
     ['voicemail-left', true],
   ])('tell %s where it is %s that some of the message went out', (outcome, isHeard) => {
     const { call, reports } = planned({ voicemail: settings });
-    call.told(machine);
-    call.told(tone);
+    call.onAmd(machine);
+    call.onAmd(tone);
     if (isHeard) call.played({ kind: 'started', source: 'voicemail' } as PlaybackReport);
     call.played({ kind: 'finished', source: 'voicemail' } as PlaybackReport);
     for (let frame = 0; frame < 12; frame += 1) call.tick(quiet);
@@ -280,8 +280,8 @@ describe('the plans of a call', () => {
   test('are done with when the last round of a screening is over with detection', () => {
     const { call, reports } = planned(loaded);
     for (let round = 1; round <= 4; round += 1) {
-      call.told(screening);
-      call.told(stopped('greeting-timeout'));
+      call.onAmd(screening);
+      call.onAmd(stopped('greeting-timeout'));
       for (let frame = 0; frame < 2; frame += 1) {
         call.played({ kind: 'finished', source: 'screening' } as PlaybackReport);
         call.tick(quiet);
