@@ -1,4 +1,4 @@
-// A thread that converts one file after the other, so that calls do not wait for it.
+// A worker thread that converts one file after the other, so that calls do not wait for it.
 
 import { parentPort } from 'node:worker_threads';
 import { convert } from './conversion.ts';

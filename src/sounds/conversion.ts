@@ -1,4 +1,4 @@
-// What a user uploads or has at a URL becomes what goes out: a WAV file to µ-law of 8 kHz.
+// Converts a WAV file, uploaded or fetched by URL, to the µ-law of 8 kHz that calls play.
 
 import { encodeMulawFrame } from '../media/g711.ts';
 import { filterCost, resample } from './resample.ts';
@@ -14,22 +14,25 @@ const maxMs = maxMinutes * 60_000;
 const highestRateHz = 48_000;
 const outputRateHz = 8_000;
 
-/** Steps of an inner loop, some 2 ns each. */
+/** Steps of an inner loop. A step takes about 2 ns. */
 const quickSteps = 1_000_000;
 
-/** In words what is wrong with the file; never throws for what is in it. */
+/**
+ * Converts a file. Never throws for its contents: `problem` describes in words what is wrong with
+ * it.
+ */
 export function convert(file: Buffer): Conversion {
   const opened = openSound(file);
   if (!opened.ok) return opened;
   const { wav } = opened;
   const samples = resample(mixed(wav), wav.sampleRateHz, outputRateHz);
-  if (samples.length === 0) return { ok: false, problem: 'no audio data in it' };
+  if (samples.length === 0) return { ok: false, problem: 'no audio data in the file' };
   const mulaw = new Uint8Array(samples.length);
   encodeMulawFrame(samples, mulaw);
   return { ok: true, mulaw };
 }
 
-/** Whether it takes so little time that nothing else has to wait for it. */
+/** Whether a conversion is so short that it may run on the main thread. */
 export function isQuick(file: Buffer): boolean {
   const opened = openSound(file);
   if (!opened.ok) return true;
@@ -48,7 +51,7 @@ function openSound(
   const opened = openWav(file, { highestRateHz });
   if (!opened.ok) return opened;
   const { channels, length, sampleRateHz } = opened.wav;
-  if (channels > 2) return { ok: false, problem: `${channels} channels; 1 and 2 are possible` };
+  if (channels > 2) return { ok: false, problem: `${channels} channels; 1 or 2 are supported` };
   const isTooLong = (length / sampleRateHz) * 1_000 > maxMs;
   return isTooLong ? { ok: false, problem: `longer than ${maxMinutes} minutes` } : opened;
 }

@@ -1,4 +1,5 @@
-// Converts sounds beside the main thread: what is short at once, the rest in a thread that ends when it is idle.
+// Converts sounds. Short conversions run at once on the main thread, longer ones in a thread that
+// ends when it is idle.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -8,22 +9,22 @@ import { within } from '../lib/within.ts';
 import { type Conversion, convert, isQuick } from './conversion.ts';
 
 export type Converter = {
-  /** Rejects where too many wait, or the thread does not answer. */
+  /** @throws Error if too many conversions wait, or the thread does not answer */
   convert(file: Buffer): Promise<Conversion>;
   close(): Promise<void>;
 };
 
-/** Ten minutes of 48 kHz take some 3 s of a core. */
+/** Ten minutes at 48 kHz take about 3 s of a core. */
 const conversionTimeoutMs = 30_000;
-/** Their files are in memory: 10 MB each. */
+/** Conversions that may wait. Each keeps a file of up to 10 MB in memory. */
 const maxWaiting = 10;
-/** Sounds are uploaded one after the other. */
+/** The thread stays this long, because sounds are often uploaded one after the other. */
 const idleMs = 10_000;
 
 export function createConverter(): Converter {
   const turns = takeTurns(
     { running: 1, waiting: maxWaiting },
-    () => new Error('too many sounds wait for their conversion'),
+    () => new Error('too many sounds are waiting for conversion'),
   );
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -33,12 +34,12 @@ export function createConverter(): Converter {
     worker = undefined;
     await stopped?.terminate();
   };
-  const convertBeside = async (file: Buffer): Promise<Conversion> => {
+  const convertInThread = async (file: Buffer): Promise<Conversion> => {
     clearTimeout(idle);
     worker ??= spawnWorker(siblingModule('./conversion-worker', import.meta.url), undefined);
     try {
       const converted = await answerOf(worker, file);
-      // Ending a thread does not fail: Node fulfils that promise when the thread has exited.
+      // Ending a thread cannot fail: Node fulfils the promise when the thread has exited.
       idle = setTimeout(() => {
         stop().catch(() => undefined);
       }, idleMs);
@@ -46,26 +47,26 @@ export function createConverter(): Converter {
       return converted;
     } catch (error) {
       await stop();
-      throw new Error('a sound was not converted', { cause: error });
+      throw new Error('could not convert a sound', { cause: error });
     }
   };
   return {
     convert: async (file) =>
-      isQuick(file) ? convert(file) : await turns(() => convertBeside(file)),
+      isQuick(file) ? convert(file) : await turns(() => convertInThread(file)),
     close: stop,
   };
 }
 
 async function answerOf(worker: Worker, file: Buffer): Promise<Conversion> {
   const exited = new AbortController();
-  const onExit = (): void => exited.abort(new Error('its thread ended'));
+  const onExit = (): void => exited.abort(new Error('the conversion thread ended'));
   worker.once('exit', onExit);
   try {
     worker.postMessage(file);
-    // `once` rejects with the worker's own error when there is one.
+    // `once` rejects with the worker's own error if the worker reports one.
     const answer = once(worker, 'message', { signal: exited.signal });
     const message = await within(answer, conversionTimeoutMs);
-    if (message === undefined) throw new Error('its thread does not answer');
+    if (message === undefined) throw new Error('the conversion thread does not answer');
     const [converted] = message as [Conversion];
     return converted;
   } finally {

@@ -1,9 +1,12 @@
-// From a recording's sample rate to a telephone's: a windowed sinc for each of the phases that the two rates have.
-// Downwards only, so the filter stops what would fold: aliases of sibilants are heard as tones.
+// Converts a recording's sample rate to a telephone's, with a windowed sinc filter for each phase
+// between the two rates. It converts downwards only, so the filter removes what would fold into the
+// lower band: people hear aliases of sibilants as tones.
 
-/** Zero crossings of the sinc on each side: a stop band beyond 60 dB with this window. */
+/**
+ * Zero crossings of the sinc on each side: with this window, the stop band is more than 60 dB down.
+ */
 const halfWidth = 24;
-/** Of the lower Nyquist frequency: the rest is the filter's slope. */
+/** Pass band as a share of the lower Nyquist frequency. The rest is the filter's slope. */
 const passBand = 0.94;
 
 export function resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array {
@@ -27,7 +30,9 @@ export function resample(samples: Int16Array, fromHz: number, toHz: number): Int
   return output;
 }
 
-/** Steps of an inner loop: for each sample of the output, and before the first. */
+/**
+ * Returns the cost in steps of an inner loop: for each output sample, and once at the beginning.
+ */
 export function filterCost(
   fromHz: number,
   toHz: number,
@@ -39,7 +44,7 @@ export function filterCost(
   return { perSample: taps, once: 30 * phases * taps };
 }
 
-/** One filter for each place that an output sample can have between two input samples. */
+/** Makes one filter for each position of an output sample between two input samples. */
 function makeFilters(phases: number, ratio: number): readonly Float32Array[] {
   const reach = Math.ceil(halfWidth * ratio);
   const cutoff = passBand / ratio;
@@ -57,7 +62,7 @@ function sinc(x: number): number {
   return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
-/** Blackman's, from -1 to 1. */
+/** The Blackman window, from -1 to 1. */
 function window(x: number): number {
   return 0.42 + 0.5 * Math.cos(Math.PI * x) + 0.08 * Math.cos(2 * Math.PI * x);
 }

@@ -1,18 +1,19 @@
-// Fetches a WAV file over HTTP once, and says what came of it as a value. Only from addresses that the guard let pass, without
-// redirects: they would lead where nothing was checked.
+// Fetches a WAV file over HTTP once, and returns the result as a value. It connects only to
+// addresses that the guard permits. It follows no redirects, because they would lead to unchecked
+// addresses.
 
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { maxFileBytes } from './conversion.ts';
 
-/** Of the copy that there is: whether it is still the present one is asked by these. */
+/** Validators of the copy in memory, which ask the server whether that copy is still current. */
 export type Validators = { readonly etag?: string; readonly lastModified?: string };
 
 export type Fetched =
   | { readonly kind: 'file'; readonly file: Buffer; readonly validators: Validators }
   | { readonly kind: 'unchanged' }
-  /** It was taken away. */
+  /** The server no longer has the file. */
   | { readonly kind: 'gone'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -22,20 +23,23 @@ export type SoundFetcher = {
    * by `fetch`.
    */
   mayFetch(url: URL): boolean;
-  /** Never rejects. */
+  /** Fetches the file, unless it is unchanged. Never rejects. */
   fetch(url: URL, validators: Validators): Promise<Fetched>;
   close(): Promise<void>;
 };
 
 export type SoundFetcherOptions = {
-  /** For https. */
+  /** Guard for https URLs. */
   readonly guard: AddressGuard;
-  /** For http, which any host on the way may change: only what is reachable although it is not public. */
+  /**
+   * Guard for http URLs. Any host on the way may change http, so this guard permits only networks
+   * that are allowed although they are not public.
+   */
   readonly privateGuard: AddressGuard;
   readonly timeoutMs?: number;
 };
 
-/** From the first byte of the connection to the last of the file: 10 MB at 8 Mbit/s. */
+/** Time limit for connection and file together: 10 MB at 8 Mbit/s. */
 const defaultTimeoutMs = 10_000;
 const maxValidatorLength = 1_024;
 
@@ -65,7 +69,7 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
         return await ask(url, validators, { dispatcher, signal });
       } catch (error) {
         return signal.aborted
-          ? { kind: 'failed', reason: `it was not there within ${timeoutMs / 1_000} s` }
+          ? { kind: 'failed', reason: `it did not arrive within ${timeoutMs / 1_000} s` }
           : failureOf(url, error);
       }
     },
@@ -85,7 +89,7 @@ async function ask(
     ...options,
   });
   if (statusCode !== 200) {
-    // What comes with it is not read.
+    // The body is not read.
     body.on('error', () => undefined).destroy();
     return withoutFile(statusCode);
   }
@@ -106,11 +110,11 @@ function headersOf({ etag, lastModified }: Validators): Record<string, string> {
 
 function withoutFile(status: number): Fetched {
   if (status === 304) return { kind: 'unchanged' };
-  const reason = `it answered ${status}`;
+  const reason = `the server answered ${status}`;
   return { kind: status === 404 || status === 410 ? 'gone' : 'failed', reason };
 }
 
-/** Undefined: there is more than a sound may have. */
+/** @returns undefined if the file is larger than a sound may be */
 async function readFile(body: Readable): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -135,7 +139,7 @@ function validatorsOf(headers: Readonly<Record<string, string | string[] | undef
 function notAllowed({ protocol }: URL): Fetched {
   const reason =
     protocol === 'http:'
-      ? 'sounds come over https, or from a network in NOTIFY_ALLOWED_NETWORKS'
+      ? 'http is allowed only in a network of NOTIFY_ALLOWED_NETWORKS; use https'
       : 'its address is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS';
   return { kind: 'failed', reason };
 }
@@ -149,9 +153,9 @@ function isNotAllowed(error: unknown): boolean {
   return error instanceof AddressNotAllowedError || cause instanceof AddressNotAllowedError;
 }
 
-/** A code and not a message: messages carry addresses of our network. */
+/** Returns a code and not a message, because messages contain addresses of our network. */
 function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string')
     return error.code;
-  return 'its connection failed';
+  return 'the connection failed';
 }

@@ -1,4 +1,5 @@
-// Gets a call what it is to play: a sound of its account, in memory while it is not replaced, or one by its URL.
+// Loads what a call is to play: a sound of its account, cached until it is replaced, or a sound by
+// URL.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -17,9 +18,9 @@ export type SoundLoaderDependencies = {
 };
 
 export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
-  // An hour and a half of audio: what a node's calls play in a day is mostly a handful of messages.
+  // An hour and a half of audio. The calls of a node mostly play a handful of messages a day.
   const cache = new LRUCache<string, Stored>(soundCacheLimits);
-  /** What is being read, by the version that was asked for: many calls begin at once. */
+  /** Reads under way, by requested version: many calls begin at once. */
   const reading = new Map<string, Promise<Stored | undefined>>();
 
   const read = async (accountId: string, name: string): Promise<Stored | undefined> => {
@@ -48,14 +49,14 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
   return {
     async loadSound(accountId, reference) {
       const place = soundPlaceOf(reference);
-      if (place === undefined) return { ok: false, reason: 'It is no reference to a sound' };
+      if (place === undefined) return { ok: false, reason: 'It is not a reference to a sound' };
       try {
         return place.kind === 'stored'
           ? await loadStored(accountId, place.name)
           : await urls.load(place.url);
       } catch (error) {
         logger.error({ err: error, accountId }, 'a sound could not be loaded');
-        return { ok: false, reason: 'The sound could not be loaded just now' };
+        return { ok: false, reason: 'The sound could not be loaded' };
       }
     },
   };
@@ -65,7 +66,7 @@ function keyOf(accountId: string, name: string): string {
   return `${accountId}/${name}`;
 }
 
-/** In memory that threads share: a call's media worker gets it without a copy. */
+/** Copies a sound into shared memory, so that the call's media worker needs no further copy. */
 function soundOf(name: string, audio: Uint8Array): Sound {
   const mulaw = new Uint8Array(new SharedArrayBuffer(audio.length));
   mulaw.set(audio);

@@ -1,4 +1,4 @@
-// The sounds of accounts, in SQL. Each is stored once, as it goes out.
+// The sounds of accounts, in SQL. Each is stored once, in the form in which calls play it.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -10,10 +10,10 @@ import type { Converter } from './converter.ts';
 export type StoredSound = {
   readonly name: string;
   readonly durationMs: number;
-  /** As it is stored. */
+  /** Size of the stored µ-law. */
   readonly bytes: number;
   readonly createdAt: Date;
-  /** When it was uploaded last. */
+  /** Time of the last upload. */
   readonly updatedAt: Date;
 };
 
@@ -23,12 +23,12 @@ export type PutSound =
 
 export type SoundStore = {
   put(accountId: string, name: string, mulaw: Uint8Array): Promise<PutSound>;
-  /** By name. */
+  /** Lists the account's sounds, sorted by name. */
   list(accountId: string): Promise<readonly StoredSound[]>;
   find(accountId: string, name: string): Promise<StoredSound | undefined>;
-  /** False: there is none. */
+  /** @returns false if there is no such sound */
   remove(accountId: string, name: string): Promise<boolean>;
-  /** What tells one upload from the next. */
+  /** Returns the version of the last upload. Each upload has a new one. */
   version(accountId: string, name: string): Promise<string | undefined>;
   read(
     accountId: string,
@@ -38,16 +38,16 @@ export type SoundStore = {
 
 export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: number };
 
-/** Of an account; some 17 hours. */
+/** Limits of an account: about 17 hours of audio. */
 export const soundLimits: SoundLimits = { maxSounds: 1_000, maxBytes: 500_000_000 };
 
 const columns =
   'name, octet_length(mulaw) as bytes, created_at as "createdAt", updated_at as "updatedAt"';
 
-/** Of PostgreSQL's advisory locks, those on the sounds of an account. */
+/** Class of the advisory locks on the sounds of an account. */
 const lockClass = 1_936_684_404;
 
-/** What is replaced does not count against its successor. */
+/** The sound that an upload replaces does not count towards the limits. */
 const putStatement = `
 with others as (
   select count(*) as sounds, coalesce(sum(octet_length(mulaw)), 0) as bytes
@@ -120,7 +120,10 @@ export function createSoundStore(
   };
 }
 
-/** Two uploads at once would each find room for itself alone. */
+/**
+ * Locks the sounds of an account. Otherwise two simultaneous uploads could exceed the limits
+ * together.
+ */
 async function lockSoundsOf(client: PoolClient, accountId: string): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, accountId]);
 }
@@ -130,12 +133,17 @@ function soundOf(row: SoundRow): StoredSound {
 }
 
 function fullMessage({ maxSounds, maxBytes }: SoundLimits): string {
-  return `The account has as many sounds as it may: ${maxSounds}, or ${maxBytes / 1_000_000} MB together.`;
+  return `The account has reached its limit: ${maxSounds} sounds, or ${maxBytes / 1_000_000} MB in total.`;
 }
 
-/** The sounds of an account as its apps see them: files come in, and what can be played is kept. */
+/**
+ * The sounds of an account as its apps see them: apps upload files, and the store keeps what can be
+ * played.
+ */
 export type SoundLibrary = Pick<SoundStore, 'list' | 'find' | 'remove'> & {
-  /** `unreadable`: in words, what is wrong with the file. */
+  /**
+   * Converts and stores a file. `problem` of `unreadable` describes in words what is wrong with it.
+   */
   put(
     accountId: string,
     name: string,

@@ -1,4 +1,5 @@
-// Sounds by URL, in memory: asked about again once a minute at most, and good for a day where their server fails.
+// Sounds by URL, cached in memory. Each is revalidated once a minute at most, and stays usable for
+// a day if its server fails.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -14,37 +15,43 @@ export type UrlSoundsDependencies = {
   readonly nowMs: () => number;
 };
 
-/** Bytes of audio, and what an entry costs beside its audio: without that, the number of tiny sounds would have no bound. */
+/**
+ * Limits the bytes of audio. Each entry also counts a fixed overhead, which bounds the number of
+ * tiny sounds.
+ */
 export const soundCacheLimits = {
   maxSize: 48_000_000,
   sizeCalculation: ({ sound }: { readonly sound: Sound }) => sound.mulaw.length + 4_096,
 };
 const revalidateAfterMs = 60_000;
 const staleForMs = 24 * 3_600_000;
-/** Their files are in memory: 10 MB each. */
+/** Limits fetches. Each keeps a file of up to 10 MB in memory. */
 const turnLimits = { running: 4, waiting: 100 };
 
 type Copy = {
   readonly sound: Sound;
   readonly validators: Validators;
-  /** Its server was asked last, whatever it said. */
+  /** When its server was last asked, whatever the answer. */
   readonly askedAtMs: number;
-  /** It was the present one. */
+  /** When this copy was last known to be current. */
   readonly validAtMs: number;
 };
 
 export class UrlSounds {
   readonly #dependencies: UrlSoundsDependencies;
   readonly #copies = new LRUCache<string, Copy>(soundCacheLimits);
-  /** By URL: many calls begin at once. */
+  /** Loads under way, by URL: many calls begin at once. */
   readonly #loading = new Map<string, Promise<SoundResult>>();
-  readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are fetched'));
+  readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are being fetched'));
 
   constructor(dependencies: UrlSoundsDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Rejects where too many are fetched or converted. */
+  /**
+   * Loads a sound.
+   * @throws Error if too many sounds are being fetched or converted
+   */
   async load(url: URL): Promise<SoundResult> {
     const key = keyOf(url);
     const copy = this.#copies.get(key);
@@ -68,7 +75,7 @@ export class UrlSounds {
     const now = this.#dependencies.nowMs();
     switch (fetched.kind) {
       case 'unchanged':
-        if (copy === undefined) return failed(url, 'it answered 304');
+        if (copy === undefined) return failed(url, 'the server answered 304');
         return this.#keep(key, { ...copy, askedAtMs: now, validAtMs: now });
       case 'file':
         return await this.#convert(key, url, fetched, copy);
@@ -87,7 +94,8 @@ export class UrlSounds {
     copy: Copy | undefined,
   ): Promise<SoundResult> {
     const converted = await this.#dependencies.converter.convert(file);
-    if (!converted.ok) return this.#stale(key, url, copy, `it is no sound: ${converted.problem}`);
+    if (!converted.ok)
+      return this.#stale(key, url, copy, `it is not a sound: ${converted.problem}`);
     const now = this.#dependencies.nowMs();
     const mulaw = new Uint8Array(new SharedArrayBuffer(converted.mulaw.length));
     mulaw.set(converted.mulaw);
@@ -100,7 +108,7 @@ export class UrlSounds {
     return { ok: true, sound: copy.sound };
   }
 
-  /** Its server fails, or has something else there: what was good before is good for a while. */
+  /** Falls back on the copy for a while if the server fails or no longer has a sound at the URL. */
   #stale(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
     const now = this.#dependencies.nowMs();
     if (copy !== undefined && now - copy.validAtMs < staleForMs) {
@@ -118,5 +126,8 @@ function keyOf(url: URL): string {
 }
 
 function failed(url: URL, reason: string): SoundResult {
-  return { ok: false, reason: `The sound at ${publicNameOf(url.href)} is not there: ${reason}` };
+  return {
+    ok: false,
+    reason: `The sound at ${publicNameOf(url.href)} is not available: ${reason}`,
+  };
 }

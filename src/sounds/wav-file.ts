@@ -1,5 +1,6 @@
-// WAV files as callers of the API have them: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as WAVE_FORMAT_EXTENSIBLE. Every length in the
-// file is a claim that is checked; what cannot be read is said in words, never thrown.
+// Reads the WAV files that API clients have: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as
+// WAVE_FORMAT_EXTENSIBLE. Every length in the file is an unverified claim and is checked. An
+// unreadable file is described in words; nothing throws.
 
 import { decodeTable } from '../media/g711.ts';
 
@@ -7,9 +8,11 @@ export type WavFile = {
   readonly codec: WavCodec;
   readonly channels: number;
   readonly sampleRateHz: number;
-  /** Samples of each channel; at least 1. */
+  /** Samples in each channel, at least 1. */
   readonly length: number;
-  /** 16 bits, whatever the file has. Both count from 0. */
+  /**
+   * Returns a sample in 16 bits, whatever the file's format. `index` and `channel` count from 0.
+   */
   readonly sampleAt: (index: number, channel: number) => number;
 };
 
@@ -20,13 +23,13 @@ export type WavResult =
 type WavCodec = 'PCM' | 'float' | 'A-law' | 'µ-law';
 
 type WavFormat = Pick<WavFile, 'codec' | 'channels' | 'sampleRateHz'> & {
-  /** Of one sample of one channel. */
+  /** Bytes of one sample of one channel. */
   readonly bytes: number;
 };
 
-/** A telephone's: what is lower has less than a call can carry. */
+/** A telephone's sample rate. A lower rate has less audio than a call can carry. */
 const lowestRateHz = 8_000;
-/** Beyond it the numbers of a broken header become buffers. */
+/** Limits the channels: otherwise a broken header could determine the size of buffers. */
 const mostChannels = 32;
 
 const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
@@ -37,7 +40,7 @@ const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
   'µ-law': [8],
 };
 const extensibleFormat = 0xfffe;
-/** KSDATAFORMAT_SUBTYPE_*: the old code in front, this behind it. */
+/** The constant tail of KSDATAFORMAT_SUBTYPE_* GUIDs. The old format code precedes it. */
 const subFormatTail = '000000001000800000aa00389b71';
 
 export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number }): WavResult {
@@ -50,10 +53,13 @@ export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number
     if (id === 'fmt ') format = readFormat(content, highestRateHz);
     if (id === 'data') return openData(content, format);
   }
-  return unreadable(typeof format === 'string' ? format : 'no audio data in it');
+  return unreadable(typeof format === 'string' ? format : 'no audio data in the file');
 }
 
-/** Four letters, a length, the content, padded to even. Programs that write to a pipe leave lengths of 0 or 4 GB. */
+/**
+ * Yields the chunks of a file: four letters, a length, and the content, padded to an even length.
+ * Programs that write to a pipe leave lengths of 0 or 4 GB.
+ */
 function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly content: Buffer }> {
   for (let at = 12; at + 8 <= file.length; ) {
     const id = file.toString('latin1', at, at + 4);
@@ -64,36 +70,36 @@ function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly cont
 }
 
 function openData(content: Buffer, format: WavFormat | string | undefined): WavResult {
-  if (format === undefined) return unreadable('the data come before the format');
+  if (format === undefined) return unreadable('the data chunk comes before the format chunk');
   if (typeof format === 'string') return unreadable(format);
   const { codec, channels, sampleRateHz, bytes } = format;
   const length = Math.floor(content.length / (bytes * channels));
-  if (length === 0) return unreadable('no audio data in it');
+  if (length === 0) return unreadable('no audio data in the file');
   const readAt = sampleReader(content, format);
   const sampleAt = (index: number, channel: number) => readAt((index * channels + channel) * bytes);
   return { ok: true, wav: { codec, channels, sampleRateHz, length, sampleAt } };
 }
 
 function readFormat(chunk: Buffer, highestRateHz: number): WavFormat | string {
-  if (chunk.length < 16) return 'its format chunk is cut off';
+  if (chunk.length < 16) return 'the format chunk is truncated';
   const codec = codecOf(chunk);
   const channels = chunk.readUInt16LE(2);
   const sampleRateHz = chunk.readUInt32LE(4);
   const bits = chunk.readUInt16LE(14);
   if (typeof codec === 'number') {
-    return `format ${codec} is not known; PCM, float, µ-law and A-law are`;
+    return `unknown format ${codec}; PCM, float, µ-law and A-law are supported`;
   }
   if (channels < 1 || channels > mostChannels) return `${channels} channels`;
   if (sampleRateHz < lowestRateHz || sampleRateHz > highestRateHz) {
-    return `a sample rate of ${sampleRateHz} Hz; ${lowestRateHz} to ${highestRateHz} are possible`;
+    return `a sample rate of ${sampleRateHz} Hz; ${lowestRateHz} to ${highestRateHz} are supported`;
   }
   const widths = possibleBits[codec];
   return widths.includes(bits)
     ? { codec, channels, sampleRateHz, bytes: bits / 8 }
-    : `${codec} of ${bits} bits; ${widths.join(', ')} are possible`;
+    : `${codec} of ${bits} bits; ${widths.join(', ')} are supported`;
 }
 
-/** A number: a format that we do not know. */
+/** Returns the codec of a format chunk, or the number of an unknown format. */
 function codecOf(chunk: Buffer): WavCodec | number {
   const code = chunk.readUInt16LE(0);
   if (code !== extensibleFormat) return codecs[code] ?? code;
@@ -112,12 +118,13 @@ function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number
     const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
     return (at) => table[content[at] ?? 0] ?? 0;
   }
-  // Eight bits are unsigned; wider ones are signed, and their lowest bits are below any line's noise.
+  // Samples of eight bits are unsigned, wider ones are signed. The lowest bits of wide samples are
+  // below the noise of any line.
   if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
   return (at) => content.readInt16LE(at + bytes - 2);
 }
 
-/** NaN is as silent as a number can be. */
+/** Limits a sample to 16 bits. NaN becomes silence. */
 function clipped(sample: number): number {
   return Math.max(-32_768, Math.min(32_767, Math.round(sample))) || 0;
 }

@@ -1,21 +1,27 @@
-// What a bot sends, within bounds: read, and carried out on what is to be played. What is wrong is ignored and counted, and the
-// call goes on.
+// Reads what a bot sends, within bounds, and applies it to the playout queue. Faulty messages are
+// ignored and counted, and the call goes on.
 
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 
-/** 500 a second, saved up for 10 s: bots hand over a whole answer at once, in pieces of 200 ms with a mark each. */
+/**
+ * Messages accepted: 500 a second, saved up for up to 10 s. Bots send a whole answer at once, in
+ * pieces of 200 ms with a mark each.
+ */
 const messagesATick = 10;
 const longestBurst = 5_000;
-/** Decoded in the same place again and again; more than that is rare enough to be given memory of its own. */
+/**
+ * Most payloads are decoded into one shared buffer. Larger ones are rare and get memory of their
+ * own.
+ */
 const scratchBytes = 256 * 1_024;
 const scratch = Buffer.allocUnsafeSlow(scratchBytes);
 
 export type InboxSink = {
   onIgnored(): void;
-  /** Once for each kind. */
+  /** Called once for each kind of warning. */
   warn(warning: string): void;
   readonly note: StreamSink['note'] | undefined;
 };
@@ -52,27 +58,27 @@ export class BotInbox {
         break;
       case 'mark':
         this.#sink.note?.mark(message.name);
-        if (!this.#queue.mark(message.name)) this.#warn('more marks than are kept');
+        if (!this.#queue.mark(message.name)) this.#warn('too many marks queued');
         break;
       case 'clear':
         this.#sink.note?.clear(Math.round(this.#queue.queuedBytes / 8));
         this.#queue.clear();
         break;
       case undefined:
-        this.#ignore('a message that is not known');
+        this.#ignore('unknown message');
         break;
     }
   }
 
   receiveBinary(): void {
-    this.#ignore('a binary frame');
+    this.#ignore('binary frame');
   }
 
   #play(payload: string): void {
     const audio = decode(payload);
     this.bytesReceived += audio.length;
     if (audio.length === 0) this.#ignore('media without audio');
-    else if (!this.#queue.write(audio)) this.#warn('more audio than is kept');
+    else if (!this.#queue.write(audio)) this.#warn('too much audio queued');
   }
 
   #ignore(warning: string): void {
@@ -88,7 +94,7 @@ export class BotInbox {
   }
 }
 
-/** Valid until the next one is decoded. */
+/** Decodes base64. The result is valid until the next call. */
 function decode(payload: string): Uint8Array {
   if (payload.length > scratchBytes) return Buffer.from(payload, 'base64');
   return scratch.subarray(0, scratch.write(payload, 'base64'));

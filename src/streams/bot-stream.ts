@@ -1,5 +1,6 @@
-// A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
-// call or our patience ends it. Lives in the media worker; its clock is the session's.
+// A call's stream to its bot. It connects when the call requires it, reconnects after a break, and
+// ends when the bot or the call ends it or the time for reconnecting runs out. It runs in the media
+// worker, and its clock is the session's.
 
 import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
 
@@ -16,38 +17,53 @@ import type { MessageWriter } from './stream-messages.ts';
 
 const frameMs = 20;
 const ticksASecond = 1_000 / frameMs;
-/** What a bot says last is played out, but a call does not last for it. */
+/** Longest time for which queued audio is played after the bot has left. */
 const longestGoodbyeTicks = 500;
-/** 10 s: often enough to find out about a dead line within the time that a bot may stand still. */
+/** 10 s: often enough to detect a dead connection within `longestSilenceTicks`. */
 const pingTicks = 500;
+/** 40 s without anything from the bot: the connection is dead. */
 const longestSilenceTicks = 2_000;
-/** Servers give up a connection that asks for nothing, some after 30 s: while the phone rings, it is made anew before. */
+/**
+ * Servers close a connection without a request, some after 30 s. While the phone rings, the
+ * connection is therefore renewed after this time.
+ */
 const readyTicks = 1_250;
-/** Longer than phones ring, and than detection takes: after it no bot is waited for. */
+/**
+ * Connections prepared, at most. Together they last longer than phones ring and detection takes.
+ */
 const maxPreparations = 8;
-/** What happened before the bot was there: keys and detection's events, of which a call has a handful. */
-const maxUntold = 200;
-/** At the answer the person waits: the next try comes soon, and after five seconds it is no call any more. */
+/**
+ * Most messages kept until the bot is connected: keys and events of detection, of which a call has
+ * a handful.
+ */
+const maxPendingMessages = 200;
+/**
+ * Waits before each further try at the answer, in seconds. The person waits, so the next try comes
+ * soon. After five seconds the bot is given up.
+ */
 const firstWaits = [0.5, 1, 2];
 const firstLimitTicks = 5 * ticksASecond;
-/** In the middle of a call a bot that is deployed anew takes a while, and many calls come back to it. */
+/**
+ * Waits before each try in mid-call, in seconds. A bot that is being redeployed takes a while, and
+ * many calls reconnect to it.
+ */
 const againWaits = [1, 2, 4];
 const againLimitTicks = 30 * ticksASecond;
-/** A connection that lasted so long was a good one: the next break is a new one. */
+/** A connection that lasted this long was good: its break starts a new series of tries. */
 const goodTicks = 10 * ticksASecond;
-/** One try. */
+/** Time limit of one try. */
 const longestTryTicks = 5 * ticksASecond;
 
 export type BotStreamDependencies = {
   readonly guard: AddressGuard;
-  /** Monotonic, for what is measured. */
+  /** Monotonic clock, for durations. */
   readonly nowMs: () => number;
-  /** For what is signed. */
+  /** Wall clock, for signatures. */
   readonly wallClockMs: () => number;
 };
 
 type State =
-  /** The call is not answered, or the person is not there yet. */
+  /** The call is not answered, or no person has been detected yet. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'waiting'; readonly until: number }
   | { readonly kind: 'connecting'; readonly link: StreamLink; readonly until: number }
@@ -56,10 +72,10 @@ type State =
       readonly link: StreamLink;
       readonly voice: BotVoice;
       readonly openTick: number;
-      /** When anything came from the bot last. */
+      /** The tick in which the bot last sent anything. */
       heardTick: number;
     }
-  /** The bot is gone; what it said is played out. */
+  /** The bot has left. What it said is still played. */
   | { readonly kind: 'goodbye'; readonly until: number }
   | { readonly kind: 'over' };
 
@@ -72,13 +88,13 @@ export class CallStream implements BotStream {
   readonly #schedule = new ReconnectSchedule();
   readonly #counts = { framesSent: 0, framesDropped: 0, connections: 0 };
   #state: State = { kind: 'idle' };
-  /** A connection that waits for the answer, until this tick. */
+  /** A transport that waits for the answer until this tick. */
   #ready: { readonly transport: ReadyTransport; readonly until: number } | undefined;
   #preparations = 0;
   #isAnswered = false;
-  /** So far: a dozen in the life of a call. */
+  /** Events of detection so far. A call has about a dozen. */
   readonly #amdEvents: AmdEvent[] = [];
-  #untold: ((writer: MessageWriter) => string)[] = [];
+  #pendingMessages: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
   #tryingSinceMs = 0;
 
@@ -218,7 +234,7 @@ export class CallStream implements BotStream {
       ...(verdict === undefined ? {} : { amd: verdict }),
       ...(this.#counts.connections > 1 ? { reconnect: '1' } : {}),
     });
-    for (const write of this.#untold.splice(0)) voice.tell(write);
+    for (const write of this.#pendingMessages.splice(0)) voice.tell(write);
     const openMs = Math.round(this.#dependencies.nowMs() - this.#tryingSinceMs);
     this.#sink.report({ kind: 'opened', connection: this.#counts.connections, openMs });
   }
@@ -243,7 +259,7 @@ export class CallStream implements BotStream {
 
   #linkEnded(end: LinkEnd): void {
     const state = this.#state;
-    // The bot may answer to marks no more, and the next connection has not set them.
+    // A new connection has not set these marks, so they must not come back on it.
     this.#queue.forgetMarks();
     if (end.kind === 'closed' && state.kind === 'open') {
       this.#become({ kind: 'goodbye', until: this.#tick + longestGoodbyeTicks });
@@ -268,8 +284,8 @@ export class CallStream implements BotStream {
 
   #tell(write: (writer: MessageWriter) => string): void {
     if (this.#state.kind === 'open') this.#state.voice.tell(write);
-    else if (this.#state.kind !== 'over' && this.#untold.length < maxUntold) {
-      this.#untold.push(write);
+    else if (this.#state.kind !== 'over' && this.#pendingMessages.length < maxPendingMessages) {
+      this.#pendingMessages.push(write);
     }
   }
 
@@ -292,19 +308,22 @@ export class CallStream implements BotStream {
   }
 }
 
-/** When a bot is tried, and for how long, in ticks: the stream has no clock but that of its audio. */
+/**
+ * Decides when a bot is tried again, and for how long. It counts in ticks, because the stream has
+ * no clock except that of its audio.
+ */
 class ReconnectSchedule {
   #waits = firstWaits;
   #limitTicks = firstLimitTicks;
   #tries = 0;
   #endTick = 0;
 
-  /** The call is answered: the first try is now. */
+  /** Starts the schedule at the first try. */
   begin(tick: number): void {
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** A connection that was up since `openTick` is lost. */
+  /** Records the loss of a connection that was open since `openTick`. */
   broke(openTick: number, tick: number): void {
     const isFirst = this.#waits === firstWaits;
     this.#waits = againWaits;
@@ -322,7 +341,7 @@ class ReconnectSchedule {
     return at < this.#endTick ? at : undefined;
   }
 
-  /** When a try that begins now is given up. */
+  /** Returns the tick at which a try that begins now is given up. */
   limitOf(tick: number): number {
     return Math.min(tick + longestTryTicks, this.#endTick);
   }

@@ -1,11 +1,16 @@
-// The way to a bot below WebSocket: its name, TCP and TLS. It can be made while the phone still rings, so that the answer waits
-// for the upgrade alone. The addresses are judged where the connection is made.
+// The connection to a bot below WebSocket: name look-up, TCP and TLS. It can be made while the
+// phone still rings, so that only the upgrade remains at the answer. The guard checks each address
+// at the moment of connecting.
 
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
-/** Not connected yet; what becomes of it the socket tells. Undefined for an address that is not allowed. */
+/**
+ * Starts a connection and returns its socket, which is not connected yet. The socket reports
+ * success or failure.
+ * @returns undefined if the address is not allowed
+ */
 export function openTransport(url: URL, guard: AddressGuard): Socket | undefined {
   if (!guard.isHostAllowed(url)) return undefined;
   const isSecure = url.protocol === 'wss:';
@@ -14,12 +19,12 @@ export function openTransport(url: URL, guard: AddressGuard): Socket | undefined
     host,
     port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port),
     lookup: guard.lookup,
-    // Otherwise a frame waits for the acknowledgement of the one before it.
+    // With Nagle's algorithm, a frame would wait for the acknowledgement of the previous one.
     noDelay: true,
     keepAlive: true,
   };
   return isSecure
-    ? // An address is no name that a certificate could be asked for by (RFC 6066 3).
+    ? // The server name of TLS must not be an IP address (RFC 6066, section 3).
       connectTls({ ...to, ALPNProtocols: ['http/1.1'], ...(isName(url) && { servername: host }) })
     : connect(to);
 }
@@ -28,7 +33,10 @@ function isName(url: URL): boolean {
   return !url.hostname.startsWith('[') && !/^[\d.]+$/.test(url.hostname);
 }
 
-/** A transport in advance. What goes wrong with it is no loss: another one is made when it is needed. */
+/**
+ * A transport made in advance. Its failure does no harm, because another one is made when it is
+ * needed.
+ */
 export class ReadyTransport {
   readonly #socket: Socket | undefined;
   #isUsable: boolean;
@@ -43,7 +51,10 @@ export class ReadyTransport {
     for (const event of endEvents) this.#socket?.on(event, this.#giveUp);
   }
 
-  /** For its user from now on; undefined where it is of no use. */
+  /**
+   * Hands the socket over to the caller.
+   * @returns undefined if it is unusable
+   */
   take(): Socket | undefined {
     if (!this.#isUsable) return undefined;
     for (const event of endEvents) this.#socket?.off(event, this.#giveUp);

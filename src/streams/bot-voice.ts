@@ -1,5 +1,6 @@
-// What a bot is told over one connection: `connected` and `start`, then a frame every 20 ms, and between them what happens in
-// the call. A bot that reads slowly misses the oldest audio, and nothing else.
+// Sends a bot its messages over one connection: `connected` and `start`, then a frame every 20 ms,
+// and in between what happens in the call. A bot that reads slowly misses the oldest audio, and
+// nothing else.
 
 import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
@@ -22,7 +23,7 @@ export class BotVoice {
   #unsent: UnsentFrames | undefined;
   #elapsedMs = 0;
 
-  /** `counts`: each is counted in. */
+  /** Every object in `counts` is incremented. */
   constructor(link: BotLink, settings: StreamSettings, counts: readonly VoiceCounts[]) {
     this.#link = link;
     this.#writer = new MessageWriter(settings);
@@ -34,7 +35,10 @@ export class BotVoice {
     this.#link.send(this.#writer.start(customParameters));
   }
 
-  /** Its time is that of the frames, whether they are sent or not: a gap is seen. */
+  /**
+   * Sends a frame, or keeps it while the link is full. The timestamp also advances for dropped
+   * frames, so the bot can see the gap.
+   */
   hear(frame: Uint8Array): void {
     const timestampMs = this.#elapsedMs;
     this.#elapsedMs += frameMs;
@@ -69,8 +73,8 @@ export class BotVoice {
 }
 
 /**
- * One second of what the far end says, for a bot that does not take it. The oldest frame gives way, so that what a slow bot hears is
- * late by a second and not by ever more.
+ * Keeps one second of what the far end says, for a bot that does not read it. A new frame replaces
+ * the oldest one, so a slow bot hears audio one second late instead of ever later.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);
@@ -82,7 +86,7 @@ class UnsentFrames {
     return this.#count === 0;
   }
 
-  /** False: the oldest was dropped for it. */
+  /** @returns false if the oldest frame was dropped to make room */
   push(frame: Uint8Array, timestampMs: number): boolean {
     const isFull = this.#count === unsentCapacity;
     if (isFull) this.#forgetFirst();
@@ -93,7 +97,10 @@ class UnsentFrames {
     return !isFull;
   }
 
-  /** Removes the oldest frame and hands it to `use`, during which it stays valid. Does nothing if no frame waits. */
+  /**
+   * Removes the oldest frame and passes it to `use`, during which it stays valid. Does nothing if
+   * no frame waits.
+   */
   shift(use: (frame: Buffer, timestampMs: number) => void): void {
     if (this.#count === 0) return;
     const from = this.#first * frameBytes;

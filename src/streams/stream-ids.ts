@@ -1,5 +1,6 @@
-// The names by which bots know an account, a call and its stream. They have the form that bots' libraries check, and are made of
-// our own ids, so that they are the same on every node and after a reconnection.
+// Ids by which bots know an account, a call and its stream. They have the form that bots' libraries
+// check. They are derived from our own ids, so they are the same on every node and after a
+// reconnect.
 
 import { createHash } from 'node:crypto';
 
@@ -15,7 +16,7 @@ type StreamedCall = {
   readonly request: { readonly stream?: unknown };
 };
 
-/** `ordinal`: of the call's streams, 0 that of its request. */
+/** `ordinal` is the number of the stream within its call. 0 is the stream of the request. */
 export function streamIdsOf(call: StreamedCall, ordinal = 0): StreamIds {
   const { appId, callId } = call;
   const which = ordinal === 0 ? '' : ` ${ordinal}`;
@@ -27,8 +28,8 @@ export function streamIdsOf(call: StreamedCall, ordinal = 0): StreamIds {
 }
 
 /**
- * The index `calls_by_call_sid` has calls whose request has a stream. One that got its first stream by command is found by its
- * id, which is in the name.
+ * Returns the call's SID. Calls whose request has a stream are in the index `calls_by_call_sid`. A
+ * call that got its first stream by command is not: its SID therefore contains its id.
  */
 function callSidOf({ callId, request }: StreamedCall): string {
   const own = callId.replace(/^call-/, '').replaceAll('-', '');
@@ -36,7 +37,7 @@ function callSidOf({ callId, request }: StreamedCall): string {
   return `CA${isIndexed ? digits(callId) : own}`;
 }
 
-/** Of a call whose request has no stream. */
+/** Returns the call id that the SID of a call without a stream in its request contains. */
 export function callIdOfCallSid(callSid: string): string {
   const uuid = digitsOfCallSid(callSid).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   return `call-${uuid}`;
@@ -46,12 +47,15 @@ export function accountSidOf(appId: string): string {
   return `AC${digits(appId)}`;
 }
 
-/** What the index `calls_by_call_sid` has. */
+/** Returns the part of the SID that the index `calls_by_call_sid` stores. */
 export function digitsOfCallSid(callSid: string): string {
   return callSid.slice('CA'.length);
 }
 
-/** The index `calls_by_call_sid` has the same of every call with a stream. */
+/**
+ * Derives 32 hex digits. The index `calls_by_call_sid` computes them in the same way for each call
+ * whose request has a stream.
+ */
 function digits(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

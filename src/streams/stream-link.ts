@@ -1,24 +1,35 @@
-// One WebSocket connection to a bot, from the upgrade to the close. Text out and in, within bounds; what a message means is
-// for others to do.
+// One WebSocket connection to a bot, from the upgrade to the close. It sends and receives text
+// within bounds and does not interpret the messages.
 
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
 
-/** Thirteen minutes of audio in base64. A bot that sends more in one message is closed with 1009, and connected again. */
+/**
+ * Thirteen minutes of audio in base64. A bot that sends more in one message is closed with 1009,
+ * and reconnected.
+ */
 const longestMessageBytes = 8 * 1_024 * 1_024;
-/** Marks and keys for a bot that has not read for long: it is not there. */
+/** Marks and keys that wait for a bot, at most. A bot that has not read for so long is gone. */
 const longestBacklogBytes = 1_024 * 1_024;
-/** Audio waits here rather than in the socket's buffer, where nothing can be taken back. */
+/**
+ * Fill level of the socket's buffer above which no audio is sent: audio in that buffer can no
+ * longer be dropped.
+ */
 const fullBytes = 4_096;
-/** A bot that does not answer the closing handshake is left. */
+/** After this time without an answer to the closing handshake, the connection is cut. */
 const closeTimeoutMs = 2_000;
 
-/** Why a connection is over, or was never made. A word, never an address or what the bot wrote. */
+/** Why a connection ended, or was never made. */
 export type LinkEnd = {
+  /** A word, never an address or text of the bot. */
   readonly reason: string;
-  /** closed: the bot ended it in good order. refused: another try would come to the same. lost: all else. */
+  /**
+   * - closed: the bot ended the connection in an orderly way.
+   * - refused: another try would have the same result.
+   * - lost: any other end.
+   */
   readonly kind: 'closed' | 'refused' | 'lost';
 };
 
@@ -26,24 +37,24 @@ export type LinkSink = {
   onOpen(): void;
   onText(text: string): void;
   onBinary(): void;
-  /** Once, and nothing after it. */
+  /** Called once, as the last notification. */
   onEnd(end: LinkEnd): void;
-  /** One of the above threw. */
+  /** One of the handlers above threw. */
   onDefect(error: unknown): void;
 };
 
 export type LinkOptions = {
   readonly url: string;
-  /** Signs the upgrade request, with the time beside it. */
+  /** Secret that signs the upgrade request together with `timestampS`. */
   readonly secret: string;
   readonly timestampS: number;
-  /** Made in advance, or under way. */
+  /** A socket that is connected or still connecting. */
   readonly transport: Socket;
 };
 
-/** The bot's own orderly ends: with a code that says so, and without any. */
+/** Close codes of an orderly end by the bot: normal closure, and no code. */
 const closedByBot: ReadonlySet<number> = new Set([1000, 1005]);
-/** Not now, of HTTP's client errors: all others mean that the request is wrong. */
+/** HTTP client errors that may pass. All others mean that the request is wrong. */
 const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export class StreamLink {
@@ -54,7 +65,7 @@ export class StreamLink {
 
   constructor({ url, secret, timestampS, transport }: LinkOptions, sink: LinkSink) {
     this.#sink = sink;
-    // Its types do not know `closeTimeout` yet.
+    // The types of `ws` do not have `closeTimeout` yet.
     const options: ClientOptions & { readonly closeTimeout: number } = {
       headers: signatureHeaders(url, secret, timestampS),
       createConnection: () => transport,
@@ -68,7 +79,7 @@ export class StreamLink {
     this.#socket.on('message', (data, isBinary) =>
       this.#safely(() => {
         if (isBinary) sink.onBinary();
-        // One buffer, as long as `binaryType` is left alone.
+        // The data is one buffer unless `binaryType` is changed.
         else sink.onText((data as Buffer).toString('utf8'));
       }),
     );
@@ -83,7 +94,7 @@ export class StreamLink {
     this.#socket.on('close', (code) => this.#end(this.#failure ?? endOfCode(code)));
   }
 
-  /** Audio that is given now would wait. */
+  /** Whether audio sent now would wait in the socket's buffer. */
   get isFull(): boolean {
     return this.#socket.bufferedAmount > fullBytes;
   }
@@ -94,22 +105,22 @@ export class StreamLink {
     if (this.#socket.bufferedAmount > longestBacklogBytes) this.abandon('backlog');
   }
 
-  /** Whether anything comes back says that a bot is there. */
+  /** Sends a ping. A pong shows that the bot is alive. */
   ping(onPong: () => void): void {
     if (this.#isOver) return;
     this.#socket.once('pong', onPong);
     this.#socket.ping();
   }
 
-  /** We end it; `onEnd` is not called any more. */
+  /** Closes the connection from our side. `onEnd` is not called any more. */
   close(): void {
     this.#isOver = true;
-    // While the upgrade is under way there is nothing to say good-bye to.
+    // During the upgrade no closing handshake is possible.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
     else this.#socket.close(1000);
   }
 
-  /** It is of no use any more. */
+  /** Drops a connection that is of no use any more. */
   abandon(reason: string): void {
     this.#end({ kind: 'lost', reason });
   }
@@ -125,7 +136,7 @@ export class StreamLink {
     }
   }
 
-  /** What a listener of a socket throws would end the thread. */
+  /** Runs a listener. An error that it throws would otherwise end the thread. */
   #safely(run: () => void): void {
     if (this.#isOver) return;
     try {
@@ -136,7 +147,7 @@ export class StreamLink {
   }
 }
 
-/** Our own signature, and the one that bots' libraries check already. */
+/** Returns our own signature and the one that bots' libraries already check. */
 function signatureHeaders(url: string, secret: string, timestampS: number): Record<string, string> {
   const { pathname, search } = new URL(url);
   const own = createHmac('sha256', secret)
@@ -144,7 +155,8 @@ function signatureHeaders(url: string, secret: string, timestampS: number): Reco
     .digest('hex');
   return {
     'Gateway-Signature': `t=${timestampS},v1=${own}`,
-    // Over the URL to the letter as it was configured: what a bot compares with is what its owner wrote.
+    // Signs the URL exactly as configured, because a bot compares it with what its owner
+    // configured.
     'X-Twilio-Signature': createHmac('sha1', secret).update(url).digest('base64'),
   };
 }
@@ -158,7 +170,7 @@ function refusalOf(status: number): LinkEnd {
   return { kind: isFinal ? 'refused' : 'lost', reason: `status-${status}` };
 }
 
-/** A code, not a message: messages carry addresses. */
+/** The reason is a code and not a message, because messages contain addresses. */
 function failureOf(error: Error & { code?: string }): LinkEnd {
   if (error instanceof AddressNotAllowedError) {
     return { kind: 'refused', reason: 'address-not-allowed' };

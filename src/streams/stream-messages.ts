@@ -1,5 +1,6 @@
-// The messages of Twilio Media Streams: those that we write, and what can be believed of those that a bot sends. Numbers in
-// `sequenceNumber`, `chunk` and `timestamp` are strings, those in `mediaFormat` numbers: bots compare them by type.
+// Messages of Twilio Media Streams: writes ours, and reads those of a bot without trusting them.
+// `sequenceNumber`, `chunk` and `timestamp` are strings, the values in `mediaFormat` are numbers:
+// bots check these types.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -7,7 +8,7 @@ import type { StreamIds } from './stream-ids.ts';
 
 export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';
 
-/** Writes the messages of one connection: they are numbered from `start` on. */
+/** Writes the messages of one connection. Their numbers begin with `start`. */
 export class MessageWriter {
   readonly #ids: StreamIds;
   readonly #mediaEnd: string;
@@ -20,7 +21,7 @@ export class MessageWriter {
   }
 
   start(customParameters: Readonly<Record<string, string>>): string {
-    // By name: what else the object has may be a secret.
+    // Members are picked by name, because the object may also contain secrets.
     const { accountSid, streamSid, callSid } = this.#ids;
     return this.#write('start', {
       start: {
@@ -32,7 +33,10 @@ export class MessageWriter {
     });
   }
 
-  /** Put together by hand: it is written every 20 ms for every call, and nothing in it needs escaping. */
+  /**
+   * Builds the JSON by hand: this message is written every 20 ms for every call, and nothing in it
+   * needs escaping.
+   */
   media(mulaw: Buffer, timestampMs: number): string {
     this.#sequence += 1;
     this.#chunk += 1;
@@ -76,7 +80,10 @@ export type BotMessage =
   | { readonly kind: 'mark'; readonly name: string }
   | { readonly kind: 'clear' };
 
-/** Undefined: nothing that we know. Never throws. */
+/**
+ * Reads a message of a bot. Never throws.
+ * @returns undefined if the message is unknown or invalid
+ */
 export function readBotMessage(text: string, streamSid: string): BotMessage | undefined {
   let message: unknown;
   try {
@@ -85,7 +92,7 @@ export function readBotMessage(text: string, streamSid: string): BotMessage | un
     return undefined;
   }
   if (!isObject(message)) return undefined;
-  // Left out, it can only be this one: there is one stream on a connection.
+  // The member may be missing, because a connection has only one stream.
   const named = message['streamSid'];
   if (named !== undefined && named !== streamSid) return undefined;
   return readEvent(message);

@@ -101,30 +101,30 @@ describe('what cannot be read is told', () => {
     ['an empty file', Buffer.alloc(0), 'not a WAV file (no RIFF header)'],
     ['an MP3', Buffer.from('ID3\x04 and so on and on'), 'not a WAV file (no RIFF header)'],
     ['an AVI', Buffer.from('RIFF\0\0\0\0AVI LIST'), 'a RIFF file, but not WAVE'],
-    ['a header alone', Buffer.from('RIFF\0\0\0\0WAVE'), 'no audio data in it'],
+    ['a header alone', Buffer.from('RIFF\0\0\0\0WAVE'), 'no audio data in the file'],
     [
       'GSM',
       makeWav({ samples: [tone], code: 49 }),
-      'format 49 is not known; PCM, float, µ-law and A-law are',
+      'unknown format 49; PCM, float, µ-law and A-law are supported',
     ],
     [
       'a low rate',
       makeWav({ samples: [tone], rate: 6_000 }),
-      'a sample rate of 6000 Hz; 8000 to 192000 are possible',
+      'a sample rate of 6000 Hz; 8000 to 192000 are supported',
     ],
     [
       'a rate of 0',
       makeWav({ samples: [tone], rate: 0 }),
-      'a sample rate of 0 Hz; 8000 to 192000 are possible',
+      'a sample rate of 0 Hz; 8000 to 192000 are supported',
     ],
     ['no channels', makeWav({ samples: [tone], channels: 0 }), '0 channels'],
     [
       '12 bits',
       makeWav({ data: Buffer.alloc(99), bits: 12 }),
-      'PCM of 12 bits; 8, 16, 24, 32 are possible',
+      'PCM of 12 bits; 8, 16, 24, 32 are supported',
     ],
-    ['no samples', makeWav({ samples: [new Int16Array(0)] }), 'no audio data in it'],
-    ['half a sample', makeWav({ data: Buffer.alloc(1) }), 'no audio data in it'],
+    ['no samples', makeWav({ samples: [new Int16Array(0)] }), 'no audio data in the file'],
+    ['half a sample', makeWav({ data: Buffer.alloc(1) }), 'no audio data in the file'],
   ])('%s', (_name, file, expected) => {
     expect(problem(file)).toBe(expected);
   });

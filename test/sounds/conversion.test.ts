@@ -100,18 +100,18 @@ describe('what is no sound is told in words', () => {
     [
       'three channels',
       makeWav({ samples: [sine(1, 8_000, 10), sine(1, 8_000, 10), sine(1, 8_000, 10)] }),
-      '3 channels; 1 and 2 are possible',
+      '3 channels; 1 or 2 are supported',
     ],
     [
       '96 kHz',
       makeWav({ samples: [sine(1_000, 96_000, 10)], rate: 96_000 }),
-      'a sample rate of 96000 Hz; 8000 to 48000 are possible',
+      'a sample rate of 96000 Hz; 8000 to 48000 are supported',
     ],
-    ['no audio', makeWav({ data: Buffer.alloc(0) }), 'no audio data in it'],
+    ['no audio', makeWav({ data: Buffer.alloc(0) }), 'no audio data in the file'],
     [
       'one sample of 48 kHz',
       makeWav({ data: Buffer.alloc(2), rate: 48_000 }),
-      'no audio data in it',
+      'no audio data in the file',
     ],
   ])('%s', (_name, file, problem) => {
     expect(convert(file)).toEqual({ ok: false, problem });

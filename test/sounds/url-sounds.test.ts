@@ -131,7 +131,7 @@ describe('a sound at a URL', () => {
     nowMs = dayMs - 1;
     expect(await durationOf()).toBe(100);
     nowMs = dayMs + minuteMs;
-    expect(await durationOf()).toMatch(/is not there/);
+    expect(await durationOf()).toMatch(/is not available/);
     expect(asked.every(({ url }) => url === '/offer.wav?token=s3cret')).toBe(true);
   });
 
@@ -141,15 +141,15 @@ describe('a sound at a URL', () => {
     answer = status(404);
 
     expect(await durationOf()).toBe(
-      `The sound at ${origin}/offer.wav is not there: it answered 404`,
+      `The sound at ${origin}/offer.wav is not available: the server answered 404`,
     );
   });
 
   test.each<[string, Answer, RegExp]>([
-    ['a page', serve(Buffer.from('<html>')), /it is no sound: not a WAV file/],
-    ['a redirect', status(302, { location: '/other.wav' }), /it answered 302/],
+    ['a page', serve(Buffer.from('<html>')), /it is not a sound: not a WAV file/],
+    ['a redirect', status(302, { location: '/other.wav' }), /the server answered 302/],
     ['more than 10 MiB', serve(Buffer.alloc(10 * 1_024 * 1_024 + 1)), /larger than 10 MiB/],
-    ['an answer to a question that was not asked', status(304), /it answered 304/],
+    ['an answer to a question that was not asked', status(304), /the server answered 304/],
   ])('that is %s is none', async (_name, wrong, reason) => {
     answer = wrong;
     expect(await durationOf()).toMatch(reason);
@@ -161,7 +161,7 @@ describe('where sounds are not fetched from', () => {
   test.each([
     ['a private address', 'https://10.0.0.1/a.wav', /private, local or reserved/],
     ['loopback, unless it is open', 'https://127.0.0.1/a.wav', /private, local or reserved/],
-    ['a public address without TLS', 'http://192.0.2.1/a.wav', /sounds come over https/],
+    ['a public address without TLS', 'http://192.0.2.1/a.wav', /http is allowed only in a network/],
     ['a name that leads to loopback', 'https://localhost/a.wav', /private, local or reserved/],
   ])('%s', async (_name, url, reason) => {
     const closed = fetching([]);
@@ -181,7 +181,7 @@ describe('where sounds are not fetched from', () => {
     const fetched = await impatient.fetch(new URL('/slow.wav', origin), {});
     await impatient.close();
 
-    expect(fetched).toEqual({ kind: 'failed', reason: 'it was not there within 0.1 s' });
+    expect(fetched).toEqual({ kind: 'failed', reason: 'it did not arrive within 0.1 s' });
   });
 });
 
