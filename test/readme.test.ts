@@ -91,11 +91,12 @@ describe.each(pages)('%s', (page) => {
 test.each([
   ['README.md', 280],
   ['.github/CONTRIBUTING.md', 60],
+  ['src/README.md', 150],
 ])('%s has at most %i lines', (page, most) => {
   expect(read(page).trimEnd().split('\n').length).toBeLessThanOrEqual(most);
 });
 
-describe('the tables in the map', () => {
+describe('the SQL tables in src/store/README.md', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => [`src/${name}`, read(`src/${name}`)] as const);
@@ -106,7 +107,7 @@ describe('the tables in the map', () => {
       [...text.matchAll(/create table (?:if not exists )?(\w+)/g)].map(([, name = '']) => name),
     );
   const rows = new Map(
-    [...read('src/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm)].flatMap(
+    [...read('src/store/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm)].flatMap(
       ([, names = '', writers = '']) =>
         [...names.matchAll(/\w+/g)].map(([name]) => [name, writers] as const),
     ),
