@@ -112,7 +112,7 @@ describe('the contract', () => {
     ['no event', '[]', 'an event without a type'],
     ['a type of a later version', '{"type":"paused"}', 'unknown event type "paused"'],
     ['an event without its data', '{"type":"dtmf"}', /callId[\s\S]*data/],
-  ])('%s is refused, with the reason', (_, text, reason) => {
+  ])('refuses %s, with the reason', (_, text, reason) => {
     const parsed = parseCallEvent(text);
 
     expect(parsed).toEqual({
@@ -121,14 +121,14 @@ describe('the contract', () => {
     });
   });
 
-  test('what a later version adds to an event is kept', () => {
+  test('keeps what a later version adds to an event', () => {
     const event = eventTeller().amd('amd_human_detected');
     const later = { ...event, data: { ...event.data, added: [1] }, alsoAdded: true };
 
     expect(parseCallEvent(JSON.stringify(later))).toEqual({ ok: true, event: later });
   });
 
-  test('each event is a line for people, and an unknown one an empty line', () => {
+  test('gives a line for people for each event, and an empty line for an unknown type', () => {
     const call = eventTeller();
 
     expect(

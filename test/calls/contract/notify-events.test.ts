@@ -23,13 +23,13 @@ describe('events that a request selects', () => {
       ['queued', 'transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],
     ],
     [['*'], selectedEventTypes],
-    // They have a notification of their own.
+    // These types have a notification of their own.
     [['answered', 'amd', 'completed', 'failed'], []],
   ])('%j', (selectors, types) => {
     expect(typesSelectedBy(selectors)).toEqual(types);
   });
 
-  test('are every type but those that are notified in any case', () => {
+  test('are all types except those with a status of their own', () => {
     expect(selectedEventTypes).toEqual([
       ...['queued', 'dialing', 'ringing', 'dtmf', 'dtmf-sent'],
       ...['stream-started', 'stream-stopped', 'stream-failed'],
@@ -38,7 +38,7 @@ describe('events that a request selects', () => {
     ]);
   });
 
-  test('have a wildcard for each family, and one for all', () => {
+  test('have a wildcard for each family, and one for all types', () => {
     expect(eventSelectors.filter((selector) => selector.endsWith('*'))).toEqual([
       ...['stream-*', 'playback-*', 'transfer-*', '*'],
     ]);

@@ -1,11 +1,11 @@
-// A dialer that uses nothing of what has been added sees no byte of difference: events and bodies
-// as the version before plans, sounds and transfers made them (046d13f).
+// A dialer that uses no newer feature gets the same bytes as before: the events and bodies of the
+// version before plans, sounds and transfers (046d13f).
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { recordCalls } from '../../support/recorded-calls.ts';
 
-test('calls without plans say what they said before there were any, to the byte', async () => {
+test('calls without plans have the same events and bodies, byte for byte, as before plans existed', async () => {
   const recorded = new URL('../../fixtures/notifications/recorded-bodies.jsonl', import.meta.url);
 
   expect(await recordCalls()).toBe(await readFile(recorded, 'utf8'));

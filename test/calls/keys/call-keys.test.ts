@@ -1,4 +1,5 @@
-// What a call does with the keys that it presses: commanded, stated, waited for at its end.
+// What a call does with the keys that it presses: it has them pressed by command, emits their
+// event, and waits for them at its end.
 
 import { expect, test } from 'vitest';
 import { scriptCall } from '../../support/scripted-call.ts';
@@ -13,7 +14,7 @@ async function answeredCall() {
   return call;
 }
 
-test('keys are pressed by command, and stated when they were', async () => {
+test('keys are pressed by command, and emitted as an event once they were pressed', async () => {
   const call = await answeredCall();
   call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   expect(call.log).toContain('press menu');
@@ -27,7 +28,7 @@ test('keys are pressed by command, and stated when they were', async () => {
   expect(call.stored.at(-2)?.data).toEqual({ commandId: 'menu', digits: '12', complete: true });
 });
 
-test('a call that ends meanwhile waits for what became of them', async () => {
+test('a call that ends meanwhile waits for the report of its keys', async () => {
   const call = await answeredCall();
   call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   call.remoteBye();
@@ -42,7 +43,7 @@ test('a call that ends meanwhile waits for what became of them', async () => {
   expect(call.types().slice(-2)).toEqual(['dtmf-sent', 'completed']);
 });
 
-test('but not for ever', async () => {
+test('the wait for the report of the keys is bounded', async () => {
   const call = await answeredCall();
   call.actor.send({ type: 'command.media', command: { kind: 'press', keys } });
   call.remoteBye();

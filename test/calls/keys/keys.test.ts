@@ -1,4 +1,4 @@
-// Keys that one end of a bridge presses: which of them are passed on here, and how.
+// Keys that one end of a bridge presses: which of them `passKey` passes on, and how.
 
 import { expect, test } from 'vitest';
 import type { Keys } from '../../../src/calls/keys/keys.ts';
@@ -14,17 +14,17 @@ function passed(key: PressedKey, { transport, takesKeys }: To): readonly Keys[] 
 
 test.each<[string, KeyTransport, To, boolean]>([
   ['by the media worker', 'rtp', { transport: 'rtp', takesKeys: true }, false],
-  ['by neither way', 'rtp', { transport: 'rtp', takesKeys: false }, false],
+  ['by nobody', 'rtp', { transport: 'rtp', takesKeys: false }, false],
   ['by the media worker', 'rtp', { transport: 'info', takesKeys: true }, false],
-  ['here', 'rtp', { transport: 'info', takesKeys: false }, true],
-  ['here', 'info', { transport: 'rtp', takesKeys: true }, true],
-  ['here', 'info', { transport: 'info', takesKeys: false }, true],
-])('%s: one that came as %s, to %j', (_by, source, to, isHere) => {
+  ['by passKey', 'rtp', { transport: 'info', takesKeys: false }, true],
+  ['by passKey', 'info', { transport: 'rtp', takesKeys: true }, true],
+  ['by passKey', 'info', { transport: 'info', takesKeys: false }, true],
+])('a key is passed on %s: it came as %s, for %j', (_by, source, to, isHere) => {
   const key = { digit: '5', durationMs: 160, source };
   expect(passed(key, to)).toEqual(isHere ? [{ digits: '5', durationMs: 160 }] : []);
 });
 
-test('is as long as it was, where that is a length for a key', () => {
+test('a key keeps its duration, within the shortest and the longest duration of a key', () => {
   const durations = [undefined, 0, 160, 30_000].map((durationMs) =>
     passed({ digit: '1', durationMs, source: 'info' }, { transport: 'rtp', takesKeys: true }),
   );

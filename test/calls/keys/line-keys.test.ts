@@ -1,4 +1,4 @@
-// Keys by SIP INFO: in order, one at a time, and what is told of them.
+// Keys by SIP INFO: they leave in order, one at a time, and are reported for each command.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { KeysSent } from '../../../src/calls/keys/keys.ts';
@@ -8,62 +8,62 @@ import { eventually } from '../../support/eventually.ts';
 import { recordedLogger } from '../../support/recorded-logger.ts';
 
 let pressed: string[];
-let told: KeysSent[];
+let reported: KeysSent[];
 let keys: LineKeys;
-/** Of those that are out, in their order. */
+/** Answers to the keys that were sent, in order. */
 let answers: ((isTaken: boolean) => void)[];
 
 beforeEach(() => {
-  [pressed, told, answers] = [[], [], []];
+  [pressed, reported, answers] = [[], [], []];
   keys = new LineKeys(
     (digit, durationMs) => {
       pressed.push(`${digit} ${durationMs}`);
       return new Promise((resolve) => answers.push(resolve));
     },
-    (report) => told.push(report),
+    (report) => reported.push(report),
     silentLogger,
   );
 });
 
 async function answered(isTaken: boolean): Promise<void> {
-  await eventually(() => answers.length > 0, 'a key is out');
+  await eventually(() => answers.length > 0, 'a key was sent');
   answers.shift()?.(isTaken);
 }
 
 describe('keys by SIP INFO', () => {
-  test('leave one at a time, those of the next command last, and are told as a whole', async () => {
+  test('leave one at a time, in the order of their commands, and are reported for each command', async () => {
     keys.press({ commandId: 'one', digits: '4w#', durationMs: 40 });
     keys.press({ commandId: 'two', digits: 'A', durationMs: 60 });
     expect(pressed).toEqual(['4 40']);
     await answered(true);
     await answered(true);
-    await eventually(() => told.length === 1, 'the first command is done');
+    await eventually(() => reported.length === 1, 'the first command is reported');
     await answered(true);
-    await eventually(() => told.length === 2, 'the second one, too');
+    await eventually(() => reported.length === 2, 'the second command is reported');
 
     expect(pressed).toEqual(['4 40', '# 40', 'A 60']);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { commandId: 'one', digits: '4w#', complete: true },
       { commandId: 'two', digits: 'A', complete: true },
     ]);
   });
 
-  test('end with one that is not taken; those of the next command are pressed', async () => {
+  test('stop at a key that the far end does not take, and go on with the next command', async () => {
     keys.press({ commandId: 'one', digits: '12', durationMs: 40 });
     keys.press({ commandId: 'two', digits: '3', durationMs: 40 });
     await answered(false);
     await answered(true);
-    await eventually(() => told.length === 2, 'both are told');
+    await eventually(() => reported.length === 2, 'both commands are reported');
 
     expect(pressed).toEqual(['1 40', '3 40']);
-    expect(told[0]).toEqual({ commandId: 'one', digits: '', complete: false });
+    expect(reported[0]).toEqual({ commandId: 'one', digits: '', complete: false });
   });
 
-  test('that are stopped are told at once, with the one that has left; later ones are pressed', async () => {
+  test('are reported at once when they are stopped, including the key that has left; later keys are pressed', async () => {
     keys.press({ commandId: 'one', digits: '12', durationMs: 40 });
     keys.press({ commandId: 'two', digits: '3', durationMs: 40 });
     keys.stop();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { commandId: 'one', digits: '1', complete: false },
       { commandId: 'two', digits: '', complete: false },
     ]);
@@ -71,20 +71,20 @@ describe('keys by SIP INFO', () => {
     keys.press({ commandId: 'three', digits: '4', durationMs: 40 });
     await answered(true);
     await answered(true);
-    await eventually(() => told.length === 3, 'the later one is done');
+    await eventually(() => reported.length === 3, 'the later command is reported');
     expect(pressed).toEqual(['1 40', '4 40']);
   });
 
-  test('of more than a hundred commands that wait are not pressed', () => {
+  test('are not pressed if a hundred commands already wait', () => {
     for (let count = 0; count <= 100; count += 1) {
       keys.press({ commandId: String(count), digits: '1', durationMs: 40 });
     }
 
-    expect(told).toEqual([{ commandId: '100', digits: '', complete: false }]);
+    expect(reported).toEqual([{ commandId: '100', digits: '', complete: false }]);
   });
 });
 
-test('a defect while a key is pressed is logged, and the keys that wait are told as not pressed', async () => {
+test('logs a defect while a key is pressed, and reports the waiting keys as not pressed', async () => {
   const { logger, lines } = recordedLogger();
   const reports: KeysSent[] = [];
   const broken = new LineKeys(
@@ -96,7 +96,7 @@ test('a defect while a key is pressed is logged, and the keys that wait are told
   );
   broken.press({ commandId: 'one', digits: '12', durationMs: 40 });
   broken.press({ commandId: 'two', digits: '3', durationMs: 40 });
-  await eventually(() => reports.length === 2, 'both are told');
+  await eventually(() => reports.length === 2, 'both commands are reported');
 
   expect(reports).toMatchObject([
     { commandId: 'one', complete: false },

@@ -1,5 +1,5 @@
-// Commands to a call of this process: done once however often they come, refused where the state
-// forbids them, and sounds in the order in which they were asked for.
+// Commands to a call of this process: done once however often they come, refused if the state of
+// the call forbids them, and sounds in the order of their commands.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallNote } from '../../../src/calls/capture/capture.ts';
@@ -23,11 +23,11 @@ let sent: CallMachineEvent[];
 let hangUps: number;
 let obstacle: string | undefined;
 let isHere: boolean;
-/** That placed the call. */
+/** The app that placed the call. */
 let app: CallingApp | undefined;
 let planningFails: boolean;
 let streamObstacles: StreamObstacles;
-/** By reference; what is not here is not there. */
+/** Sounds by their reference. A reference that is not in the map has no sound. */
 let sounds: Map<string, Promise<SoundResult>>;
 let commands: CallCommands;
 let noted: CallNote[];
@@ -121,7 +121,7 @@ const played = () =>
       ? [event.command.playback.sound.name]
       : [],
   );
-const told = () =>
+const unplayed = () =>
   sent.flatMap((event) =>
     event.type === 'media.playback' && event.report.kind === 'finished'
       ? [[event.report.sound, event.report.reason]]
@@ -131,7 +131,7 @@ const pressed = (keys: Keys) => ({ type: 'command.media', command: { kind: 'pres
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a command', () => {
-  test('has a sound of the account played, in a loop if that is asked for', async () => {
+  test('has a sound of the account played, in a loop if it says so', async () => {
     expect(await run({ command: 'play', sound: 'sound:a', loop: true, id: 'one' })).toEqual({
       ok: true,
       commandId: 'one',
@@ -152,7 +152,7 @@ describe('a command', () => {
     ]);
   });
 
-  test('is noted once: what, by whom, and what came of it', async () => {
+  test('is noted once: what it was, who sent it, and its result', async () => {
     const asked = { command: 'dtmf', digits: '1', id: 'k' } as const;
     await commands.run(call.callId, asked, 'app-1');
     await commands.run(call.callId, asked, 'app-1');
@@ -180,21 +180,21 @@ describe('a command', () => {
     [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
     [{ command: 'stream', url: null }, 'stream to no bot'],
     [{ command: 'hangup' }, 'hangup'],
-  ])('%j is noted without what may be secret', async (command, text) => {
+  ])('%j is noted without parts that may be secret', async (command, text) => {
     await run(commandSchema.parse(command));
     expect(noted).toMatchObject([{ what: text }]);
   });
 
-  test('without an id gets one', async () => {
+  test('gets an id if it has none', async () => {
     expect(await run({ command: 'stop' })).toMatchObject({ commandId: 'cmd-1' });
     expect(await run({ command: 'stop' })).toMatchObject({ commandId: 'cmd-2' });
   });
 
-  test('to a call that is not here is for another node', () => {
+  test('to a call that is not here is left to another node', () => {
     expect(commands.run('call-2' as typeof call.callId, { command: 'stop' })).toBeUndefined();
   });
 
-  test('that hangs up is answered as it always was, with its id where it has one', async () => {
+  test('that hangs up is answered as in older versions, with its id if it has one', async () => {
     state = 'ringing';
 
     expect(await run({ command: 'hangup' })).toEqual({ ok: true, state: 'ending' });
@@ -207,7 +207,7 @@ describe('a command', () => {
   });
 
   test.each(['preparing', 'dialing', 'ringing', 'answering', 'ending'] as const)(
-    'that needs an answered call is refused by one that is %s',
+    'that needs an answered call is refused by a call that is %s',
     async (now) => {
       state = now;
 
@@ -223,7 +223,7 @@ describe('a command', () => {
     },
   );
 
-  test('for a sound that is not there is refused, and nothing is told of it', async () => {
+  test('for a sound that does not exist is refused, and no event follows', async () => {
     expect(await run({ command: 'play', sound: 'sound:none' })).toEqual({
       ok: false,
       code: 'sound',
@@ -233,7 +233,7 @@ describe('a command', () => {
     expect(sent).toEqual([]);
   });
 
-  test('for a sound at an address that is never fetched from names the member', async () => {
+  test('for a sound at a forbidden address is refused, and names the member', async () => {
     const message = 'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';
     expect(await run({ command: 'play', sound: 'https://10.0.0.1/a.wav' })).toEqual({
       ok: false,
@@ -247,7 +247,7 @@ describe('a command', () => {
 });
 
 describe('keys', () => {
-  test('are pressed for 100 ms each, unless it is said for how long', async () => {
+  test('are pressed for 100 ms each, unless the command says for how long', async () => {
     expect(await run({ command: 'dtmf', digits: '1w#', id: 'one' })).toEqual({
       ok: true,
       commandId: 'one',
@@ -261,7 +261,7 @@ describe('keys', () => {
     ]);
   });
 
-  test('are refused where the far end takes none, and not repeated in the reason', async () => {
+  test('are refused if the far end takes none, and are not repeated in the reason', async () => {
     takesKeys = false;
 
     expect(await run({ command: 'dtmf', digits: '4711' })).toEqual({
@@ -273,10 +273,10 @@ describe('keys', () => {
   });
 });
 
-describe('under an id', () => {
+describe('a command with an id', () => {
   const play = { command: 'play', sound: 'sound:a', id: 'one' } as const;
 
-  test('a command is done once, and answered as before, also while it is being done', async () => {
+  test('is done once, and answered as before, even while it is being done', async () => {
     const replies = await Promise.all([
       run(play),
       run(play),
@@ -292,7 +292,7 @@ describe('under an id', () => {
   test.each<[string, Command]>([
     ['another sound', { ...play, sound: 'sound:b' }],
     ['another command', { command: 'hangup', id: 'one' }],
-  ])('%s is a mistake, and is not done', async (_name, other) => {
+  ])('is refused for %s under the same id', async (_name, other) => {
     await run(play);
 
     expect(await run(other)).toMatchObject({ ok: false, code: 'id-used' });
@@ -301,7 +301,7 @@ describe('under an id', () => {
     expect(hangUps).toBe(0);
   });
 
-  test('what was refused may be asked for again', async () => {
+  test('may be repeated after it was refused', async () => {
     state = 'ringing';
     expect(await run(play)).toMatchObject({ ok: false });
     state = 'answered';
@@ -309,7 +309,7 @@ describe('under an id', () => {
     expect(await run(play)).toMatchObject({ ok: true });
   });
 
-  test('what failed ends nothing but its answer, and may be asked for again', async () => {
+  test('may be repeated after a failure, which affects only its answer', async () => {
     const asked = { command: 'transfer', to: 'tel:+12025550177', id: 'k' };
     const command = commandSchema.parse(asked);
     planningFails = true;
@@ -321,7 +321,7 @@ describe('under an id', () => {
     expect(await run(command)).toMatchObject({ ok: true, commandId: 'k' });
   });
 
-  test('the last 1,000 of a call are remembered', async () => {
+  test('is remembered among the last 1,000 of its call', async () => {
     for (let index = 0; index < 1_001; index += 1) await run({ command: 'stop', id: `s-${index}` });
     const before = sent.length;
     await run({ command: 'stop', id: 's-1' });
@@ -331,7 +331,7 @@ describe('under an id', () => {
     expect(sent).toHaveLength(before + 1);
   });
 
-  test('a command of a later call of the same id is another one', async () => {
+  test('is done again for a later call with the same id', async () => {
     await run(play);
     commands.forget(call.callId);
     await run(play);
@@ -347,7 +347,7 @@ describe('a transfer', () => {
   });
   const begun = () => sent.filter(({ type }) => type === 'command.transfer');
 
-  test('begins as it was judged, once under an id', async () => {
+  test('begins as it was checked, once for each id', async () => {
     const replies = await Promise.all([run(command), run(command)]);
 
     const taken = { ok: true, commandId: 'agents', state: 'answered' };
@@ -355,7 +355,7 @@ describe('a transfer', () => {
     expect(sent).toEqual([{ type: 'command.transfer', commandId: 'agents', transfer }]);
   });
 
-  test('is refused as it was judged, and may be asked for again', async () => {
+  test('is refused as it was checked, and may be repeated', async () => {
     app = undefined;
     expect(await run(command)).toEqual({
       ...{ ok: false, code: 'forbidden', error: 'The app may not dial this number.' },
@@ -366,7 +366,7 @@ describe('a transfer', () => {
     expect(await run(command)).toMatchObject({ ok: true });
   });
 
-  test('is refused by a call that is not answered, or is being transferred', async () => {
+  test('is refused by a call that is not answered or is being transferred', async () => {
     state = 'ringing';
     expect(await run(command)).toMatchObject({
       error: 'The call is ringing; transfer needs an answered call.',
@@ -377,7 +377,7 @@ describe('a transfer', () => {
     expect(begun()).toEqual([]);
   });
 
-  test('does not begin in a call that ended while it was judged', async () => {
+  test('does not begin in a call that ended during the check', async () => {
     const first = run(command);
     state = 'ending';
     expect(await first).toMatchObject({ code: 'state', error: 'The call is ending.' });
@@ -395,21 +395,21 @@ describe('a stream', () => {
   const command = { command: 'stream', id: 'bot', url, parameters: { a: 'b' } } as const;
   const taken = { ok: true, commandId: 'bot', state: 'answered' };
 
-  test('begins as it was judged, without the secret of its URL, once under an id', async () => {
+  test('begins as it was checked, without the secret of its URL, once for each id', async () => {
     expect(await Promise.all([run(command), run(command)])).toEqual([taken, taken]);
 
     expect(sent).toEqual([{ type: 'command.stream', commandId: 'bot', stream }]);
     expect(await run({ ...command, url: `${url}2` })).toMatchObject({ code: 'id-used' });
   });
 
-  test('ends by null, which is not judged', async () => {
+  test('is ended by null, which needs no check', async () => {
     app = undefined;
     expect(await run({ command: 'stream', url: null, id: 'bot' })).toEqual(taken);
 
     expect(sent).toEqual([{ type: 'command.stream', commandId: 'bot' }]);
   });
 
-  test('is refused as it was judged, and may be asked for again', async () => {
+  test('is refused as it was checked, and may be repeated', async () => {
     app = undefined;
     expect(await run(command)).toMatchObject({ ok: false, code: 'invalid' });
 
@@ -417,7 +417,7 @@ describe('a stream', () => {
     expect(await run(command)).toEqual(taken);
   });
 
-  test('is refused in words that say what is in its way', async () => {
+  test('is refused with the obstacle as the reason', async () => {
     streamObstacles = { toBegin: 'The call is leaving a message.', toEnd: 'It has none.' };
     const refused = { ok: false, code: 'state' };
 
@@ -426,7 +426,7 @@ describe('a stream', () => {
     expect(sent).toEqual([]);
   });
 
-  test('does not begin in a call that ended while it was judged', async () => {
+  test('does not begin in a call that ended during the check', async () => {
     const first = run(command);
     state = 'ending';
     expect(await first).toMatchObject({ code: 'state', error: 'The call is ending.' });
@@ -439,8 +439,8 @@ describe('a stream', () => {
   });
 });
 
-describe('sounds that take long', () => {
-  test('are played in the order of their commands, which are answered after a second', async () => {
+describe('sounds that load slowly', () => {
+  test('are played in the order of their commands, which are answered after one second', async () => {
     const slow = slowly();
     sounds.set('https://x.example/a.wav?token=1', slow.result);
     const first = run({ command: 'play', sound: 'https://x.example/a.wav?token=1' });
@@ -454,7 +454,7 @@ describe('sounds that take long', () => {
     expect(played()).toEqual(['https://x.example/a.wav', 'sound:b']);
   });
 
-  test('are told as failed where they do not come, without the query of their URL', async () => {
+  test('are reported as failed if they cannot be loaded, without the query of their URL', async () => {
     const slow = slowly();
     sounds.set('https://x.example/a.wav?token=1', slow.result);
     expect(await run({ command: 'play', sound: 'https://x.example/a.wav?token=1' })).toMatchObject({
@@ -464,10 +464,10 @@ describe('sounds that take long', () => {
     await settled();
 
     expect(played()).toEqual([]);
-    expect(told()).toEqual([['https://x.example/a.wav', 'failed']]);
+    expect(unplayed()).toEqual([['https://x.example/a.wav', 'failed']]);
   });
 
-  test('are not played once they were stopped', async () => {
+  test('are not played after a stop', async () => {
     const slow = slowly();
     sounds.set('https://x.example/a.wav', slow.result);
     const first = run({ command: 'play', sound: 'https://x.example/a.wav' });
@@ -478,20 +478,20 @@ describe('sounds that take long', () => {
     await settled();
 
     expect(played()).toEqual(['sound:b']);
-    expect(told()).toEqual([['https://x.example/a.wav', 'stopped']]);
+    expect(unplayed()).toEqual([['https://x.example/a.wav', 'stopped']]);
   });
 });
 
 describe('the schema', () => {
   test.each<[string, unknown]>([
     ['no command', {}],
-    ['an unknown one', { command: 'dial' }],
+    ['an unknown command', { command: 'dial' }],
     ['play without a sound', { command: 'play' }],
     ['a sound without a name', { command: 'play', sound: 'sound:' }],
     ['a file', { command: 'play', sound: 'file:///etc/passwd' }],
     ['a URL with a password', { command: 'play', sound: 'https://me:secret@x.example/a.wav' }],
     ['no digits', { command: 'dtmf', digits: '' }],
-    ['what is on no phone', { command: 'dtmf', digits: '12e' }],
+    ['a key that no phone has', { command: 'dtmf', digits: '12e' }],
     ['65 digits', { command: 'dtmf', digits: '1'.repeat(65) }],
     ['a key of 39 ms', { command: 'dtmf', digits: '1', durationMs: 39 }],
     ['a key of more than 5 s', { command: 'dtmf', digits: '1', durationMs: 5_001 }],
@@ -502,7 +502,7 @@ describe('the schema', () => {
     ['a stream to a page', { command: 'stream', url: 'https://bot.example/audio' }],
     ['a stream with a password', { command: 'stream', url: 'wss://me:secret@bot.example/' }],
     [
-      'a parameter that is none',
+      'a parameter that is not a string',
       { command: 'stream', url: 'wss://b.example', parameters: { a: 1 } },
     ],
     ['an id with a space', { command: 'stop', id: 'a b' }],
@@ -511,7 +511,7 @@ describe('the schema', () => {
     expect(commandSchema.safeParse(command).success).toBe(false);
   });
 
-  test('takes the hang-up of before', () => {
+  test('accepts the hang-up of older versions', () => {
     expect(commandSchema.parse({ command: 'hangup' })).toEqual({ command: 'hangup' });
   });
 });

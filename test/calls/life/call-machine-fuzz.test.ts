@@ -1,5 +1,6 @@
 // Whatever happens to a call, in whatever order: it ends in bounded time, exactly once, with a
-// story that has no gap, and leaves nothing open. Each run is one seed: a failing one is named.
+// complete series of events, and leaves nothing open. Each run has one seed, and a failure names
+// it.
 
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../../src/calls/contract/call-event.ts';
@@ -27,7 +28,7 @@ async function play(seed: number) {
 
 async function expectToEndWell(seed: number): Promise<string> {
   const { call, leg } = await play(seed);
-  // The machine's own story begins after `queued`. In the order in which SQL got it.
+  // The events of the machine begin after `queued`. They are in the order in which SQL got them.
   const story = call.stored;
 
   expect(call.actor.getSnapshot().status).toBe('done');
@@ -54,7 +55,7 @@ async function expectToEndWell(seed: number): Promise<string> {
   }
   const times = story.slice(0, -1).map((event) => event.time);
   expect(times.every((time) => time <= (story.at(-1)?.time ?? ''))).toBe(true);
-  // A stream that a command began is told to be over once, whatever became of it.
+  // The end of a stream that a command began is emitted once, whatever happened to it.
   const overStreams = story.flatMap(({ type, data }) => {
     const { commandId, willRetry = false } = data as { commandId?: string; willRetry?: boolean };
     const isEnd = type === 'stream-stopped' || (type === 'stream-failed' && !willRetry);
@@ -62,15 +63,18 @@ async function expectToEndWell(seed: number): Promise<string> {
   });
   expect(new Set(overStreams).size).toBe(overStreams.length);
   expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streamsBegun);
-  // What was begun is closed: the port given back, the leg cancelled, hung up or over by itself.
+  // Everything that was begun is closed: the port is given back, and the leg is cancelled, hung up
+  // or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))
     expect(call.log).toContain('media closed');
   if (leg !== 'idle') expect(leg).toBe('over');
   return story.at(-1)?.type ?? '';
 }
 
-describe('a call to which anything happens in any order', () => {
-  test('ends once, told whole, with nothing left open', { timeout: 60_000 }, async () => {
+describe('a call to which anything happens, in any order', () => {
+  test('ends once, with a complete series of events and nothing left open', {
+    timeout: 60_000,
+  }, async () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= runs; seed += 1) {
       try {
@@ -80,7 +84,7 @@ describe('a call to which anything happens in any order', () => {
         throw new Error(`seed ${seed}`, { cause: error });
       }
     }
-    // Both kinds of end are common, or the runs would show little.
+    // Both kinds of end must be common, or the runs would show little.
     expect(Math.min(ends.get('completed') ?? 0, ends.get('failed') ?? 0)).toBeGreaterThan(
       runs / 10,
     );

@@ -21,7 +21,7 @@ async function answered(options: ScriptOptions = {}) {
 }
 
 describe('a call that is placed', () => {
-  test('states dialing once the INVITE has left, and stores how to cancel it', async () => {
+  test('emits dialing when the INVITE has left, and stores how to cancel it', async () => {
     const call = scriptCall();
     await call.sent();
 
@@ -35,7 +35,7 @@ describe('a call that is placed', () => {
     });
   });
 
-  test('stores with the first ring how its early dialog can be ended, and nothing with the next ones', async () => {
+  test('stores with the first 18x how its early dialog can be ended, and nothing with later ones', async () => {
     const call = scriptCall();
     await call.sent();
     const early = { ...storedLeg, remoteTag: 'far', remoteTarget: 'sip:phone@127.0.0.1' };
@@ -50,7 +50,7 @@ describe('a call that is placed', () => {
     ]);
   });
 
-  test('states dialing for each gateway, and at the end what came of those that failed', async () => {
+  test('emits dialing for each gateway, and lists the failed attempts at the end', async () => {
     const call = scriptCall();
     await call.sent();
     call.advance(400);
@@ -77,13 +77,13 @@ describe('a call that is placed', () => {
       attempt: 2,
       failedAttempts: [attempt],
     });
-    // From the first INVITE: that is when dialing began.
+    // Counted from the first INVITE, which is when dialing began.
     expect(call.stored[2]?.data).toMatchObject({ connectDurationInMS: 1_400 });
     expect(call.end().data.failedAttempts).toEqual([attempt]);
     expect(call.log.filter((entry) => entry === 'store INVITE')).toHaveLength(2);
   });
 
-  test('the ring time-out counts from the first INVITE, whatever held that up', async () => {
+  test('counts the ring time-out from the first INVITE, whatever delayed it', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
     call.advance(3_000);
     await call.sent();
@@ -96,7 +96,7 @@ describe('a call that is placed', () => {
     expect(call.end().data).toMatchObject({ outcome: 'no-answer', reason: 'Ring time-out' });
   });
 
-  test('a call whose INVITE is held up for as long as it may wait ends as one that waited too long', async () => {
+  test('expires if its INVITE is delayed for its whole queue time-out', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000, queueTimeoutMs: 20_000 } });
     await call.settle();
     call.advance(19_999);
@@ -108,7 +108,7 @@ describe('a call that is placed', () => {
     expect(call.end().data).toMatchObject({ reason: 'Waited too long in the queue' });
   });
 
-  test('the ring time-out bounds all attempts together', async () => {
+  test('bounds all attempts together by the ring time-out', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
     await call.sent();
     call.advance(4_000);
@@ -122,7 +122,7 @@ describe('a call that is placed', () => {
     expect(call.end().data).toMatchObject({ outcome: 'no-answer', reason: 'Ring time-out' });
   });
 
-  test('states ringing once, however many 18x arrive', async () => {
+  test('emits ringing once, however many 18x arrive', async () => {
     const call = scriptCall();
     await call.sent();
     call.ring(180);
@@ -134,7 +134,7 @@ describe('a call that is placed', () => {
     expect(call.log).toContain('media early');
   });
 
-  test('is not ringing at a 100', async () => {
+  test('does not ring at a 100', async () => {
     const call = scriptCall();
     await call.sent();
     call.ring(100);
@@ -157,7 +157,7 @@ describe('a call that is placed', () => {
     expect(() => call.placed()).toThrow();
   });
 
-  test('cancelled before the media port is there, places nothing', async () => {
+  test('places nothing if it is cancelled before the media port is there', async () => {
     const call = scriptCall();
     call.actor.send({ type: 'command.end', command: { by: 'application' } });
     await call.settle();
@@ -172,7 +172,7 @@ describe('a call that is placed', () => {
 });
 
 describe('a call that is not answered', () => {
-  test('gives up after the ring time-out, cancels, and reports no answer', async () => {
+  test('gives up after the ring time-out, sends CANCEL, and ends as no-answer', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 20_000 } });
     await call.sent();
     call.ring();
@@ -196,7 +196,7 @@ describe('a call that is not answered', () => {
     expect(call.actor.getSnapshot().status).toBe('done');
   });
 
-  test('the ring time-out counts from the INVITE, not from the first 18x', async () => {
+  test('counts the ring time-out from the INVITE, not from the first 18x', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 20_000 } });
     await call.sent();
     call.advance(15_000);
@@ -206,7 +206,7 @@ describe('a call that is not answered', () => {
     expect(call.log).toContain('cancel');
   });
 
-  test('busy: states failed with the status line', async () => {
+  test('emits failed with the status line if the far end is busy', async () => {
     const call = scriptCall();
     await call.sent();
     call.fail({ sipStatus: 486, reason: 'Busy Here' });
@@ -228,7 +228,7 @@ describe('a call that is not answered', () => {
     expect(call.log).not.toContain('cancel');
   });
 
-  test('cancelled by the application while it rings', async () => {
+  test('ends as cancelled if the application cancels it while it rings', async () => {
     const call = scriptCall();
     await call.sent();
     call.ring();
@@ -242,7 +242,7 @@ describe('a call that is not answered', () => {
     });
   });
 
-  test('a late final response after the time-out changes nothing', async () => {
+  test('ignores a late final response after the time-out', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 1_000 } });
     await call.sent();
     const leg = call.leg();
@@ -255,7 +255,7 @@ describe('a call that is not answered', () => {
     expect(call.end().data.outcome).toBe('no-answer');
   });
 
-  test('the media worker dies while it rings: cancelled, and said so', async () => {
+  test('is cancelled with the reason if the media worker dies while it rings', async () => {
     const call = scriptCall();
     await call.sent();
     call.media().observe({ kind: 'failed', reason: 'media worker exited' });
@@ -270,7 +270,7 @@ describe('a call that is not answered', () => {
 });
 
 describe('a call that is answered', () => {
-  test('stores what a BYE needs before the 200 is ACKed, then states answered', async () => {
+  test('stores what a BYE needs before the 200 is ACKed, then emits answered', async () => {
     let stored = () => {};
     const call = await answered({
       storeAnswer: () =>
@@ -300,7 +300,7 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('its answer is one step: the event, its time, and what a BYE needs', async () => {
+  test('stores its answer in one step: the event, its time, and what a BYE needs', async () => {
     const call = await answered();
 
     expect(call.steps.at(-1)).toMatchObject({
@@ -312,9 +312,9 @@ describe('a call that is answered', () => {
 
   test.each([
     ['fails', () => Promise.reject(new Error('SQL is unreachable'))],
-    ['is refused: the call is not ours any more', () => Promise.resolve('not owned')],
+    ['is refused, because another process owns the call', () => Promise.resolve('not owned')],
   ] satisfies readonly (readonly [string, ScriptOptions['storeAnswer']])[])(
-    'a store that %s hangs up, and the call has failed',
+    'hangs up and fails if the store of the answer %s',
     async (_how, storeAnswer) => {
       const call = await answered({ storeAnswer });
       await call.settle();
@@ -330,7 +330,7 @@ describe('a call that is answered', () => {
     },
   );
 
-  test('that is stored late does not pass for the end, which is still to be stored', async () => {
+  test('does not take the late store of the answer for that of the end', async () => {
     let answerIsStored: (result: 'stored') => void = () => undefined;
     const call = await answered({
       storeAnswer: () =>
@@ -347,7 +347,7 @@ describe('a call that is answered', () => {
     expect(call.state()).toBe('recording');
   });
 
-  test('a store that stalls hangs up after its bound', async () => {
+  test('hangs up after the bound if the store of the answer stalls', async () => {
     const call = await answered({ storeAnswer: () => new Promise(() => {}) });
     call.advance(3_999);
     expect(call.log).not.toContain('bye');
@@ -358,7 +358,7 @@ describe('a call that is answered', () => {
     expect(call.end().type).toBe('failed');
   });
 
-  test('an answer that is given up leaves it to SQL how the call ended, with the numbers of both ways', async () => {
+  test('leaves it to SQL how the call ended if the answer is given up, with the sequence numbers of both variants', async () => {
     const call = await answered({ storeAnswer: () => new Promise(() => {}) });
     call.advance(4_000);
     await call.settle();
@@ -400,7 +400,7 @@ describe('a call that is answered', () => {
     expect(call.types()).toEqual(['dialing', 'ringing', 'failed']);
   });
 
-  test('an answer that SQL holds though that was not told ends as one that was answered', async () => {
+  test('ends as answered if SQL holds the answer although its reply was lost', async () => {
     const call = await answered({
       storeAnswer: (commit) => {
         commit();
@@ -414,7 +414,7 @@ describe('a call that is answered', () => {
     expect(call.stored.map(({ eventSequence }) => eventSequence)).toEqual([2, 3, 4, 5, 6]);
   });
 
-  test('an answer that is given up without detection owes no amd_stopped', async () => {
+  test('owes no amd_stopped if the answer is given up and detection is disabled', async () => {
     const call = await answered({
       request: { machineDetection: 'disabled' },
       storeAnswer: () => Promise.reject(new Error('SQL is unreachable')),
@@ -427,7 +427,7 @@ describe('a call that is answered', () => {
     ]);
   });
 
-  test('a side hung up before the answer was given up: it is still SQL that says whether it was answered', async () => {
+  test('leaves it to SQL whether it was answered, even if a side hung up before the answer was given up', async () => {
     const call = await answered({ storeAnswer: () => new Promise(() => {}) });
     call.remoteBye();
     call.advance(4_000);
@@ -437,7 +437,7 @@ describe('a call that is answered', () => {
     expect([ending?.event.type, ending?.ifAnswered?.at(-1)?.type]).toEqual(['failed', 'completed']);
   });
 
-  test('an end without doubt says one thing', async () => {
+  test('has only one variant of the end if the answer is not doubted', async () => {
     const call = await answered();
     call.remoteBye();
     call.amd('amd_stopped');
@@ -447,7 +447,7 @@ describe('a call that is answered', () => {
     expect(call.endings()[0]).not.toHaveProperty('ifAnswered');
   });
 
-  test('a 200 without usable SDP is hung up and the call has failed', async () => {
+  test('hangs up a 200 without usable SDP, and fails', async () => {
     const call = await answered({ unusableAnswer: true });
     await call.settle();
 
@@ -458,7 +458,7 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('hung up by the person: completed with its times', async () => {
+  test('is completed with its times if the person hangs up', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
     call.advance(7_200);
     call.remoteBye();
@@ -482,7 +482,7 @@ describe('a call that is answered', () => {
     expect(call.log).not.toContain('bye');
   });
 
-  test('hung up by the application', async () => {
+  test('is completed if the application hangs up', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
     call.actor.send({ type: 'command.end', command: { by: 'application' } });
     await call.settle();
@@ -491,7 +491,7 @@ describe('a call that is answered', () => {
     expect(call.end().data).toMatchObject({ reason: '200 OK', reasonCode: 'Bot-disconnected' });
   });
 
-  test('a BYE that comes while the answer is stored ends it after `answered` was stated', async () => {
+  test('ends after `answered` was emitted if a BYE comes while the answer is stored', async () => {
     let stored = () => {};
     const call = await answered({
       request: { machineDetection: 'disabled' },
@@ -509,7 +509,7 @@ describe('a call that is answered', () => {
     expect(call.end().data.reasonCode).toBe('Caller-disconnected');
   });
 
-  test('who hung up first stands, whatever comes while the answer is stored', async () => {
+  test('names the side that hung up first, whatever follows while the answer is stored', async () => {
     let stored = () => {};
     const call = await answered({
       request: { machineDetection: 'disabled' },
@@ -530,7 +530,7 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('hung up by the application while the answer is stored: answered, then completed', async () => {
+  test('emits answered, then completed, if the application hangs up while the answer is stored', async () => {
     let stored = () => {};
     const call = await answered({
       storeAnswer: () =>
@@ -549,7 +549,7 @@ describe('a call that is answered', () => {
     expect(call.end().data.reasonCode).toBe('Bot-disconnected');
   });
 
-  test('a broken engine connection is the gateway’s fault', async () => {
+  test('ends by the fault of the gateway if the connection to the engine breaks', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
     const end = { at: call.now(), by: 'lost', reason: 'SIP engine lost' } as const;
     call.leg().observe({ kind: 'ended', end });
@@ -562,7 +562,7 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('ends at the longest duration', async () => {
+  test('ends at the maximum duration', async () => {
     const call = await answered({
       request: { machineDetection: 'disabled' },
       limits: { maxDurationMs: 60_000 },
@@ -578,8 +578,8 @@ describe('a call that is answered', () => {
   });
 
   test.each([
-    ['its own, where it is the shorter one', 10_000, 60_000, 10_000],
-    ['that of the gateway, where its own is longer', 120_000, 60_000, 60_000],
+    ['its own maximum duration, if that is the shorter one', 10_000, 60_000, 10_000],
+    ['the maximum duration of the gateway, if its own is longer', 120_000, 60_000, 60_000],
   ])('ends at %s', async (_name, maxDurationMs, ofGatewayMs, endsAfterMs) => {
     const call = await answered({
       request: { machineDetection: 'disabled', maxDurationMs },
@@ -598,14 +598,14 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('counts its longest duration from the answer, and not from when that was stored', async () => {
-    let told = (): void => undefined;
+  test('counts its maximum duration from the answer, not from the store of the answer', async () => {
+    let answerStored = (): void => undefined;
     const call = await answered({
       request: { machineDetection: 'disabled', maxDurationMs: 10_000 },
-      storeAnswer: () => new Promise((resolve) => (told = () => resolve('stored'))),
+      storeAnswer: () => new Promise((resolve) => (answerStored = () => resolve('stored'))),
     });
     call.advance(3_000);
-    told();
+    answerStored();
     await call.settle();
     call.advance(7_000);
     await call.settle();
@@ -613,7 +613,7 @@ describe('a call that is answered', () => {
     expect(call.end().data).toMatchObject({ callDurationMs: 10_000, outcome: 'completed' });
   });
 
-  test('without RTP it ends, with amd_error and amd_stopped before the end', async () => {
+  test('ends without RTP, with amd_error and amd_stopped before the end', async () => {
     const call = await answered();
     call.media().observe({ kind: 'inactive' });
     await call.settle();
@@ -630,7 +630,7 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('without RTP after a verdict the verdict stands: no amd_error follows it', async () => {
+  test('keeps the verdict if RTP is lost after it: no amd_error follows', async () => {
     const call = await answered();
     call.amd('amd_machine_detected');
     call.media().observe({ kind: 'inactive' });
@@ -645,7 +645,7 @@ describe('a call that is answered', () => {
     expect(call.end().data.reason).toBe('No RTP from the far end');
   });
 
-  test('states digits with where they came from', async () => {
+  test('emits digits with their source', async () => {
     const call = await answered();
     call.media().observe({ kind: 'dtmf', digit: '5', durationMs: 120 });
     call.leg().observe({ kind: 'dtmf', digit: '#', durationMs: undefined });
@@ -658,7 +658,7 @@ describe('a call that is answered', () => {
 });
 
 describe('a far end that floods the call with digits', () => {
-  test('is listened to up to a bound', async () => {
+  test('has its digits emitted up to a bound', async () => {
     const call = await answered({
       request: { machineDetection: 'disabled' },
       limits: { maxDigits: 3 },
@@ -674,7 +674,7 @@ describe('a far end that floods the call with digits', () => {
 });
 
 describe('answering machine detection', () => {
-  test('states each event in order, with the context that grows', async () => {
+  test('emits each event in order, with a growing context', async () => {
     const call = await answered();
     call.amd('amd_human_detected', { reason: 'short-greeting', confidence: 0.9 });
     call.amd('amd_stopped', { reason: 'human' });
@@ -696,13 +696,13 @@ describe('answering machine detection', () => {
     });
   });
 
-  test('is not started when it is disabled', async () => {
+  test('does not start if it is disabled', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
 
     expect(call.log).not.toContain('startDetection');
   });
 
-  test('events between the 200 and its ACK are stated after answered', async () => {
+  test('emits events between the 200 and its ACK after answered', async () => {
     let stored = () => {};
     const call = await answered({
       storeAnswer: () =>
@@ -717,7 +717,7 @@ describe('answering machine detection', () => {
     expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd']);
   });
 
-  test('a call that ends first waits for amd_stopped, which comes before the end', async () => {
+  test('delays the end of the call until amd_stopped, which comes before the end', async () => {
     const call = await answered();
     call.remoteBye();
     expect(call.state()).toBe('closing');
@@ -729,7 +729,7 @@ describe('answering machine detection', () => {
     expect(call.end().data).not.toHaveProperty('machineDetection');
   });
 
-  test('a worker that does not say amd_stopped in time has it said for it', async () => {
+  test('has its amd_stopped emitted by the machine if the worker does not report it in time', async () => {
     const call = await answered();
     call.remoteBye();
     call.advance(1_000);
@@ -743,7 +743,7 @@ describe('answering machine detection', () => {
   });
 
   test.each(['amd_machine_detected', 'amd_tone_detected'] as const)(
-    'in disconnect mode %s hangs up and marks the interaction',
+    'hangs up and marks the interaction in disconnect mode at %s',
     async (event) => {
       provesOnAny('dialout.interaction.rule.machineDetected-tone');
       const call = await answered({ request: { machineDetection: 'disconnect' } });
@@ -761,7 +761,7 @@ describe('answering machine detection', () => {
     },
   );
 
-  test('in disconnect mode a failed detection hangs up as the gateway', async () => {
+  test('hangs up as the gateway in disconnect mode if it fails', async () => {
     provesOnAny(
       'notifications.amd.rule.amd_error',
       'notifications.completed.rule.Gateway-disconnected',
@@ -778,7 +778,7 @@ describe('answering machine detection', () => {
     });
   });
 
-  test('in disconnect mode a detection that fails after its verdict leaves the person in the call', async () => {
+  test('leaves the person in the call in disconnect mode if it fails after its verdict', async () => {
     const call = await answered({ request: { machineDetection: 'disconnect' } });
     call.amd('amd_human_detected');
     call.amd('amd_error', { reason: 'detector-failed' });
@@ -791,7 +791,7 @@ describe('answering machine detection', () => {
     ).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
-  test('in detect mode a machine keeps the call', async () => {
+  test('keeps the call up in detect mode at a machine', async () => {
     const call = await answered();
     call.amd('amd_machine_detected');
 
@@ -799,7 +799,7 @@ describe('answering machine detection', () => {
     expect(call.log).not.toContain('bye');
   });
 
-  test('the verdict on completed is the first one', async () => {
+  test('gives completed its first verdict', async () => {
     const call = await answered();
     for (const event of [
       'amd_machine_detected',
@@ -814,7 +814,7 @@ describe('answering machine detection', () => {
     expect(call.end().data.machineDetection).toBe('amd_machine_detected');
   });
 
-  test('unless a beep took it back', async () => {
+  test('gives completed the corrected verdict if a beep corrected the first one', async () => {
     const call = await answered();
     call.amd('amd_human_detected');
     call.amd('amd_tone_detected', { corrects: 'amd_human_detected' });
@@ -825,7 +825,7 @@ describe('answering machine detection', () => {
     expect(call.end().data.machineDetection).toBe('amd_tone_detected');
   });
 
-  test('an empty subscription notifies none of them and leaves no gap in the sequence', async () => {
+  test('notifies no event with an empty subscription, and leaves no gap in the sequence', async () => {
     const call = await answered({ request: { amdEventsSubscription: [] } });
     call.amd('amd_human_detected');
     call.amd('amd_stopped');
@@ -838,7 +838,7 @@ describe('answering machine detection', () => {
     expect(call.end().data.notificationSequence).toBe(2);
   });
 
-  test('a list of names notifies those', async () => {
+  test('notifies the events that a list of names selects', async () => {
     const call = await answered({ request: { amdEventsSubscription: ['amd_stopped'] } });
     call.amd('amd_human_detected');
     call.amd('amd_stopped');
@@ -856,7 +856,7 @@ describe('events that the request selects', () => {
   const numbersOf = (call: Awaited<ReturnType<typeof answered>>) =>
     call.stored.map(({ type, data }) => `${type} ${data.notificationSequence ?? '-'}`);
 
-  test('are numbered among the notifications, and the end is the last', async () => {
+  test('are numbered with the other notifications, and the end is the last', async () => {
     const call = await answered({ request: { notifyEvents: ['ringing', 'dtmf'] } });
     call.amd('amd_human_detected');
     press(call);
@@ -869,7 +869,7 @@ describe('events that the request selects', () => {
     ]);
   });
 
-  test('begin with the first, which is stated when the call is accepted', async () => {
+  test('begin with the first event, which is emitted when the call is accepted', async () => {
     const call = await answered({ request: { notifyEvents: ['queued', 'dialing'] } });
 
     const accepted = acceptedCall({ notifyEvents: ['queued'] });
@@ -879,7 +879,7 @@ describe('events that the request selects', () => {
     expect(queuedEvent({ ...accepted, request: unnotified }).data).toEqual({ trunk: 'sandbox' });
   });
 
-  test('take back no number where the answer is doubted', async () => {
+  test('keep their numbers if the answer is doubted', async () => {
     const call = await answered({
       request: { notifyEvents: ['ringing'], machineDetection: 'disabled' },
       storeAnswer: () => Promise.reject(new Error('SQL is unreachable')),
@@ -896,9 +896,9 @@ describe('events that the request selects', () => {
   });
 
   test.each<readonly [string, Partial<DialoutRequest>]>([
-    ['none are selected', {}],
-    ['others are selected', { notifyEvents: ['stream-started'] }],
-  ])('have not one member more where %s', async (_what, request) => {
+    ['no events are selected', {}],
+    ['other events are selected', { notifyEvents: ['stream-started'] }],
+  ])('have no additional member if %s', async (_what, request) => {
     const call = await answered({ request });
     press(call);
 
@@ -910,7 +910,7 @@ describe('events that the request selects', () => {
     ]);
   });
 
-  test('are bounded, and those with a status of their own are not', async () => {
+  test('are bounded, unlike events with a status of their own', async () => {
     const call = await answered({
       request: { notifyEvents: ['dtmf'] },
       limits: { maxDigits: 3_000 },
@@ -940,7 +940,7 @@ describe('the end', () => {
     expect(call.steps).toHaveLength(2);
   });
 
-  test('comes though an event before it was refused', async () => {
+  test('is stored although SQL refused an event before it', async () => {
     const ends: (CallEvent | undefined)[] = [];
     const call = scriptCall({
       outbox: {
@@ -960,7 +960,7 @@ describe('the end', () => {
     expect(call.actor.getSnapshot().status).toBe('done');
   });
 
-  test('that SQL refuses ends the machine all the same', async () => {
+  test('ends the machine even if SQL refuses it', async () => {
     const call = scriptCall({ storeEnd: () => Promise.reject(new Error('full')) });
     await call.sent();
     call.fail({ sipStatus: 486 });
@@ -971,7 +971,7 @@ describe('the end', () => {
     expect(call.log).toContain('media closed');
   });
 
-  test('comes even where a port throws that never should', async () => {
+  test('is stored even if a port throws, which it should never do', async () => {
     const call = scriptCall({ brokenSip: true });
     await call.settle();
 
@@ -992,7 +992,7 @@ describe('the end', () => {
     expect(call.actor.getSnapshot().status).toBe('done');
   });
 
-  test('has one id whichever process states it', async () => {
+  test('has the same id whichever process emits it', async () => {
     const call = scriptCall();
     await call.sent();
     call.fail({ sipStatus: 486 });
@@ -1001,7 +1001,7 @@ describe('the end', () => {
     expect(call.end().id).toBe('evt-11111111-1111-4111-8111-111111111111-end');
   });
 
-  test('gives up waiting for SQL after its bound, and leaves the call to the sweep', async () => {
+  test('stops waiting for SQL after its bound, and leaves the call to the sweep', async () => {
     const call = scriptCall({ storeEnd: () => new Promise(() => {}) });
     await call.sent();
     call.fail({ sipStatus: 486 });
@@ -1011,7 +1011,7 @@ describe('the end', () => {
     expect(call.types()).toEqual(['dialing']);
   });
 
-  test('event sequences are whole from the start to the end', async () => {
+  test('completes a sequence of event numbers without a gap', async () => {
     const call = await answered();
     call.amd('amd_human_detected');
     call.media().observe({ kind: 'dtmf', digit: '1', durationMs: 80 });

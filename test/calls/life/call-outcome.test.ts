@@ -15,7 +15,7 @@ import {
 
 const at = new Date('2026-01-01T00:00:00.000Z');
 
-describe('what a SIP status of the far end means', () => {
+describe('the end of a call with a SIP status of the far end', () => {
   test.each([
     [302, 'Moved Temporarily', 'rejected', 'Service Unavailable'],
     [400, 'Bad Request', 'rejected', 'Service Unavailable'],
@@ -50,22 +50,22 @@ describe('what a SIP status of the far end means', () => {
   });
 });
 
-describe('what a failure without a response means', () => {
+describe('the end of a call that fails without a response', () => {
   test.each([
     [
-      'the stack’s 408: the carrier was silent, not the person',
+      'the stack makes up a 408: the carrier was silent, not the person',
       { sipStatus: 408, reason: 'Request Timeout', kind: 'stack' },
       'carrier-failure',
       '408 Request Timeout',
     ],
     [
-      'the stack’s 503: no server listens there',
+      'the stack makes up a 503: no server listens there',
       { sipStatus: 503, reason: 'Service Unavailable', kind: 'stack' },
       'carrier-failure',
       '503 Service Unavailable',
     ],
     [
-      'a 200 that cannot be used',
+      'a 200 is not usable',
       { sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
       'carrier-failure',
       '200 OK without usable SDP',
@@ -85,7 +85,7 @@ describe('what a failure without a response means', () => {
   });
 });
 
-describe('what we did ourselves', () => {
+describe('the end of a call for other reasons', () => {
   const gateway = { by: 'gateway', reason: 'RTP was lost' } as const;
   test.each([
     [
@@ -139,7 +139,7 @@ describe('what we did ourselves', () => {
       'RTP was lost',
     ],
     [
-      'the bot is not there',
+      'the bot is unreachable',
       endOfBotFailure(at),
       'bot-failure',
       'Bot-disconnected',
@@ -152,7 +152,7 @@ describe('what we did ourselves', () => {
   });
 });
 
-describe('who is at fault', () => {
+describe('the side at fault', () => {
   test.each([
     ['completed', undefined],
     ['machine', undefined],
@@ -168,7 +168,7 @@ describe('who is at fault', () => {
     ['cancelled', 'caller'],
     ['expired', 'gateway'],
     ['unknown', 'gateway'],
-  ] as const)('for %s: %s', (outcome, fault) => {
+  ] as const)('for the outcome %s: %s', (outcome, fault) => {
     expect(faultOf({ outcome })).toBe(fault);
   });
 
@@ -185,11 +185,11 @@ describe('who is at fault', () => {
     [606, 'Not Acceptable', 'callee'],
     [607, 'Unwanted', 'callee'],
     [608, 'Rejected', 'carrier'],
-  ])('of %i %s: %s', (sipStatus, reason, fault) => {
+  ])('for %i %s: %s', (sipStatus, reason, fault) => {
     expect(faultOf(endOfFailure({ at, sipStatus, reason, kind: 'response' }))).toBe(fault);
   });
 
-  test('the silence of a carrier is its own, whatever status the stack makes up for it', () => {
+  test('is the carrier if it is silent, whatever status the stack makes up', () => {
     for (const sipStatus of [408, 503]) {
       const end = endOfFailure({ at, sipStatus, reason: 'made up', kind: 'stack' });
       expect(faultOf(end)).toBe('carrier');

@@ -55,7 +55,7 @@ function rig(maxConcurrent = 10) {
     },
   );
   registry.onEnded((_callId, end) => outcomes.push(end?.outcome));
-  /** As `CallTaking` does it. */
+  /** Starts calls as `CallTaking` does. */
   const start = (turn?: Turn): AcceptedCall => {
     const call = acceptedCall({ acceptedAt: new Date() });
     world.accept(call);
@@ -67,7 +67,7 @@ function rig(maxConcurrent = 10) {
 }
 
 describe('the calls of a process', () => {
-  test('are found until they have ended', async () => {
+  test('are found by id until they have ended', async () => {
     const { world, registry, start, outcomes } = rig();
     const call = start();
     expect(registry.has(call.callId)).toBe(true);
@@ -79,7 +79,7 @@ describe('the calls of a process', () => {
     expect(world.timelineOf(call.callId).map(({ type }) => type)).toEqual(['queued', 'failed']);
   });
 
-  test('are placed when their turns have come, each by its own', async () => {
+  test('are each placed at their own turn', async () => {
     const { start, legs } = rig();
     const taken = { isWanted: (): boolean => false, come: (): void => undefined };
     start(async (isWanted) => {
@@ -97,7 +97,7 @@ describe('the calls of a process', () => {
     expect([legs.length, taken.isWanted()]).toEqual([2, false]);
   });
 
-  test('are all ended at a shutdown, in whatever state they are', async () => {
+  test('are all ended at a shutdown, in any state', async () => {
     const { world, registry, start, legs } = rig();
     for (let count = 0; count < 3; count += 1) start();
     await settled();
@@ -114,7 +114,7 @@ describe('the calls of a process', () => {
     expect(ends.map((end) => end?.type ?? '').sort()).toEqual(['completed', 'failed', 'failed']);
   });
 
-  test('that another process has ended meanwhile are over here too, and add nothing to their story', async () => {
+  test('end without further events if another process has ended them', async () => {
     const { world, registry, start, legs } = rig();
     const { callId } = start();
     await settled();
@@ -124,11 +124,11 @@ describe('the calls of a process', () => {
     await registry.empty(AbortSignal.timeout(5_000));
 
     expect(world.timelineOf(callId).map(({ type }) => type)).toEqual(['queued', 'dialing']);
-    // The process that has it now hangs up.
+    // The process that owns the call now hangs up.
     expect([...world.row(callId).legs.values()]).toEqual([storedLeg]);
   });
 
-  test('a machine that fails leaves no far end in a call and no port taken', async () => {
+  test('leave no far end in a call and no port taken if their machine fails', async () => {
     const { outbox, registry, start, log, legs } = rig();
     start();
     await settled();
@@ -143,7 +143,7 @@ describe('the calls of a process', () => {
     expect(log).toEqual(['cancel', 'media closed']);
   });
 
-  test('says for how many calls more there is room', () => {
+  test('have a count of free places', () => {
     const { registry, start } = rig(2);
     const call = start();
 

@@ -17,8 +17,8 @@ function story() {
 
 const types = (events: readonly CallEvent[]) => events.map(({ type }) => type);
 
-describe('steps of a call, one after the other', () => {
-  test('are one step with the events of both, in order', () => {
+describe('steps of a call that follow one another', () => {
+  test('are folded into one step with all events, in order', () => {
     const { dialing, ringing, answered, completed } = story();
     const steps: readonly CallStep[] = [
       { events: [dialing] },
@@ -34,7 +34,7 @@ describe('steps of a call, one after the other', () => {
     });
   });
 
-  test('are the same whichever two are folded first', () => {
+  test('give the same step whichever two are folded first', () => {
     const { dialing, ringing, answered } = story();
     const one: CallStep = { events: [dialing], leg: storedLeg };
     const two: CallStep = { events: [ringing], ringingAt: at(2) };
@@ -43,14 +43,14 @@ describe('steps of a call, one after the other', () => {
     expect(fold(fold(one, two), three)).toEqual(fold(one, fold(two, three)));
   });
 
-  test('lead to the leg of the later one, and to that of the earlier one where it has none', () => {
+  test('keep the leg of the later step, or of the earlier one if the later has none', () => {
     const early: CallStep = { events: [], leg: storedLeg };
 
     expect(fold(early, { events: [], leg: dialog }).leg).toEqual(dialog);
     expect(fold(early, { events: [], ringingAt: at(2) }).leg).toEqual(storedLeg);
   });
 
-  test('rang when they rang first', () => {
+  test('keep the first time of ringing', () => {
     const ringing: CallStep = { events: [], ringingAt: at(2) };
 
     expect(fold(ringing, { events: [], ringingAt: at(3) }).ringingAt).toEqual(at(2));
@@ -58,7 +58,7 @@ describe('steps of a call, one after the other', () => {
     expect(fold({ events: [] }, { events: [] })).toEqual({ events: [] });
   });
 
-  test('leave what was given as it was', () => {
+  test('are not changed by folding', () => {
     const { dialing, ringing } = story();
     const [one, two]: readonly CallStep[] = [{ events: [dialing] }, { events: [ringing] }];
     if (one === undefined || two === undefined) throw new Error('two steps');
@@ -76,24 +76,24 @@ describe('an answer that the end doubts', () => {
     ending: { event: failed, ifAnswered: [answered, stopped, completed] },
   };
 
-  test('is taken out where it waits with the end, and nothing else is', () => {
+  test('is removed if it waits together with the end, and nothing else is removed', () => {
     const waiting: CallStep = {
       ...{ events: [dialing, ringing, answered], ringingAt: at(2) },
       ...{ answeredAt: at(5), leg: dialog },
     };
 
     expect(fold(waiting, doubt)).toEqual({
-      // The process that hangs up needs the dialog, answered or not.
+      // The process that hangs up needs the dialog, whether the call was answered or not.
       ...{ events: [dialing, ringing], ringingAt: at(2), leg: dialog },
       ending: doubt.ending,
     });
   });
 
-  test('leaves both endings to the database', () => {
+  test('leaves the choice between both endings to the database', () => {
     expect(fold({ events: [dialing] }, doubt).ending).toBe(doubt.ending);
   });
 
-  test('stands where the end does not doubt it', () => {
+  test('is kept if the end does not doubt it', () => {
     const waiting: CallStep = { events: [answered], answeredAt: at(5) };
 
     expect(fold(waiting, { events: [], ending: { event: completed } })).toMatchObject({
@@ -102,7 +102,7 @@ describe('an answer that the end doubts', () => {
     });
   });
 
-  test('every event that may come of it is counted', () => {
+  test('counts with all events that may be stored', () => {
     expect(types(eventsOf({ events: [dialing] }))).toEqual(['dialing']);
     expect(types(eventsOf({ events: [dialing], ending: { event: failed } }))).toEqual([
       'dialing',
@@ -121,7 +121,7 @@ describe('the end of a call', () => {
   };
   const last = ({ steps }: ReturnType<typeof scriptCall>) => steps.at(-1);
 
-  test('says that no far end is left where it has hung up, or refused, by itself', async () => {
+  test('says that no leg is left if the far end has hung up or refused by itself', async () => {
     const hungUp = await answered();
     hungUp.remoteBye();
     await hungUp.settle();
@@ -134,7 +134,7 @@ describe('the end of a call', () => {
     expect(last(refused)).toMatchObject({ ending: {}, legIsOver: true });
   });
 
-  test('leaves that open where it is only asked to go, or where nothing is known of it', async () => {
+  test('says nothing about the leg if the gateway ended it or lost it', async () => {
     const asked = await answered();
     asked.actor.send({ type: 'command.end', command: { by: 'application' } });
     const lost = await answered();

@@ -1,5 +1,5 @@
-// What a call makes of its plans: sounds before the INVITE, rounds of detection, the message at its
-// end.
+// What a call does with its plans: it loads the sounds before the INVITE, counts the rounds of
+// detection, and reports the message at its end.
 
 import { describe, expect, test } from 'vitest';
 import type { RequestedVoicemail } from '../../../src/calls/plans/plans.ts';
@@ -10,9 +10,9 @@ import { type ScriptOptions, scriptCall } from '../../support/scripted-call.ts';
 const voicemail: RequestedVoicemail = {
   ...{ play: 'sound:offer', ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 },
 };
-const told = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:offer' } as const;
-const started: PlaybackReport = { kind: 'started', ...told, afterBeep: true };
-const done: PlaybackReport = { kind: 'finished', ...told, reason: 'done', playedMs: 4_000 };
+const identity = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:offer' } as const;
+const started: PlaybackReport = { kind: 'started', ...identity, afterBeep: true };
+const done: PlaybackReport = { kind: 'finished', ...identity, reason: 'done', playedMs: 4_000 };
 
 async function answeredCall(options: ScriptOptions = {}) {
   const call = scriptCall({ ...options, request: { voicemail, ...options.request } });
@@ -24,8 +24,8 @@ async function answeredCall(options: ScriptOptions = {}) {
 
 const endOf = (call: ReturnType<typeof scriptCall>) => call.end().data;
 
-describe('a message of a call', () => {
-  test('is there before the call is dialled, and with its detection', async () => {
+describe('the message of a plan', () => {
+  test('is loaded before the call is dialled, and passed on with the command to detect', async () => {
     const asked: string[] = [];
     let give: (result: SoundResult) => void = () => undefined;
     const call = scriptCall({
@@ -49,7 +49,7 @@ describe('a message of a call', () => {
     expect(call.plans()).toMatchObject({ voicemail: { sound: { name: 'sound:offer' } } });
   });
 
-  test('that cannot be had fails the call, which is not dialled', async () => {
+  test('fails the call before it is dialled if it cannot be loaded', async () => {
     const call = scriptCall({
       request: { voicemail },
       loadSound: async () => ({ ok: false, reason: 'There is no sound offer' }),
@@ -63,7 +63,7 @@ describe('a message of a call', () => {
     expect(call.log).toContain('media closed');
   });
 
-  test('ends it, and is told at its end', async () => {
+  test('ends the call, and is reported in its end', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
     call.media().observe({ kind: 'playback', report: started });
@@ -83,7 +83,7 @@ describe('a message of a call', () => {
     expect(endOf(call)).not.toHaveProperty('machineDetected');
   });
 
-  test('that was cut short is told as well', async () => {
+  test('is also reported if it was cut short', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
     call.media().observe({ kind: 'playback', report: started });
@@ -100,7 +100,7 @@ describe('a message of a call', () => {
     });
   });
 
-  test('that is not left without a beep leaves a machine', async () => {
+  test('ends the call with the outcome machine if no beep came and it is not left', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected');
     call.amd('amd_stopped');
@@ -113,7 +113,7 @@ describe('a message of a call', () => {
 });
 
 describe('a screened call', () => {
-  test('has two rounds, each with its stop; the last one counts', async () => {
+  test('has two rounds of detection, each with its amd_stopped, and the verdict of the last one', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected', { reason: 'call-screening' });
     call.amd('amd_machine_stopped_speaking');
@@ -135,7 +135,7 @@ describe('a screened call', () => {
     ]);
   });
 
-  test('that ends in its second round has that stopped', async () => {
+  test('emits the amd_stopped of its second round if it ends in it', async () => {
     const call = await answeredCall();
     call.amd('amd_machine_detected', { reason: 'call-screening' });
     call.amd('amd_stopped', { reason: 'screened' });

@@ -1,14 +1,14 @@
-// What a call does with the sounds that it plays: commanded, stated, waited for at its end, told at
-// its end.
+// What a call does with the sounds that it plays: it has them played by command, emits their
+// events, waits for them at its end, and reports them in its end.
 
 import { describe, expect, test } from 'vitest';
 import type { Playback, PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import { rebuild } from '../../../src/recovery/rebuild.ts';
 import { acceptedCall, scriptCall } from '../../support/scripted-call.ts';
 
-const told = { playbackId: 'p1', source: 'command', sound: 'sound:hello' } as const;
-const started: PlaybackReport = { kind: 'started', ...told };
-const done: PlaybackReport = { kind: 'finished', ...told, reason: 'done', playedMs: 1_250 };
+const identity = { playbackId: 'p1', source: 'command', sound: 'sound:hello' } as const;
+const started: PlaybackReport = { kind: 'started', ...identity };
+const done: PlaybackReport = { kind: 'finished', ...identity, reason: 'done', playedMs: 1_250 };
 const playback: Playback = {
   ...{ playbackId: 'p1', source: 'command' },
   sound: { name: 'sound:hello', mulaw: new Uint8Array(10_000), durationMs: 1_250 },
@@ -23,7 +23,7 @@ async function answeredCall() {
 }
 
 describe('a sound of a call', () => {
-  test('is played by command, stated, and counted at the end', async () => {
+  test('is played by command, emitted as events, and counted at the end of the call', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     expect(call.log).toContain('play p1');
@@ -37,7 +37,7 @@ describe('a sound of a call', () => {
     ]);
     expect(call.stored.at(-2)?.data).toEqual({
       commandId: 'p1',
-      ...told,
+      ...identity,
       reason: 'done',
       playedMs: 1_250,
     });
@@ -53,7 +53,7 @@ describe('a sound of a call', () => {
     expect(call.log.slice(-2)).toEqual(['play p1', 'stopPlayback']);
   });
 
-  test('is over before its call is, which waits for it', async () => {
+  test('delays the end of the call until it has finished', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     call.media().observe({ kind: 'playback', report: started });
@@ -70,7 +70,7 @@ describe('a sound of a call', () => {
     expect(call.end().data).toMatchObject({ playedMs: 300 });
   });
 
-  test('is said to have failed where no worker says in time what became of it', async () => {
+  test('is reported as failed if the worker does not report its end in time', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.media', command: { kind: 'play', playback } });
     call.media().observe({ kind: 'playback', report: started });
@@ -79,11 +79,11 @@ describe('a sound of a call', () => {
     await call.settle();
 
     const finished = call.stored.find(({ type }) => type === 'playback-finished');
-    expect(finished?.data).toEqual({ commandId: 'p1', ...told, reason: 'failed', playedMs: 0 });
+    expect(finished?.data).toEqual({ commandId: 'p1', ...identity, reason: 'failed', playedMs: 0 });
     expect(call.types().at(-1)).toBe('completed');
   });
 
-  test('is not spoken of where none was asked for', async () => {
+  test('is absent from the end of a call that plays no sound', async () => {
     const call = await answeredCall();
     call.remoteBye();
     await call.settle();
@@ -92,7 +92,7 @@ describe('a sound of a call', () => {
     expect(call.end().data).not.toHaveProperty('playedMs');
   });
 
-  test('is counted by the process that states the end of a lost one', async () => {
+  test('is counted by the process that records the end of a lost call', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'playback', report: started });
     call.media().observe({ kind: 'playback', report: done });

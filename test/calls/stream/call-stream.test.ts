@@ -1,4 +1,4 @@
-// What a call does with its stream to a bot: when it is prepared and told, what is stated of it,
+// What a call does with its stream to a bot: when it is prepared and opened, which events it emits,
 // and how it ends a call.
 
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ async function answeredCall(options: ScriptOptions = {}) {
 const endOf = (call: ReturnType<typeof scriptCall>) => call.end().data;
 
 describe('the stream of a call', () => {
-  test('is prepared when the phone rings, and told of the answer', async () => {
+  test('is prepared when the phone rings, and opened at the answer', async () => {
     const call = await answeredCall();
 
     expect(call.log.filter((line) => line.endsWith('Stream'))).toEqual([
@@ -46,7 +46,7 @@ describe('the stream of a call', () => {
     ]);
   });
 
-  test('is left alone where none was asked for', async () => {
+  test('is not opened if the request has none', async () => {
     const call = scriptCall();
     await call.sent();
     call.ring();
@@ -57,7 +57,7 @@ describe('the stream of a call', () => {
     expect(call.log.filter((line) => line.includes('Stream'))).toEqual([]);
   });
 
-  test('is stated after the answer, also where it was quicker than the store', async () => {
+  test('is emitted after the answer, even if it opened before the answer was stored', async () => {
     let store = (): void => undefined;
     const call = await answeredCall({
       storeAnswer: () =>
@@ -74,7 +74,7 @@ describe('the stream of a call', () => {
     expect(call.stored.at(-1)?.data).toEqual({ connection: 1, openMs: 12 });
   });
 
-  test('is over before its call is, which waits for it', async () => {
+  test('delays the end of the call until it is over', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
@@ -92,7 +92,7 @@ describe('the stream of a call', () => {
     expect(call.types().at(-2)).toBe('stream-stopped');
   });
 
-  test('is said to be over where no worker says so in time', async () => {
+  test('is emitted as over if the worker does not report its end in time', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
@@ -106,7 +106,7 @@ describe('the stream of a call', () => {
 });
 
 describe('a bot', () => {
-  test('that leaves hangs up', async () => {
+  test('hangs up by closing its stream', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
@@ -122,7 +122,7 @@ describe('a bot', () => {
     });
   });
 
-  test('that cannot be reached fails the call, and what was tried is stated', async () => {
+  test('fails the call if it cannot be reached, and each attempt is emitted', async () => {
     const call = await answeredCall();
     call
       .media()
@@ -143,7 +143,7 @@ describe('a bot', () => {
     });
   });
 
-  test('whose address cannot be read is not reachable either', async () => {
+  test('counts as unreachable if its address cannot be read', async () => {
     const call = await answeredCall({
       streamSettings: () => Promise.reject(new Error('SQL is unreachable')),
     });
@@ -151,7 +151,7 @@ describe('a bot', () => {
     expect(endOf(call)).toMatchObject({ outcome: 'bot-failure' });
   });
 
-  test('that comes and goes for ever is stated so often, and its end all the same', async () => {
+  test('that reconnects endlessly is emitted up to a bound, and its end always', async () => {
     const call = await answeredCall({ limits: { maxStreamEvents: 4 } });
     for (let connection = 1; connection <= 10; connection += 1) {
       call.media().observe({ kind: 'stream', ordinal: 0, report: { ...opened, connection } });
@@ -162,8 +162,8 @@ describe('a bot', () => {
     call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
     await call.settle();
 
-    const stated = call.types().filter((type) => type.startsWith('stream'));
-    expect(stated).toEqual([
+    const emitted = call.types().filter((type) => type.startsWith('stream'));
+    expect(emitted).toEqual([
       ...['stream-started', 'stream-failed', 'stream-started', 'stream-failed', 'stream-stopped'],
     ]);
   });
@@ -174,11 +174,11 @@ describe('a stream by command', () => {
     call.actor.send({ type: 'command.stream', commandId, stream });
   const streamLog = (call: ReturnType<typeof scriptCall>) =>
     call.log.filter((line) => /^(answer|stop)Stream/.test(line));
-  const told = (call: ReturnType<typeof scriptCall>) =>
+  const streamEventsOf = (call: ReturnType<typeof scriptCall>) =>
     call.stored.filter(({ type }) => type.startsWith('stream'));
   const stoppedCounts = { kind: 'stopped', reason: 'replaced', counts } as const;
 
-  test('begins in a call that had none, and its events name the command', async () => {
+  test('begins in a call without a stream, and its events name the command', async () => {
     const call = await answeredCall({ request: { stream: undefined as never } });
     begin(call, 'one');
     await call.settle();
@@ -192,13 +192,13 @@ describe('a stream by command', () => {
     await call.settle();
 
     expect(streamLog(call)).toEqual(['answerStream 1', 'stopStream call-ended']);
-    expect(told(call)).toMatchObject([
+    expect(streamEventsOf(call)).toMatchObject([
       { type: 'stream-started', data: { commandId: 'one', connection: 1, openMs: 12 } },
       { type: 'stream-stopped', data: { commandId: 'one', reason: 'call-ended', ...counts } },
     ]);
   });
 
-  test('that is lost after a transfer failed leaves the call to the application that commanded both', async () => {
+  test('leaves the call up if it is lost after a failed transfer: the application commanded both', async () => {
     const call = await answeredCall({ request: { stream: undefined as never } });
     begin(call, 'one');
     await call.settle();
@@ -218,13 +218,13 @@ describe('a stream by command', () => {
     expect(call.endings()).toEqual([]);
   });
 
-  test('replaces the one before, whose bot does not hang up any more', async () => {
+  test('replaces the earlier stream, whose bot can no longer hang up', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     begin(call, 'one');
     begin(call, 'two');
     await call.settle();
-    // Under way when it was told to stop.
+    // It was connecting when it was stopped.
     call.media().observe({ kind: 'stream', ordinal: 0, report: { kind: 'botLeft', counts } });
     call.media().observe({ kind: 'stream', ordinal: 1, report: opened });
     call.media().observe({ kind: 'stream', ordinal: 2, report: opened });
@@ -234,9 +234,9 @@ describe('a stream by command', () => {
     expect(streamLog(call)).toEqual([
       ...['answerStream', 'stopStream replaced', 'stopStream replaced', 'answerStream 2'],
     ]);
-    expect(told(call).map(({ type, data }) => ({ type, ...data }))).toMatchObject([
+    expect(streamEventsOf(call).map(({ type, data }) => ({ type, ...data }))).toMatchObject([
       { type: 'stream-started', connection: 1 },
-      // No bot has taken it: it is over before a worker says so.
+      // No bot has taken the stream, so its end is emitted without a report of the worker.
       { type: 'stream-stopped', commandId: 'one', stoppedBy: 'two', reason: 'replaced' },
       { type: 'stream-stopped', stoppedBy: 'one', reason: 'bot-closed', playedMs: 500 },
       { type: 'stream-started', commandId: 'two' },
@@ -247,7 +247,7 @@ describe('a stream by command', () => {
     expect(endOf(call)).toMatchObject({ reasonCode: 'Bot-disconnected', outcome: 'completed' });
   });
 
-  test('ends by a command, which is no hang-up', async () => {
+  test('is ended by a command, without a hang-up', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     call.actor.send({ type: 'command.stream', commandId: 'none' });
@@ -259,11 +259,15 @@ describe('a stream by command', () => {
     await call.settle();
 
     expect(streamLog(call).at(-1)).toBe('stopStream command');
-    expect(told(call).at(-1)?.data).toEqual({ stoppedBy: 'none', reason: 'command', ...counts });
+    expect(streamEventsOf(call).at(-1)?.data).toEqual({
+      stoppedBy: 'none',
+      reason: 'command',
+      ...counts,
+    });
     expect(call.state()).toBe('answered');
   });
 
-  test('that comes to nothing leaves the call up, and another one may begin', async () => {
+  test('leaves the call up if it fails, and another stream may begin', async () => {
     const call = await answeredCall();
     call.media().observe({ kind: 'stream', ordinal: 0, report: opened });
     begin(call, 'one');
@@ -272,7 +276,7 @@ describe('a stream by command', () => {
       .media()
       .observe({ kind: 'stream', ordinal: 1, report: { kind: 'lost', reason: 'ECONNREFUSED' } });
     await call.settle();
-    expect(told(call).at(-1)).toMatchObject({
+    expect(streamEventsOf(call).at(-1)).toMatchObject({
       type: 'stream-failed',
       data: { commandId: 'one', reason: 'ECONNREFUSED', willRetry: false },
     });
@@ -283,7 +287,7 @@ describe('a stream by command', () => {
     expect(streamLog(call).at(-1)).toBe('answerStream 2');
   });
 
-  test('whose settings cannot be read is told as failed', async () => {
+  test('is emitted as failed if its settings cannot be read', async () => {
     const call = await answeredCall({
       streamSettings: async ({ ordinal }) => {
         if (ordinal === 0) return streamSettings;
@@ -293,11 +297,11 @@ describe('a stream by command', () => {
     begin(call, 'one');
     await call.settle();
 
-    expect(told(call).at(-1)?.data).toMatchObject({ reason: 'settings-unreadable' });
+    expect(streamEventsOf(call).at(-1)?.data).toMatchObject({ reason: 'settings-unreadable' });
     expect(call.state()).toBe('answered');
   });
 
-  test('does not begin while two people talk, a message is left or the call ends', async () => {
+  test('does not begin while the call is transferred, leaves a message, answers a screening or ends', async () => {
     const call = await answeredCall();
     const obstacles = () => streamObstacles(call.actor.getSnapshot().context);
     expect(obstacles()).toEqual({ toBegin: undefined, toEnd: undefined });
@@ -317,7 +321,7 @@ describe('a stream by command', () => {
     expect(streamLog(call)).toEqual(['answerStream']);
   });
 
-  test('begins so often, and no more', async () => {
+  test('begins at most `maxStreams` times', async () => {
     const call = await answeredCall({ limits: { maxStreams: 2 } });
     for (const id of ['one', 'two', 'three']) begin(call, id);
     await call.settle();

@@ -1,5 +1,5 @@
-// A stream by command is judged for its call: where bots may be, and whether its app is there to
-// sign; the URL's query is sealed.
+// A stream by command is checked for its call: where bots may be, and whether its app still exists
+// to sign. The query of the URL is encrypted.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallingApp } from '../../../src/calls/dialout-ports.ts';
@@ -51,11 +51,11 @@ const judged = {
 };
 
 describe('a stream by command', () => {
-  test('is sealed for the bot of the call', async () => {
+  test('is encrypted for the bot of the call', async () => {
     expect(await judge({ url, parameters: { a: 'b' } })).toEqual(judged);
   });
 
-  test('is refused where no bot may be', async () => {
+  test('is refused at an address where no bot may be', async () => {
     const refused = await judge({ url: 'wss://10.0.0.1/?key=s3cret' });
 
     expect(refused).toMatchObject({
@@ -67,7 +67,7 @@ describe('a stream by command', () => {
     expect(JSON.stringify(refused)).not.toContain('s3cret');
   });
 
-  test('is refused where the app was revoked, so that nothing can sign', async () => {
+  test('is refused if the app was revoked, because nothing could sign the stream', async () => {
     known = undefined;
 
     expect(await judge({ url })).toMatchObject({
@@ -75,7 +75,7 @@ describe('a stream by command', () => {
     });
   });
 
-  test('is taken while SQL does not answer: opening it asks again', async () => {
+  test('is accepted while SQL does not answer: opening it reads the app again', async () => {
     known = new Error('SQL is unreachable');
 
     expect(await judge({ url, parameters: { a: 'b' } })).toEqual(judged);

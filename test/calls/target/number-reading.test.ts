@@ -1,4 +1,4 @@
-// Which phone a number stands for: with its `+`, and without it by each setting.
+// Which phone number a text stands for: with `+`, and without it for each setting.
 
 import examples from 'libphonenumber-js/examples.mobile.json' with { type: 'json' };
 import {
@@ -26,7 +26,7 @@ describe('a number with +', () => {
     'tel:+80012345678',
     'tel:+5491123456789',
     ...sandboxNumbers.map(({ number }) => `tel:${number}`),
-  ])('%s is dialled as it is, also where it is fictional', (uri) => {
+  ])('%s is dialled unchanged, even if it is fictional', (uri) => {
     expect(read(uri)).toBe(uri);
     expect(read(uri, { defaultCountry: 'DE' })).toBe(uri);
     expect(read(uri, { bareNumbers: 'international' })).toBe(uri);
@@ -45,31 +45,31 @@ describe('a number with +', () => {
   });
 });
 
-describe('a number without +, of which nothing was said', () => {
+describe('a number without + and without a setting', () => {
   test.each([
     ['tel:12025550130', 'tel:+12025550130'],
     ['tel:1-202-555-0130', 'tel:+12025550130'],
     ['tel:4930901820', 'tel:+4930901820'],
     ['tel:447911123456', 'tel:+447911123456'],
-  ])('%s is valid with one: %s', (text, uri) => {
+  ])('%s is valid with a +: %s', (text, uri) => {
     expect(read(text)).toBe(uri);
   });
 
   test.each([
     ['a national number of the US', 'tel:2025550110'],
-    ['the same as people write it', 'tel:(202)555-0110'],
-    ['one of Germany with its national prefix', 'tel:01711234567'],
-    ['one behind the prefix of international calls', 'tel:00491711234567'],
-    ['a fictional one, which is only possible', 'tel:15551230001'],
-    ['one with a national prefix behind its country code', 'tel:4402071838750'],
-  ])('%s is refused, and the refusal names what could be said', (_name, text) => {
+    ['the same number as people write it', 'tel:(202)555-0110'],
+    ['a German number with its national prefix', 'tel:01711234567'],
+    ['a number after the prefix of international calls', 'tel:00491711234567'],
+    ['a fictional number, which is possible but not assigned', 'tel:15551230001'],
+    ['a number with a national prefix after its country code', 'tel:4402071838750'],
+  ])('%s is refused, and the message names the settings', (_name, text) => {
     const message = read(text);
 
     expect(message).toContain('defaultCountry, e.g. "US"');
     expect(message).toContain('bareNumbers: "international"');
   });
 
-  test('the number is not in the refusal, which may be logged', () => {
+  test('the message does not contain the number, because it may be logged', () => {
     expect(read('tel:2025550110')).not.toMatch(/\d/);
   });
 });
@@ -95,8 +95,8 @@ describe('a number without + in a default country', () => {
     expect(read(text, { defaultCountry })).toBe(uri);
   });
 
-  test('is the country’s own where it would be valid abroad as well', () => {
-    // In Tampa, or in Singapore.
+  test('is a number of the country even if it would also be valid abroad', () => {
+    // The number is in Tampa or in Singapore.
     expect(read('tel:6562345678')).toBe('tel:+6562345678');
     expect(read('tel:6562345678', { defaultCountry: 'US' })).toBe('tel:+16562345678');
     expect(read('tel:6562345678', { defaultCountry: 'DE' })).not.toBe('tel:+16562345678');
@@ -107,11 +107,11 @@ describe('a number without + in a default country', () => {
     ['US', 'tel:5550110'],
     ['DE', 'tel:110'],
     ['DE', 'tel:00'],
-  ])('%s: %s is no number that can be dialled from elsewhere', (defaultCountry, text) => {
+  ])('%s: %s is refused, because it cannot be dialled from abroad', (defaultCountry, text) => {
     expect(read(text, { defaultCountry })).not.toMatch(/^tel:/);
   });
 
-  test('the mobile number of every country is itself, with its code and as it is dialled there', () => {
+  test('reads the mobile number of every country, both with its country code and as it is dialled there', () => {
     const wrong: string[] = [];
     for (const country of getCountries()) {
       const national = (examples as Readonly<Partial<Record<CountryCode, string>>>)[country];
@@ -129,7 +129,7 @@ describe('a number without + in a default country', () => {
   });
 });
 
-describe('numbers without + that are all international', () => {
+describe('numbers without + with `bareNumbers: international`', () => {
   test.each([
     ['tel:2025550110', 'tel:+2025550110'],
     ['tel:15551230001', 'tel:+15551230001'],
@@ -139,7 +139,7 @@ describe('numbers without + that are all international', () => {
   });
 });
 
-test('what a request says takes the place of what its app says', () => {
+test('the settings of a request replace those of its app', () => {
   const international = { bareNumbers: 'international' } as const;
   const american = { defaultCountry: 'US' };
 
@@ -152,7 +152,7 @@ test('what a request says takes the place of what its app says', () => {
 });
 
 test.each(['tel:+1 202 555 0110', 'tel:(202) 555-0110', 'tel:+1202\t5550110'])(
-  'a blank in %s is named, and how to write the number',
+  'names the blank in %s, and how to write the number',
   (text) => {
     expect(parseTarget(text, { defaultCountry: 'US' })).toEqual({
       ok: false,

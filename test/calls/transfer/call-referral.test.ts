@@ -1,6 +1,5 @@
-// One time-out for the whole of a referral: the wait for the permission, which SQL gives, the
-// REFER, and what is heard of it. When it is over the bot hears the person again, and no REFER
-// leaves.
+// One time-out bounds the whole referral: the wait for the permission, which SQL gives, the REFER,
+// and the reports of the far end. After it, the bot hears the person again and no REFER leaves.
 
 import { afterEach, expect, test } from 'vitest';
 import type { CallLeg, ReferEvent, ReferRequest, SecondLegPort } from '../../../src/calls/ports.ts';
@@ -70,7 +69,7 @@ function refer(timeoutMs: number, { keepStream = false } = {}) {
     ...{ reports, gates, referred, referral, grant, refuse },
     isWanted: () => isWanted(),
     observe: (event: ReferEvent) => tell?.(event),
-    /** What was begun goes on as far as it can. */
+    /** Lets what was begun go on as far as it can. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
 }
@@ -79,7 +78,7 @@ const failedHere = (reason: string) => [
   { kind: 'failed', failure: { kind: 'gateway', at: expect.any(Date), reason } },
 ];
 
-test('a permission that does not come in time is a failure, and the bot hears again', async () => {
+test('fails if the permission does not come in time, and the bot hears the person again', async () => {
   const { reports, gates, referred, isWanted } = refer(50);
   expect(isWanted()).toBe(true);
   await eventually(() => reports.length > 0, 'it fails');
@@ -90,7 +89,7 @@ test('a permission that does not come in time is a failure, and the bot hears ag
   expect(referred).toEqual([]);
 });
 
-test('a permission that comes after the failure sends no REFER, and says nothing more', async () => {
+test('sends no REFER and reports nothing more if the permission comes after the failure', async () => {
   const { reports, referred, grant, settle } = refer(50);
   await eventually(() => reports.length > 0, 'it fails');
   grant({ ok: true });
@@ -100,7 +99,7 @@ test('a permission that comes after the failure sends no REFER, and says nothing
   expect(reports).toHaveLength(1);
 });
 
-test('a permission that comes after the call gave it up sends no REFER, and says nothing', async () => {
+test('sends no REFER and reports nothing if the permission comes after the call gave the transfer up', async () => {
   const { reports, referred, grant, referral, settle } = refer(20_000);
   referral.giveUp();
   grant({ ok: true });
@@ -109,7 +108,7 @@ test('a permission that comes after the call gave it up sends no REFER, and says
   expect([referred, reports]).toEqual([[], []]);
 });
 
-test('the REFER has what the wait for its permission has left', async () => {
+test('gives the REFER the time that the wait for its permission has left', async () => {
   const { reports, referred, grant, settle } = refer(20_000);
   const beganMs = performance.now();
   await eventually(() => performance.now() - beganMs >= 30, 'it waits');
@@ -122,7 +121,7 @@ test('the REFER has what the wait for its permission has left', async () => {
   expect(reports).toEqual([]);
 });
 
-test('the time-out of a REFER that has left is the leg’s', async () => {
+test('leaves the time-out of a REFER that was sent to the leg', async () => {
   const { reports, gates, grant, observe, settle } = refer(40);
   grant({ ok: true });
   await settle();
@@ -136,7 +135,7 @@ test('the time-out of a REFER that has left is the leg’s', async () => {
   expect(gates).toEqual([true, false]);
 });
 
-test('a permission that is asked for in vain, by a defect, is a failure', async () => {
+test('fails if a defect prevents the permission', async () => {
   const { reports, gates, referred, refuse, settle } = refer(20_000);
   refuse(new Error('a defect'));
   await settle();
@@ -146,7 +145,7 @@ test('a permission that is asked for in vain, by a defect, is a failure', async 
   expect(referred).toEqual([]);
 });
 
-test('a refusal is told as one', async () => {
+test('reports a refusal as a refusal', async () => {
   const { reports, grant, settle } = refer(20_000);
   grant({ ok: false, reason: 'The app may not dial this number' });
   await settle();
@@ -156,7 +155,7 @@ test('a refusal is told as one', async () => {
   ]);
 });
 
-test('a BYE is a success only after the REFER was taken', async () => {
+test('takes a BYE as success only after the far end took the REFER', async () => {
   const { reports, grant, observe, referral, settle } = refer(20_000);
   expect(referral.endsBySuccess()).toBe(false);
   grant({ ok: true });

@@ -1,5 +1,5 @@
-// A transfer that failed: the call goes on with its bot, or with one that may still come; no person
-// is left alone in it.
+// A failed transfer: the call goes on with its bot, or with one that may still come. No person is
+// left alone in the call.
 
 import { describe, expect, test } from 'vitest';
 import type { DialoutRequest } from '../../../src/calls/call-types.ts';
@@ -57,9 +57,9 @@ const noSpeech = (call: ReturnType<typeof scriptCall>): void => {
 };
 
 test.each([
-  ['a bot that has it', 'answered', noSpeech],
+  ['a bot that has a stream', 'answered', noSpeech],
   ['a bot that came for the person', 'person', person],
-  ['a bot that comes if there is a person', 'person', listening],
+  ['a bot that will come if there is a person', 'person', listening],
 ] as const)('the call goes on with %s', async (_name, connect, hear) => {
   const call = await agentIsBusy(connect, hear);
 
@@ -69,7 +69,7 @@ test.each([
 
 test.each([
   ['without a bot', 'none', noSpeech],
-  ['where the bot waits for a person who did not come', 'person', noSpeech],
+  ['if the bot waits for a person and detection ended without one', 'person', noSpeech],
 ] as const)('the call is over %s', async (_name, connect, hear) => {
   const call = await agentIsBusy(connect, hear);
 
@@ -90,7 +90,7 @@ describe('a call whose bot waits for a person', () => {
     call.media().observe({ kind: 'plan', report: { kind: 'held', by: undefined } });
   };
 
-  test('is over when detection ends without one, as if no person had been there when the agent was busy', async () => {
+  test('ends when detection ends without a person, as if detection had ended before the agent was busy', async () => {
     const call = await agentIsBusy('person', listening);
     expect(call.endings()).toEqual([]);
     noSpeech(call);
@@ -104,7 +104,7 @@ describe('a call whose bot waits for a person', () => {
     });
   });
 
-  test('goes on when detection ends with one', async () => {
+  test('goes on when detection ends with a person', async () => {
     const call = await agentIsBusy('person', listening);
     person(call);
     call.amd('amd_stopped', { reason: 'human' });
@@ -113,7 +113,7 @@ describe('a call whose bot waits for a person', () => {
     expect(call.endings()).toEqual([]);
   });
 
-  test('goes on without one where the transfer said so', async () => {
+  test('goes on without a person with `onFailure: stay`', async () => {
     const call = await agentIsBusy('person', listening, { onFailure: 'stay' });
     noSpeech(call);
     await call.settle();
@@ -121,7 +121,7 @@ describe('a call whose bot waits for a person', () => {
     expect(call.endings()).toEqual([]);
   });
 
-  test('goes on while another agent is called, or where the application took it into its hands', async () => {
+  test('goes on while another agent is called, or if a command has ended the stream', async () => {
     const called = await agentIsBusy('person', listening);
     called.actor.send({ type: 'command.transfer', commandId: 'another', transfer });
     const withoutBot = await agentIsBusy('person', listening);
@@ -133,14 +133,14 @@ describe('a call whose bot waits for a person', () => {
     }
   });
 
-  test('waits for the one who comes after a call screening', async () => {
+  test('waits for the person who comes after a call screening', async () => {
     const call = await agentIsBusy('person', screened, { plans: { screening } });
     listenAnew(call);
     await call.settle();
     expect(call.endings()).toEqual([]);
     noSpeech(call);
     await call.settle();
-    // Whether the plans take the call after that is not known yet.
+    // Whether a plan takes the call after that is not known yet.
     expect(call.endings()).toEqual([]);
     call.media().observe({ kind: 'plan', report: { kind: 'done' } });
     await call.settle();
@@ -148,7 +148,7 @@ describe('a call whose bot waits for a person', () => {
     expect(call.end().type).toBe('completed');
   });
 
-  test('leaves its message first, where detection ended with a machine', async () => {
+  test('leaves its message first if detection ended with a machine', async () => {
     const call = await agentIsBusy('person', listening, { plans: { voicemail } });
     call.amd('amd_machine_detected', { reason: 'machine-after-screening' });
     call.amd('amd_stopped', { reason: 'machine-after-screening' });
@@ -164,7 +164,7 @@ describe('a call whose bot waits for a person', () => {
   });
 });
 
-test('a message that is being left is not cut short by an agent who is busy', async () => {
+test('a busy agent does not cut short a message that is being left', async () => {
   const call = await agentIsBusy(
     'none',
     (heard) => {

@@ -1,5 +1,5 @@
-// A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of
-// the app that placed it.
+// A transfer by command is checked for its call: the trunk and the caller ID of the call, and the
+// limits of the app that placed it.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { commandSchema } from '../../../src/calls/contract/command.ts';
@@ -49,7 +49,7 @@ async function judged(members: object) {
 }
 
 describe('a transfer by command', () => {
-  test('to a number goes by the trunk of the call, with its caller ID', async () => {
+  test('to a number uses the trunk and the caller ID of the call', async () => {
     expect(await judged({ to: 'tel:+4930123456' })).toEqual({
       ok: true,
       transfer: {
@@ -59,7 +59,7 @@ describe('a transfer by command', () => {
     });
   });
 
-  test('has what it asks for', async () => {
+  test('has the members that the command sets', async () => {
     const wanted = { mode: 'bridge', timeoutMs: 5_000, keepStream: true, onFailure: 'stay' };
     const headers = { 'X-Ticket': '7' };
     const to = 'sip:agents@pbx.example:5070';
@@ -74,18 +74,18 @@ describe('a transfer by command', () => {
   });
 
   test.each<[string, object, string]>([
-    ['a trunk that is not there', { trunk: 'none' }, 'trunk'],
+    ['a trunk that does not exist', { trunk: 'none' }, 'trunk'],
     ['a trunk for a referral', { trunk: 'carrier', mode: 'refer' }, 'trunk'],
-    ['a header of ours', { headers: { 'Refer-To': 'sip:x@y.example' } }, 'headers.Refer-To'],
+    ['a header of the gateway', { headers: { 'Refer-To': 'sip:x@y.example' } }, 'headers.Refer-To'],
     ['a header that needs trust', { headers: { Privacy: 'id' } }, 'headers.Privacy'],
-  ])('with %s is refused by its member', async (_name, members, path) => {
+  ])('with %s is refused, and names the member', async (_name, members, path) => {
     expect(await judged({ to: 'sip:agents@pbx.example', ...members })).toMatchObject({
       ok: false,
       refusal: { code: 'invalid', error: expect.stringContaining(path), errors: [{ path }] },
     });
   });
 
-  test.each(['bridge', 'refer'])('%s: keeps to the numbers of the app', async (mode) => {
+  test.each(['bridge', 'refer'])('%s: is limited to the numbers of the app', async (mode) => {
     known = { limits: { allowedPrefixes: ['49'], deniedPrefixes: ['49900'] } };
     const forbidden = { ok: false, refusal: { ok: false, code: 'forbidden' } };
 
@@ -95,7 +95,7 @@ describe('a transfer by command', () => {
     expect(await judged({ mode, to: 'sip:agents@pbx.example' })).toMatchObject(forbidden);
   });
 
-  test('of an app that is revoked is refused; while SQL is away the second leg asks again', async () => {
+  test('is refused if the app was revoked; while SQL is unreachable, the second leg checks again', async () => {
     known = undefined;
     expect(await judged({ to: 'tel:+4930123456' })).toMatchObject({
       refusal: { code: 'forbidden' },
@@ -104,7 +104,7 @@ describe('a transfer by command', () => {
     expect(await judged({ to: 'tel:+4930123456' })).toMatchObject({ ok: true });
   });
 
-  test('to a number without + reads it as its app does, or as it says itself', async () => {
+  test('to a number without + reads it by the settings of the app, or by its own', async () => {
     const dialled = { ok: true, transfer: { to: { kind: 'tel', number: '12025550105' } } };
     const to = 'tel:2025550105';
 
@@ -116,7 +116,7 @@ describe('a transfer by command', () => {
     expect(await judged({ to })).toMatchObject(dialled);
   });
 
-  test('to a number without + waits for SQL where the app would have to be asked', async () => {
+  test('to a number without + is refused while SQL is unreachable, if its reading depends on the app', async () => {
     known = new Error('no connection');
     const to = 'tel:12025550105';
 

@@ -1,10 +1,10 @@
-// Headers that an application adds to the INVITE or REFER of a transfer: which it may, and what the
-// others are told.
+// Headers that an application adds to the INVITE or REFER of a transfer: which are allowed, and
+// which message names the others.
 
 import { describe, expect, test } from 'vitest';
 import { checkTransferHeaders } from '../../../src/calls/transfer/transfer-headers.ts';
 
-/** As the trunk lists them. */
+/** The headers as the trunk lists them. */
 const passes = (name: string): boolean => ['p-asserted-identity', 'diversion'].includes(name);
 const messagesOf = (headers: Readonly<Record<string, string>>): readonly string[] =>
   checkTransferHeaders(headers, passes, 'bridge.').map(({ path, message }) => `${path} ${message}`);
@@ -16,7 +16,7 @@ describe('a header of the application', () => {
     ['Subject', 'sales'],
     ['User-to-User', '56a390f3d2b7310023a2;encoding=hex'],
     ['X-Empty', ''],
-    // The trunk lists them, in any spelling.
+    // The trunk lists these headers, in any spelling.
     ['P-Asserted-Identity', '<sip:4930@carrier.example>'],
     ['DIVERSION', '<sip:100@pbx.example>;reason=no-answer'],
   ])('%s: passes', (name, value) => {
@@ -28,9 +28,9 @@ describe('a header of the application', () => {
     ...['Refer-To', 'Refer-Sub', 'Referred-By', 'Replaces', 'Event', 'Subscription-State'],
     ...['Authorization', 'Proxy-Authorization', 'Content-Type', 'Content-Length', 'Content-X'],
     ...['Require', 'Proxy-Require', 'Supported', 'Identity', 'Session-Expires', 'Min-SE'],
-    // Their short forms.
+    // Short forms of these headers.
     ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'r', 'b', 'o', 'x', 'k', 'u', 'y', 'd', 'j', 'a'],
-  ])('%s is the gateway’s, in any spelling', (name) => {
+  ])('%s is reserved for the gateway, in any spelling', (name) => {
     for (const spelled of [name, name.toUpperCase(), name.toLowerCase()]) {
       expect(messagesOf({ [spelled]: 'x' })).toEqual([
         `bridge.headers.${spelled} header ${spelled} cannot be set: the gateway writes it`,
@@ -54,7 +54,7 @@ describe('a header of the application', () => {
     ['a colon', 'X-Ticket:'],
     ['a letter beyond ASCII', 'X-Überweisung'],
     ['more than 64 characters', `X-${'a'.repeat(63)}`],
-  ])('with a name that has %s is no header', (_, name) => {
+  ])('is refused if its name has %s', (_, name) => {
     expect(messagesOf({ [name]: 'x' })).toEqual([
       `bridge.headers.${name} header ${name} is not a legal header name`,
     ]);
@@ -65,13 +65,13 @@ describe('a header of the application', () => {
     ['a lone line feed', 'x\ny'],
     ['a null', 'x\0'],
     ['letters beyond ASCII', 'grün'],
-  ])('whose value has %s is refused', (_, value) => {
+  ])('is refused if its value has %s', (_, value) => {
     expect(messagesOf({ 'X-Note': value })).toEqual([
       'bridge.headers.X-Note header X-Note has a value with characters outside printable ASCII',
     ]);
   });
 
-  test('is given once, whatever its spelling', () => {
+  test('may be given only once, whatever its spelling', () => {
     expect(messagesOf({ 'X-Note': '1', 'x-note': '2' })).toEqual([
       'bridge.headers.x-note header x-note is given twice',
     ]);
@@ -83,12 +83,12 @@ describe('all headers together', () => {
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, '']));
   const tooMuch = 'bridge.headers must have at most 16 headers and 2048 bytes';
 
-  test('are 16 at most', () => {
+  test('are at most 16', () => {
     expect(messagesOf(many(16))).toEqual([]);
     expect(messagesOf(many(17))).toEqual([tooMuch]);
   });
 
-  test('have 2,048 bytes at most, as they stand in the request', () => {
+  test('have at most 2,048 bytes, as they are in the request', () => {
     expect(messagesOf({ 'X-Note': 'x'.repeat(2_048 - 'X-Note: \r\n'.length) })).toEqual([]);
     expect(messagesOf({ 'X-Note': 'x'.repeat(2_049 - 'X-Note: \r\n'.length) })).toEqual([tooMuch]);
   });

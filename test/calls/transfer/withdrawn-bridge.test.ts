@@ -1,4 +1,4 @@
-// A beep that takes a person back while an agent is called for that person.
+// A beep corrects the verdict that a person is there, while an agent is being called.
 
 import { describe, expect, test } from 'vitest';
 import type { RequestedVoicemail } from '../../../src/calls/plans/plans.ts';
@@ -13,7 +13,7 @@ const voicemail: RequestedVoicemail = {
   ...{ play: 'sound:offer', ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 },
 };
 
-/** The agent's phone is being called. */
+/** A call in which the agent's phone is being called. */
 async function calling(request: ScriptOptions['request'] = {}) {
   const call = scriptCall({ request: { bridge, ...request } });
   await call.sent();
@@ -40,7 +40,7 @@ const failed = {
 };
 
 describe('a bridge for a person who is a machine after all', () => {
-  test('is called off, and the call is over', async () => {
+  test('is called off, and the call ends', async () => {
     const { call, beeps } = await calling();
     await beeps();
 
@@ -52,7 +52,7 @@ describe('a bridge for a person who is a machine after all', () => {
     });
   });
 
-  test('leaves the call to its message', async () => {
+  test('is called off, and the call goes on to leave its message', async () => {
     const { call, beeps } = await calling({ voicemail });
     await beeps();
     expect(call.log).toContain('second cancel');
@@ -65,7 +65,7 @@ describe('a bridge for a person who is a machine after all', () => {
     });
   });
 
-  test('leaves the call to who wanted it to stay', async () => {
+  test('is called off, and the call stays up with `onFailure: stay`', async () => {
     const { call, beeps } = await calling({ bridge: { ...bridge, onFailure: 'stay' } });
     await beeps();
 
@@ -74,7 +74,7 @@ describe('a bridge for a person who is a machine after all', () => {
   });
 
   test.each(['detect', 'disconnect'] as const)(
-    'stays where the agent has answered, with %s',
+    'stays up if the agent has answered, with %s',
     async (machineDetection) => {
       const { call, beeps, agentAnswers } = await calling({ machineDetection });
       await agentAnswers();
@@ -87,7 +87,7 @@ describe('a bridge for a person who is a machine after all', () => {
     },
   );
 
-  test('stays where it does not rest on a verdict', async () => {
+  test('stays up if it does not rest on a verdict', async () => {
     const { call, beeps } = await calling({ bridge: { ...bridge, on: 'answered' } });
     await beeps();
 
