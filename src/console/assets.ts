@@ -1,5 +1,6 @@
-// What the browser loads: the page's own modules, as they stand in the source, and the libraries that they import, from
-// node_modules. Read and compressed once. Nothing is bundled: the browser finds modules by an import map.
+// The files that the browser loads: the page's own modules, unchanged from the source, and the
+// libraries that they import, from node_modules. They are read and compressed once. Nothing is
+// bundled: the browser finds the modules by an import map.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -18,13 +19,13 @@ export type Asset = {
 export type Assets = {
   readonly page: Asset;
   readonly contentSecurityPolicy: string;
-  /** By the path below `/console/`: `assets/<version>/…`. */
+  /** The files by their path below `/console/`: `assets/<version>/…`. */
   readonly files: ReadonlyMap<string, Asset>;
 };
 
 const pageFolder = new URL('../../src/console/page/', import.meta.url);
 
-/** What the page's modules import by name, and the file of the package. */
+/** The names under which the page's modules import libraries, with the module of the package. */
 const libraries = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -49,7 +50,8 @@ export async function loadAssets(): Promise<Assets> {
   const hash = createHash('sha256');
   for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1)))
     hash.update(name).update(text);
-  // In the path, so that what a module imports beside itself changes with it, and all of it may be kept for ever.
+  // The hash is in the path: relative imports get a new address with each change, and browsers may
+  // cache all files forever.
   const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
   const html = texts.get('index.html');
   if (html === undefined) throw new Error('the console has no page');
@@ -85,12 +87,12 @@ export async function readLibrary(name: string): Promise<Buffer> {
   const [scopeOrName = '', second = ''] = name.split('/');
   const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
   const require = createRequire(import.meta.url);
-  // The file for browsers, whatever the package has for Node.
+  // Reads the ES module of the package. Falls back to the file that Node requires.
   const path = new URL(import.meta.resolve(name));
   const text = await readFile(path, 'utf8').catch(() =>
     readFile(require.resolve(packageName), 'utf8'),
   );
-  // The map is not beside it.
+  // Removes the reference to the source map, which is not served.
   return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
 }
 
@@ -100,7 +102,10 @@ function importMap(base: string): string {
   return JSON.stringify({ imports });
 }
 
-/** The modules are asked for at once, not when the one that imports them was read. */
+/**
+ * Makes the page. It preloads all modules, so that the browser does not request a module only after
+ * it read the importing one.
+ */
 function pageOf(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
     .filter((name) => name.endsWith('.js') && name !== 'app.js')
@@ -111,7 +116,10 @@ function pageOf(html: string, base: string, map: string, names: readonly string[
     .replaceAll('{{base}}', `console/${base}`);
 }
 
-/** The page's own scripts and styles, requests to where it came from, and nothing else; no text becomes markup. */
+/**
+ * Allows the page's own scripts and styles and requests to its own origin, and nothing else.
+ * Trusted Types keep text from becoming markup.
+ */
 function policyFor(map: string): string {
   const hash = createHash('sha256').update(map).digest('base64');
   return [

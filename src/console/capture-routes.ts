@@ -1,4 +1,5 @@
-// What a call looked like on the wire and in the ear, and all of it to take along.
+// Serves the capture of a call (SIP messages, loudness, notes), and exports of the call as JSON and
+// pcap.
 
 import type { FastifyRequest } from 'fastify';
 import { appScopeOf } from '../api/app-scope.ts';
@@ -13,14 +14,17 @@ import type { ApiInstance, Caller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 
 export type SharedCapture = CaptureView & {
-  /** The node that has the call, which does not answer: it writes what it has when the call is over. */
+  /**
+   * The node that owns the call, if it does not answer. It stores the rest of the capture when the
+   * call ends.
+   */
   readonly keptBy?: string;
 };
 
 export type CaptureSources = {
-  /** Undefined: nothing was kept. */
+  /** Returns undefined if nothing was kept. */
   readonly captureOf: (callId: CallId, accountId: string) => Promise<SharedCapture | undefined>;
-  /** The engine is a drachtio-server, which does not tell all. */
+  /** Whether the SIP engine is a drachtio-server, which does not report all messages. */
   readonly isDrachtio: boolean;
 };
 
@@ -91,7 +95,7 @@ export function registerCaptures(
 }
 
 function keptElsewhere(node: string): ProblemError {
-  return new ProblemError('unavailable', `Node ${node} has the call, and does not answer.`, {
+  return new ProblemError('unavailable', `Node ${node} owns the call and does not answer.`, {
     retryAfterS: 5,
   });
 }

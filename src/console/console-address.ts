@@ -1,5 +1,5 @@
-// Where a browser finds the console. The header `Host` has no influence: an attacker who chose it
-// would receive the token of the link.
+// Determines the address at which a browser finds the console. The header `Host` has no influence:
+// an attacker who chose it would receive the token of the link.
 
 import { isIP } from 'node:net';
 import { isThisMachine, type PublicUrl } from './guard.ts';
@@ -11,9 +11,10 @@ export type ListeningAddress = {
 };
 
 /**
- * PUBLIC_URL, or this machine at the port that the gateway listens on.
- * @returns undefined if the gateway listens only on an address of a network and has no PUBLIC_URL:
- *   it serves no console then.
+ * Returns the address below PUBLIC_URL, or on loopback at the port that the gateway listens on.
+ *
+ * @returns undefined if the gateway listens only on a network address and has no PUBLIC_URL. It
+ * then serves no console
  */
 export function consoleAddress(
   { publicUrl, host }: ListeningAddress,
@@ -24,12 +25,15 @@ export function consoleAddress(
   return isThisMachine(name) ? `http://${name}:${port}/console` : undefined;
 }
 
-/** Behind `#`: the token is in no log of a proxy, and in no Referer. */
+/** Puts the token after `#`, so that it appears in no proxy log and in no Referer. */
 export function linkWith(address: string, token: string): string {
   return `${address}#token=${token}`;
 }
 
-/** What listens on every address is reached on loopback too. */
+/**
+ * Returns a host at which the gateway is reached. A gateway that listens on all addresses is
+ * reached on loopback, too.
+ */
 function loopbackOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

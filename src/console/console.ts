@@ -1,5 +1,6 @@
-// The console: pages for people, at /console. Its data is the API's, under /console/api, asked with the cookie of a session instead of a
-// token; and what only people look at, beside it.
+// The console: pages for people at /console. Under /console/api it serves the routes of the API,
+// authenticated by the cookie of a session instead of a token, and further data that only people
+// look at.
 
 import { registerAppWideRoutes } from '../api/app-wide-routes.ts';
 import { registerCallRoutes } from '../api/call-routes.ts';
@@ -30,13 +31,14 @@ export type ConsoleOptions = CaptureSources &
     readonly sessions: SessionStore;
     readonly appNow: SessionDependencies['appNow'];
     readonly address: ListeningAddress;
-    /** How often an open stream of events checks its session; left out: every 2 s. */
-    readonly streamLookEveryMs?: number;
+    /** How often an open event stream checks its session. Default: 2,000. */
+    readonly streamCheckEveryMs?: number;
   };
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   const { publicUrl } = options.address;
-  // Read when the first page is asked for: a gateway whose console is not opened does not compress it.
+  // Loaded at the first request, so that a gateway whose console is never opened does not compress
+  // it.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
     loading ??= loadAssets();
@@ -58,7 +60,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
     const caller = createCaller(authenticate, bots);
     void server.register(
       (scope, _options, done) => {
-        // The document is of what programs may ask.
+        // The OpenAPI document describes only requests of programs.
         scope.addHook('onRoute', (route) => {
           route.schema = { ...route.schema, hide: true };
         });
@@ -70,7 +72,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         registerEventRoutes(scope, {
           services,
           caller,
-          streams: endingWithSession(streams, reader, options.streamLookEveryMs),
+          streams: endingWithSession(streams, reader, options.streamCheckEveryMs),
         });
         registerCaptures(scope, { services, caller, sources: options });
         registerOperate(scope, { caller, sources: options });

@@ -1,15 +1,15 @@
-// Who asks, as far as a browser can be believed: the session's cookie, where the request comes from, and the token that only the
-// console's own page knows.
+// Checks the origin of requests from browsers: the session's cookie, the headers that name the
+// site, and the token that only the console's own page knows.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ProblemError } from '../http/problem.ts';
 
-/** The gateway as callers know it; undefined: only on this machine. */
+/** The URL under which clients reach the gateway. Undefined if only this machine reaches it. */
 export type PublicUrl = string | undefined;
 
-/** Of a request, as far as a session needs it. */
+/** The parts of a request that a session needs. */
 export type Asked = {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly method: string;
@@ -18,19 +18,25 @@ export type Asked = {
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * A name that leads here although it is not ours would make the browser believe another page to be this one (DNS rebinding).
- * @throws ProblemError
+ * Prevents DNS rebinding: if another name resolved to the gateway, the browser would treat a
+ * foreign page as the console.
+ *
+ * @throws ProblemError if `Host` is not a name of this gateway
  */
 export function assertHost(request: FastifyRequest, publicUrl: PublicUrl): void {
   const { host = '' } = request.headers;
   if (isOwn(host, publicUrl)) return;
   throw new ProblemError(
     'forbidden',
-    'The console is served at PUBLIC_URL and on this machine, and under no other name.',
+    'The console is served only at PUBLIC_URL and on loopback addresses of this machine.',
   );
 }
 
-/** Of a request that changes something. @throws ProblemError */
+/**
+ * Checks the origin of a request that changes something.
+ *
+ * @throws ProblemError if another page made the request
+ */
 export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): void {
   const { origin } = request.headers;
   const from = origin === undefined ? undefined : URL.parse(origin);
@@ -39,10 +45,11 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
 }
 
 /**
- * Refuses a request for data that a page of another origin makes. Ports of one host share cookies,
- * and for `SameSite` they are the same site. Browsers name the origin in Fetch Metadata: the page
- * itself is `same-origin`, an address that the user typed is `none`.
- * @throws ProblemError
+ * Refuses a request for data from a page of another origin. This is needed because ports of one
+ * host share cookies and are the same site for `SameSite`. Browsers report the origin in Fetch
+ * Metadata: `same-origin` for the page itself, `none` for an address that the user typed.
+ *
+ * @throws ProblemError if another origin made the request
  */
 export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
   const site = headers['sec-fetch-site'];
@@ -50,7 +57,7 @@ export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
   throw new ProblemError('forbidden', 'The request comes from another page.');
 }
 
-/** @throws ProblemError */
+/** @throws ProblemError if the page's token is missing or wrong */
 export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string): void {
   const given = request.headers['x-console-token'];
   const wanted = Buffer.from(pageTokenOf(secret));
@@ -59,7 +66,10 @@ export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string)
   throw new ProblemError('forbidden', 'The request does not come from the page of the console.');
 }
 
-/** What the page sends in `x-console-token`: another page cannot know it, nor send such a header. */
+/**
+ * Returns the token that the page sends in `x-console-token`. Another page can neither know the
+ * token nor send this header.
+ */
 export function pageTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('page').digest('base64url');
 }
@@ -69,19 +79,22 @@ function isOwn(host: string, publicUrl: PublicUrl): boolean {
   return isThisMachine(host.replace(/:\d{1,5}$/, ''));
 }
 
-/** `host`: without a port. */
+/** Whether a host, without a port, is this machine. */
 export function isThisMachine(host: string): boolean {
   const name = host.toLowerCase();
   return loopbackNames.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
 }
 
-// ── Cookie ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Cookie ────────────────────────────────────────────────────────────────────────────────────
 
 type Header = string | readonly string[] | undefined;
 
 export type Cookie = { readonly name: string; readonly isSecure: boolean };
 
-/** `__Host-`: only over TLS, for this host and no other, for the whole of it (RFC 6265bis, section 4.1.3.2). */
+/**
+ * The prefix `__Host-` limits a cookie to TLS, to this host alone, and to the path `/` (RFC
+ * 6265bis, section 4.1.3.2).
+ */
 export function cookieFor(publicUrl: PublicUrl, host: Header): Cookie {
   const isSecure = publicUrl?.startsWith('https:') === true && host === new URL(publicUrl).host;
   return { name: isSecure ? '__Host-offhook' : 'offhook-console', isSecure };

@@ -1,5 +1,6 @@
-// What concerns the gateway as a whole, and so every tenant: for apps with the scope `Operate`; for others it does not exist. And the
-// receivers that fail, of the account that asks.
+// Routes about the whole gateway, and so about all tenants. Only apps with the scope `Operate` may
+// read them; other apps get a 404. Also the failing receivers of the client's account, and the
+// numbers of the sandbox.
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';
@@ -21,13 +22,13 @@ export type NodeView = Omit<NodeRow, 'ownerId' | 'renewedAt' | 'startedAt'> & {
   readonly isThis: boolean;
 };
 
-/** Whom the sandbox carrier has. */
+/** A callee of the sandbox carrier. */
 export type SandboxNumberView = { readonly number: string; readonly name: string };
 
 export type OperateSources = {
-  /** None where no sandbox runs. */
+  /** Empty if no sandbox runs. */
   readonly sandboxNumbers: readonly SandboxNumberView[];
-  /** Each read counts as one of the account that asks. */
+  /** Each of the following reads counts as a read of the client's account. */
   readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
   readonly trunks: (accountId: string) => Promise<readonly TrunkView[]>;
   readonly nodes: (accountId: string) => Promise<readonly NodeView[]>;

@@ -1,4 +1,5 @@
-// The page and what it loads. They hold nothing secret, and are the same for all users.
+// Serves the page and the files that it loads. They contain no secrets and are the same for all
+// users.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiInstance } from '../http/http.ts';
@@ -38,7 +39,8 @@ export function registerPage(
     },
   });
 
-  // What the page loads stands beside `/console`, whatever a proxy has put in front of it.
+  // The page's relative addresses assume `/console` without a slash. A proxy may have put a path in
+  // front, so the redirect is relative.
   server.route({
     method: 'GET',
     url: '/console/',

@@ -1,4 +1,5 @@
-// Links that sign in, and sessions, in SQL: a link is good for one sign-in over all nodes. What is kept are hashes.
+// Stores sign-in links and sessions in SQL. A link is valid for one sign-in at any node. The
+// database has only hashes of the tokens.
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
@@ -8,24 +9,36 @@ import type { Database } from '../store/database.ts';
 export const linkLifetimeMs = 60_000;
 export const sessionLifetimeMs = 8 * 3_600_000;
 
-/** Whom a link or a session speaks for. */
+/** The app that a link or a session gives access to. */
 export type Grant = {
   readonly appId: string;
-  /** Ids of the app's credentials that it was made with: it ends with the first of them. */
+  /**
+   * Ids of the app's credentials that the link depends on. The grant ends as soon as one of them
+   * ends.
+   */
   readonly openedBy: readonly string[];
 };
 
 export type Session = Grant & { readonly expiresAt: Date };
 
 export type SessionStore = {
-  /** The token of a new link. */
+  /** Creates a link and returns its token. */
   createLink(
     grant: Grant,
     lifetimeMs?: number,
   ): Promise<{ readonly token: string; readonly expiresAt: Date }>;
-  /** Does not use the link. @returns undefined if it was used, is too old, or was never made. */
+  /**
+   * Finds a link without using it.
+   *
+   * @returns undefined if the link was used, is too old, or never existed
+   */
   findLink(token: string): Promise<Grant | undefined>;
-  /** Uses the link. @returns a new session with its secret, or undefined as above. */
+  /**
+   * Uses the link.
+   *
+   * @returns a new session with its secret, or undefined if the link was used, is too old, or never
+   * existed
+   */
   redeem(token: string): Promise<(Session & { readonly secret: string }) | undefined>;
   find(secret: string): Promise<Session | undefined>;
   end(secret: string): Promise<void>;
@@ -39,7 +52,7 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
     async createLink({ appId, openedBy }, lifetimeMs = linkLifetimeMs) {
       const token = newSecret();
       const expiresAt = inFuture(lifetimeMs);
-      // A link that was not used goes with the next one.
+      // Deletes links that expired without being used.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
         'insert into console_links (token_hash, app_id, expires_at, opened_by) values ($1, $2, $3, $4)',
@@ -93,7 +106,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Of 256 random bits: no salt makes them harder to guess. */
+/** Hashes a secret of 256 random bits. A salt would not make it harder to guess. */
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

@@ -1,17 +1,17 @@
-// A stream of events ends with the session that opened it: after a sign-out, a rotation or a
-// revocation, at whichever node that was done.
+// Ends an event stream with the session that opened it: after a sign-out, a rotation or a
+// revocation at any node.
 
 import type { EventSource, EventStreams } from '../http/event-stream.ts';
 import type { SessionReader } from './sessions.ts';
 
-/** Soon enough for a user who signed out elsewhere. Each look costs two small queries. */
-const usuallyLookEveryMs = 2_000;
+/** Short enough for a user who signed out elsewhere. Each check costs two small queries. */
+const defaultCheckEveryMs = 2_000;
 
-/** Streams that end with the session of their request. */
+/** Wraps event streams so that each ends with the session of its request. */
 export function endingWithSession(
   streams: EventStreams,
   reader: Pick<SessionReader, 'find'>,
-  lookEveryMs = usuallyLookEveryMs,
+  checkEveryMs = defaultCheckEveryMs,
 ): EventStreams {
   return {
     ...streams,
@@ -20,8 +20,8 @@ export function endingWithSession(
       return streams.send(request, reply, appId, (how) =>
         whileSignedIn(isSignedIn, source, {
           ...how,
-          lookEveryMs,
-          // A reader that does not read would not see the end either.
+          checkEveryMs,
+          // A client that does not read would not notice the end, so its connection is cut.
           onEnded: () => {
             if (reply.raw.writableNeedDrain) how.onTooSlow();
           },
@@ -32,33 +32,33 @@ export function endingWithSession(
 }
 
 type How = Parameters<EventSource>[0] & {
-  readonly lookEveryMs: number;
+  readonly checkEveryMs: number;
   readonly onEnded: () => void;
 };
 
 async function* whileSignedIn(
   isSignedIn: () => Promise<boolean>,
   source: EventSource,
-  { lookEveryMs, onEnded, ...how }: How,
+  { checkEveryMs, onEnded, ...how }: How,
 ): ReturnType<EventSource> {
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const judge = (goesOn: boolean): void => {
+  const handleCheck = (isSignedInStill: boolean): void => {
     if (isOver) return;
-    if (goesOn) lookLater();
+    if (isSignedInStill) checkLater();
     else {
       ended.abort();
       onEnded();
     }
   };
-  const lookLater = (): void => {
-    // A database that is away signs no user out: without it there are no events either.
+  const checkLater = (): void => {
+    // An unreachable database does not sign users out. Without it there are no events either.
     timer = setTimeout(() => {
-      isSignedIn().then(judge, () => judge(true));
-    }, lookEveryMs);
+      isSignedIn().then(handleCheck, () => handleCheck(true));
+    }, checkEveryMs);
   };
-  lookLater();
+  checkLater();
   try {
     yield* source({ ...how, signal: AbortSignal.any([how.signal, ended.signal]) });
   } finally {

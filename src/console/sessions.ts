@@ -1,5 +1,5 @@
-// Signing in and out. A session may do what its app may. It ends with the app, and with the
-// credentials that opened it: every request looks them up past all caches.
+// Signs users in and out. A session may do what its app may do. It ends with the app, and with the
+// credentials that opened it. Every request reads the app from the database, past all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -30,12 +30,15 @@ import {
 
 export type SessionDependencies = {
   readonly sessions: SessionStore;
-  /** Past all caches; undefined: unknown or revoked. */
+  /** Reads an app past all caches. Returns undefined if it is unknown or revoked. */
   readonly appNow: (appId: string) => Promise<App | undefined>;
   readonly address: ListeningAddress;
 };
 
-/** Of every request to the console's routes, before anything is looked up. */
+/**
+ * Makes the hook that checks `Host` and `Origin` of every request to the console, before anything
+ * is looked up.
+ */
 export function createDoor(publicUrl: PublicUrl) {
   return async (request: FastifyRequest): Promise<void> => {
     assertHost(request, publicUrl);
@@ -43,7 +46,10 @@ export function createDoor(publicUrl: PublicUrl) {
   };
 }
 
-/** The same of data. The page itself may be linked to from anywhere. */
+/**
+ * Makes the hook of requests for data, which also refuses other sites. Any site may link to the
+ * page itself.
+ */
 export function createDataDoor(publicUrl: PublicUrl) {
   const door = createDoor(publicUrl);
   return async (request: FastifyRequest): Promise<void> => {
@@ -55,9 +61,12 @@ export function createDataDoor(publicUrl: PublicUrl) {
 export type SignedIn = { readonly app: App; readonly session: Session; readonly secret: string };
 
 export type SessionReader = {
-  /** Undefined: no session, or one that has ended. */
+  /** @returns undefined if there is no session, or if it has ended */
   find(request: Pick<Asked, 'headers'>): Promise<SignedIn | undefined>;
-  /** @throws ProblemError: no session, or the page's token is missing where something is changed. */
+  /**
+   * @throws ProblemError if there is no session, or if a request that changes something lacks the
+   * page's token
+   */
   read(request: Asked): Promise<SignedIn>;
 };
 
@@ -82,7 +91,9 @@ export function createSessionReader(dependencies: SessionDependencies): SessionR
   };
 }
 
-/** @returns undefined if the app was revoked, or a credential that the grant depends on has ended. */
+/**
+ * @returns undefined if the app was revoked, or a credential that the grant depends on has ended
+ */
 async function liveAppOf(
   { appNow }: SessionDependencies,
   grant: Grant | undefined,
@@ -93,7 +104,7 @@ async function liveAppOf(
 
 const linkBody = z.strictObject({
   token: z.string(),
-  /** The app whose session the user gives up for it. */
+  /** The app whose session the user agrees to give up for this link. */
   insteadOf: z.string().optional(),
 });
 
@@ -115,7 +126,8 @@ export function registerSessions(
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
       if (app === undefined) throw usedUp();
       const before = await reader.find(request);
-      // Login CSRF: the user would work, unnoticed, in the app of whoever sent the link.
+      // Prevents login CSRF: without a question, the sender of a link could make the user work in
+      // the sender's app without noticing.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);
@@ -150,7 +162,7 @@ export function registerSessions(
   });
 }
 
-/** `POST /console/link` is asked with a token of the app, by `offhook console`. */
+/** Registers `POST /console/link`, which `offhook console` calls with a token of the app. */
 export function registerLink(
   server: ApiInstance,
   dependencies: SessionDependencies,
@@ -167,7 +179,7 @@ export function registerLink(
       if (page === undefined) throw unaddressed(address);
       const app = await dependencies.appNow(caller.of(request).appId);
       const grant = app && grantFor(app, caller.keyIdOf(request));
-      // The caller was let in by what is remembered of the app for some seconds.
+      // The client was authenticated with data of the app that is cached for some seconds.
       if (!app || !grant || !isLive(grant, app)) throw replaced();
       const { token, expiresAt } = await sessions.createLink(grant);
       return {
@@ -205,7 +217,7 @@ function signedOut(): ProblemError {
 function usedUp(): ProblemError {
   return new ProblemError(
     'unauthorized',
-    'The link was used before, or is too old. npx offhook console prints another.',
+    'The link was already used, or is too old. npx offhook console prints a new one.',
     { challenge: 'Cookie' },
   );
 }
@@ -222,17 +234,18 @@ function unaddressed({ host }: ListeningAddress): ProblemError {
 }
 
 /**
- * A link or a session depends on credentials of its app, and ends when one of them is not live any more. The JWT key that
- * verified the token of `/console/link` is one of them. The API key of that time is the other: it opens no console, but an
- * operator who replaces it wants everybody out who held the credentials of the app.
+ * Makes the grant of a link. A link or a session depends on two credentials of its app, and ends
+ * when one of them is no longer valid. One is the JWT key that verified the token of
+ * `/console/link`. The other is the app's API key at that time: it opens no console, but an
+ * operator who replaces it wants to lock out everybody who had the credentials of the app.
  *
- * @param keyId the key that verified the token; left out: the app's newest one.
+ * @param keyId id of the key that verified the token. Default: the app's newest key
  */
 export function grantFor(app: App, keyId = newestKeyId(app)): Grant {
   return { appId: app.appId, openedBy: [keyId, ...app.apiKeyIds.slice(0, 1)] };
 }
 
-/** `app`: as it is now. */
+/** Whether all credentials of the grant are valid. `app` must be read past all caches. */
 function isLive({ openedBy }: Grant, app: App): boolean {
   const live = new Set([...app.jwtKeys.map(jwtKeyId), ...app.apiKeyIds]);
   return openedBy.length > 0 && openedBy.every((id) => live.has(id));

@@ -1,5 +1,6 @@
-// A page in one file, for a browser without a network: the console's modules and libraries as data: URLs in an import map, its styles,
-// and the data that a script of the page shows.
+// Makes a page in one file, for a browser without a network. The file contains the console's
+// modules and libraries as data: URLs in an import map, the styles, and the data that a script
+// shows.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -7,7 +8,7 @@ import { isLibrary, readLibrary } from './assets.ts';
 
 type StandalonePage = {
   readonly title: string;
-  /** It renders into `#app` what is in `#data`, and may import modules of the console's page. */
+  /** Renders the data of `#data` into `#app`. It may import modules of the console's page. */
   readonly script: URL;
   readonly styles: readonly URL[];
   readonly data: unknown;
@@ -30,13 +31,16 @@ export async function standalonePage(page: StandalonePage): Promise<string> {
     `<style>${styles.join('\n')}</style>`,
     `<script type="importmap">${JSON.stringify({ imports })}</script></head><body>`,
     '<div id="app"></div>',
-    // No text of the data ends its element.
+    // Escaped, so that no text in the data can end its element.
     `<script type="application/json" id="data">${JSON.stringify(page.data).replaceAll('<', '\\u003c')}</script>`,
     `<script type="module">import '${entry}';</script></body></html>\n`,
   ].join('\n');
 }
 
-/** A data: URL is no base for relative addresses: each module imports by the names that the import map has. */
+/**
+ * Adds a module with all its imports, and returns its name. Relative imports become names of the
+ * import map, because they cannot be resolved against a data: URL.
+ */
 async function addModule(modules: Map<string, string>, file: URL): Promise<string> {
   const name = `page/${basename(file.pathname)}`;
   if (modules.has(name)) return name;

@@ -12,7 +12,7 @@ const agent = 'tel:+12025550105';
 export async function watchStory(stage: Stage, page: Page): Promise<string> {
   const callId = await startStory(stage);
   await page.goto(`${stage.base}/console#/calls/${callId}`);
-  await page.locator('.row.bot', { hasText: 'mark greeting' }).getByText('came back').waitFor();
+  await page.locator('.row.bot', { hasText: 'mark greeting' }).getByText('returned').waitFor();
   await page.locator('.row.bot', { hasText: 'clear' }).getByText('not played').waitFor();
   await page.locator('.row.words', { hasText: '“Hello, Anna.”' }).waitFor();
   await page.locator('.row.command', { hasText: 'dtmf 12' }).getByText('by app-dev').waitFor();

@@ -71,10 +71,10 @@ describe('an answer of which only the beginning came', () => {
   test('is none', async () => {
     answers = [torn(200)];
     await expect(page.ask('x')).rejects.toThrow(
-      'The gateway is not reached. The page tries again.',
+      'The gateway cannot be reached. The page tries again.',
     );
     await expect(page.ask('x', { method: 'POST', body: {} })).rejects.toThrow(
-      'The gateway is not reached. Whether this was done is not known.',
+      'The gateway cannot be reached. It is not known whether this was done.',
     );
   });
 

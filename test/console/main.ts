@@ -211,11 +211,11 @@ async function otherPages(page: Page): Promise<void> {
   assert.equal(await page.locator('tbody tr').count(), 1);
   await picture(page, 'calls-filtered');
   await page.getByLabel('Outcome').selectOption('expired');
-  await page.getByText('No call is like that.').waitFor();
+  await page.getByText('No call matches these filters.').waitFor();
   await picture(page, 'calls-filtered-empty');
   for (const [name, text] of [
     ['Trunks', 'sandbox'],
-    ['Nodes', 'this one'],
+    ['Nodes', 'this node'],
     ['Detection', 'dense-speech'],
   ] as const) {
     await page.getByRole('link', { name }).click();

@@ -35,7 +35,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.setViewportSize(desk);
 }
 
-/** The gateway is not reached by what is asked next. */
+/** The gateway cannot be reached by what is asked next. */
 export async function pictureAway(
   page: Page,
   name: string,
@@ -44,7 +44,7 @@ export async function pictureAway(
   if (folder === undefined) return;
   await page.context().setOffline(true);
   await ask();
-  await page.getByText('The gateway is not reached').first().waitFor();
+  await page.getByText('The gateway cannot be reached').first().waitFor();
   await picture(page, name);
   await page.context().setOffline(false);
 }

@@ -45,7 +45,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
       database,
       now: () => now,
       services: { apps: here, live: { follow: untilAborted } },
-      options: { appNow: (appId) => here.findNow(appId), streamLookEveryMs: 50 },
+      options: { appNow: (appId) => here.findNow(appId), streamCheckEveryMs: 50 },
     });
     ask = asker(harness);
   });

@@ -111,7 +111,7 @@ async function signOutEverywhere(
   // The cookie is the host's, as it is behind a proxy.
   const other = await context.newPage();
   await other.goto(`${baseOf(there)}/console#/nodes`);
-  await other.locator('tr', { hasText: 'this one' }).getByText('there').waitFor();
+  await other.locator('tr', { hasText: 'this node' }).getByText('there').waitFor();
   const [cookie] = await context.cookies();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();

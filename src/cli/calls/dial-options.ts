@@ -85,7 +85,7 @@ function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
   // No area code begins with 0 or 1: 0612345678 is a number of another country.
   if (american !== undefined && /^1[2-9]/.test(american.digits)) {
-    return `write +${american.digits} if it is a number of North America, else + and its country code`;
+    return `write +${american.digits} for a number of North America, otherwise + and its country code`;
   }
   return isAssigned(digits)
     ? `write +${digits}`

@@ -1,18 +1,19 @@
-// Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
+// Sends requests to the gateway that served the page, and reads its live events. Addresses are
+// relative, because a proxy may serve the gateway under a path.
 
 import { signal } from '@preact/signals';
 import { forgetAttempt, keyFor, leavesOpen, noteLost, noteRefused } from './dial-attempts.js';
 
-/** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
+/** The answer of `/console/session`. Null if no user is signed in; undefined until it is known. */
 export const session = signal(undefined);
-/** What the user should know about signing in and out, whatever page is shown. */
+/** A message about signing in or out, which every page shows. */
 export const notice = signal('');
 
 export class Problem extends Error {
   constructor(status, document) {
     super(document.detail ?? `The gateway answered ${status}.`);
     this.status = status;
-    /** What programs look at; undefined where a proxy answered. */
+    /** The kind of problem. Undefined if a proxy answered. */
     this.kind = document.type?.replace('urn:offhook:problem:', '');
     this.errors = document.errors ?? [];
     this.requestId = document.requestId;
@@ -20,8 +21,9 @@ export class Problem extends Error {
 }
 
 /**
- * The gateway's clock when the page was opened, by that of the page, which goes on evenly while the browser's may be set. An answer's
- * date is of whole seconds, and a page that slept is behind: the latest guess is the best one.
+ * The gateway's time at which the page was opened. It is measured against `performance.now()`,
+ * which is monotonic, while the browser's clock may be changed. The date of an answer has whole
+ * seconds, and the clock of a page that slept is behind, so the latest estimate is the best one.
  */
 let gatewayOpenedMs = Number.NEGATIVE_INFINITY;
 
@@ -34,17 +36,21 @@ function compareClocks(response) {
     gatewayOpenedMs = Math.max(gatewayOpenedMs, dateMs - performance.now());
 }
 
-/** A connection that died unnoticed would keep a request for minutes. */
+/**
+ * Without this limit, a connection that died unnoticed would keep a request waiting for minutes.
+ */
 const longestAnswerMs = 30_000;
 
 /**
- * `endsSession`: a 401 says that no user is signed in.
- * @throws Problem, and Error where the gateway is not reached
+ * Sends a request to the gateway. `endsSession`: whether a 401 means that no user is signed in.
+ *
+ * @throws Problem if the gateway refuses, and Error if the gateway cannot be reached
  */
 export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
-    const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
-    throw new Error(`The gateway is not reached. ${more}`);
+    const more =
+      method === 'GET' ? 'The page tries again.' : 'It is not known whether this was done.';
+    throw new Error(`The gateway cannot be reached. ${more}`);
   };
   const response = await fetch(`console/${path}`, {
     method,
@@ -58,7 +64,8 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
     signal: AbortSignal.timeout(longestAnswerMs),
   }).catch(failUnreached);
   compareClocks(response);
-  // Of an answer may come the beginning alone: it is none. A refusal is one without its words.
+  // A success that arrives only in part does not count as an answer. A refusal counts without its
+  // body.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
   if (response.status === 401 && endsSession) endSession();
@@ -68,23 +75,24 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
 function endSession() {
   if (session.value)
     notice.value =
-      'Your session has ended: it was signed out elsewhere, is eight hours old, or its app was revoked or given new credentials.';
+      'Your session has ended: you signed out elsewhere, it is eight hours old, or its app was revoked or got new credentials.';
   session.value = null;
 }
 
-const ofBot = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
+const botPath = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
 
 export const api = {
   calls: (query) => ask(`api/public/calls?${new URLSearchParams(query)}`),
   call: (callId) => ask(`api/public/calls/${encodeURIComponent(callId)}`),
   capture: (callId) => ask(`api/calls/${encodeURIComponent(callId)}/capture`),
   notifications: (botId, callId) =>
-    ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
+    ask(`${botPath(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
-    ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
+    ask(`${botPath(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
   /**
-   * Sent again after a lost answer, the same request is the same call. `form`: see `keyFor`.
-   * `isGone`: the form was closed, and its user does not see the answer.
+   * Places a call. A request that is sent again after a lost answer places no second call. `form`:
+   * see `keyFor`. `isGone` returns whether the form was closed, so that its user does not see the
+   * answer.
    */
   dial: async (request, form, isGone = () => false) => {
     const bot = encodeURIComponent(request.botId);
@@ -106,7 +114,7 @@ export const api = {
   deadLetters: (query) =>
     ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),
   replay: (botId, eventId) =>
-    ask(`${ofBot(botId)}/notifications/${encodeURIComponent(eventId)}/replay`, {
+    ask(`${botPath(botId)}/notifications/${encodeURIComponent(eventId)}/replay`, {
       method: 'POST',
       body: {},
     }),
@@ -117,9 +125,9 @@ export const api = {
   detection: () => ask('api/operate/detection'),
 };
 
-// ── Live events ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Live events ───────────────────────────────────────────────────────────────────────────────
 
-/** connecting, live, away */
+/** `connecting`, `live` or `away`. */
 export const liveState = signal('connecting');
 
 const firstWaitMs = 500;
@@ -130,17 +138,23 @@ const longestSilenceMs = 45_000;
 const listeners = new Set();
 let source;
 
-/** Told of each event of the app's calls, and of `undefined` where some may have been missed. Returns its removal. */
+/**
+ * Calls the listener with each event of the app's calls, and with `undefined` if events may have
+ * been missed. Returns a function that removes the listener.
+ */
 export function onEvent(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-const tell = (event) => {
+const notifyListeners = (event) => {
   for (const listener of listeners) listener(event);
 };
 
-/** EventSource has a listener for each type, and tells of no other: types that come later are read from here. */
+/**
+ * Opens the event stream. EventSource needs a listener for each type, so the page reads the stream
+ * itself and also gets types that it does not know.
+ */
 export function openEvents() {
   closeEvents();
   const abort = new AbortController();
@@ -165,9 +179,12 @@ async function follow(signal) {
   }
 }
 
-/** Whether it came about; until it ends, or nothing came for too long. */
+/**
+ * Follows the events until the connection ends or is silent for too long. Returns whether it was
+ * established.
+ */
 async function followOnce(place, signal) {
-  // Of a laptop that slept, or a network that forgot, the connection may never end by itself.
+  // After a laptop slept, or a network dropped its state, the connection may never end by itself.
   const silence = new AbortController();
   let timer;
   const heard = () => {
@@ -194,8 +211,8 @@ async function readEvents(place, signal, heard) {
   if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
-  // What happened before is read anew.
-  if (cursor === undefined) tell(undefined);
+  // Everything that happened before must be read again.
+  if (cursor === undefined) notifyListeners(undefined);
   await read(response.body, place, heard).catch(() => undefined);
   return true;
 }
@@ -216,8 +233,8 @@ async function read(body, place, heard) {
 
 function dispatch({ id, event, data }, place) {
   place.cursor = id ?? place.cursor;
-  if (event === 'reset') tell(undefined);
-  else if (data !== undefined) tell(JSON.parse(data));
+  if (event === 'reset') notifyListeners(undefined);
+  else if (data !== undefined) notifyListeners(JSON.parse(data));
 }
 
 function fieldsOf(block) {

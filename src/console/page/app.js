@@ -1,4 +1,5 @@
-// The console: who is signed in, which page is shown. The page stands behind `#`, so that one document serves all.
+// The console's frame: shows who is signed in, and one of the pages. The page's name stands after
+// `#` in the address, so that one document serves all pages.
 
 import { signal } from '@preact/signals';
 import { render } from 'preact';
@@ -35,7 +36,7 @@ function readPlace() {
   place.value = location.hash.replace(/^#\/?/, '') || 'calls';
 }
 
-/** A link may be opened in a tab that shows something. */
+/** A sign-in link may be opened in a tab that already shows a page. */
 function changePlace() {
   const token = takeToken(place.value);
   if (token === undefined) readPlace();
@@ -47,7 +48,7 @@ const liveWords = { connecting: 'Connecting', live: 'Live', away: 'Not connected
 function Frame({ children, current }) {
   const { app } = session.value;
   return html`
-    <a class="skip" href="#content" onClick=${skip}>To the content</a>
+    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/calls">Offhook</a>
       <nav aria-label="Pages">
@@ -78,7 +79,10 @@ function Notice() {
   </div>`;
 }
 
-/** Whoever sent the link could otherwise have the user work in another app without noticing. */
+/**
+ * Asks before the app changes. Otherwise the sender of a link could make the user work in another
+ * app without noticing.
+ */
 function LinkQuestion({ signedIn, link, token }) {
   const dialog = useRef(null);
   useEffect(() => {
@@ -94,7 +98,7 @@ function LinkQuestion({ signedIn, link, token }) {
         <dt>You are signed in as</dt><dd><${AppName} app=${signedIn} /></dd>
         <dt>The link is for</dt><dd><${AppName} app=${link} /></dd>
       </dl>
-      <p class="faint">Calls that you dial then belong to the link's app, and its users see them. Go on only if you asked for this link.</p>
+      <p class="faint">Calls that you dial then belong to the link's app, and its users see them. Continue only if you asked for this link.</p>
       <div class="buttons">
         <button type="button" autofocus onClick=${stay}>Stay signed in as ${signedIn.name}</button>
         <button type="button" class="danger" onClick=${() => followLink(token, signedIn.appId)}>Sign in as ${link.name}</button>
@@ -107,7 +111,7 @@ function AppName({ app: { name, appId, accountId } }) {
   return html`<strong>${name}</strong> <span class="faint">${appId}, account ${accountId}</span>`;
 }
 
-/** The address says which page it is, and must not be changed by this. */
+/** Moves the focus to the content without changing the address, which names the page. */
 function skip(event) {
   event.preventDefault();
   document.getElementById('content')?.focus();
@@ -129,14 +133,14 @@ function SignedOut() {
     ${notice.value !== '' && html`<p class="trouble" role="alert">${notice.value}</p>`}
     <p>On the machine of the gateway, run</p>
     <pre>npx offhook console</pre>
-    <p>and open the link that it prints. It is good for one sign-in within a minute.</p>
+    <p>and open the link that it prints. The link is valid for one sign-in within a minute.</p>
   </main>`;
 }
 
 function App() {
   if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  // What was read for one app is not shown to another.
+  // The key makes the pages start anew for another app: they must not show data of the former one.
   return html`<${SignedIn} key=${session.value.app.appId} />`;
 }
 

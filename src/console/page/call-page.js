@@ -1,4 +1,4 @@
-// One call: what it came to, what was heard, and everything that happened to it by one clock.
+// The page of one call: its outcome, its sound, and a timeline of everything that happened.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
@@ -11,7 +11,7 @@ import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
 
 const shortestPauseMs = 400;
-/** While it is up: how loud it is changes without an event. */
+/** During a call, its loudness changes without an event. */
 const whileUpMs = 1_500;
 
 export function CallPage({ callId }) {
@@ -20,7 +20,7 @@ export function CallPage({ callId }) {
   if (error && !call) {
     const isGone = error.status === 404;
     return html`<${Title}>${isGone ? 'No such call' : 'The call cannot be shown'}</${Title}>
-      ${isGone ? html`<p>There is none with this id, it is older than what is kept, or it is another account's. <a href="#/calls">All calls</a></p>` : html`<${Trouble} error=${error} again=${again} />`}`;
+      ${isGone ? html`<p>There is no call with this id, it is no longer stored, or it belongs to another account. <a href="#/calls">All calls</a></p>` : html`<${Trouble} error=${error} again=${again} />`}`;
   }
   if (!call) return html`<p aria-busy="true" class="faint">Reading the call…</p>`;
   return html`
@@ -35,7 +35,7 @@ export function CallPage({ callId }) {
   `;
 }
 
-/** All of it again, when something happened to the call. */
+/** Reads the whole call again when something happened to it. */
 function useCall(callId) {
   return useReading({
     key: callId,
@@ -63,7 +63,7 @@ function nextReading({ value, error }) {
   return mayChange(value) ? whileUpMs : undefined;
 }
 
-/** Attempts and captures come without an event. */
+/** Delivery attempts and captures change without an event. */
 function mayChange({ call, notifications, capture }) {
   if (call.state !== 'ended') return true;
   const isFresh = Date.now() - Date.parse(call.endedAt) < 10_000;
@@ -79,7 +79,7 @@ function Head({ call }) {
   const bar = useRef(null);
   const isOver = call.state === 'ended';
   useEffect(() => {
-    // The button that was pressed is gone, and the focus with it.
+    // The button that was pressed has disappeared, and the focus with it.
     if (isOver && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
   }, [isOver]);
   const hangUp = async () => {
@@ -95,7 +95,7 @@ function Head({ call }) {
   return html`
     <div class="bar" ref=${bar}>
       <${Title}>${numberOf(call.target)}</${Title}>
-      <${Status} call=${call} isTold />
+      <${Status} call=${call} isAnnounced />
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
@@ -110,7 +110,7 @@ function Facts({ call }) {
     ['Outcome', call.outcome],
     ['At fault', call.fault],
     ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
-    ['Place in the queue', call.queuePosition],
+    ['Position in the queue', call.queuePosition],
     ['From', call.caller],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
@@ -132,7 +132,7 @@ function Facts({ call }) {
 
 const lasted = (from, to) => from && html`<${Lasting} from=${from} to=${to} />`;
 
-/** What detection said, each with what it rests on. */
+/** The events of detection, each with its evidence. */
 function Verdict({ call }) {
   const events = call.timeline.filter(({ type }) => type === 'amd').map(({ data }) => data.amd);
   if (events.length === 0) return null;

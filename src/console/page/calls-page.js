@@ -1,4 +1,4 @@
-// The interactions view: calls, newest first, as they are now.
+// The interactions view: a live list of calls, newest first.
 
 import { useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
@@ -10,7 +10,7 @@ import { useReading } from './reading.js';
 import { filters } from './words.js';
 
 const pageSize = 50;
-/** However much happens, the list is read so often. */
+/** The list is not read more often than this, however much happens. */
 const shortestPauseMs = 1_000;
 
 const filterNames = { status: 'Status', outcome: 'Outcome' };
@@ -65,7 +65,7 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Read when something happened, and not while the page is hidden. */
+/** Reads the calls when something happened, except while the page is hidden. */
 function useCalls(filter, cursor) {
   const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
   return useReading({
@@ -108,7 +108,7 @@ function CallRow({ call }) {
   return html`<tr onClick=${open}>
     <td class="time" title=${fullTime(call.acceptedAt)}>${timeOf(call.acceptedAt)}</td>
     <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
-    <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Place among the calls that wait for its trunk">no. ${call.queuePosition}</span>`}</td>
+    <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Position among the calls that wait for the same trunk">no. ${call.queuePosition}</span>`}</td>
     <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
     <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
     <td class="fault">${call.fault ?? ''}</td>
@@ -121,7 +121,7 @@ function CallRow({ call }) {
 
 function NoCalls({ isFiltered, clear }) {
   if (isFiltered) {
-    return html`<${Empty} title="No call is like that.">
+    return html`<${Empty} title="No call matches these filters.">
       <button type="button" onClick=${clear}>Show all calls</button>
     </${Empty}>`;
   }

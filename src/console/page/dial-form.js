@@ -1,4 +1,4 @@
-// Placing a call by hand, with what the API takes most often.
+// The form that places a call by hand, with the most common members of the API.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, session } from './api.js';
@@ -8,7 +8,7 @@ import { numberOf } from './format.js';
 import { Trouble } from './parts.js';
 import { readTarget } from './typed-target.js';
 
-/** As the API calls them, and as the form does. */
+/** Labels of the form, by the name of the API's member. */
 const names = {
   target: 'Target',
   caller: 'Caller',
@@ -20,7 +20,10 @@ const names = {
   'bridge.to': 'Connect to',
 };
 
-/** The fields are controlled: what was typed stays, whatever the form shows around it. */
+/**
+ * Initial values of the fields. The fields are controlled, so that typed text stays while the rest
+ * of the form changes.
+ */
 function initiallyTyped({ bots }) {
   const [botId = 'dev-bot'] = bots.filter((bot) => bot !== '*');
   const empty = { target: '', notifyurl: '', trunk: '', 'stream.url': '', 'bridge.to': '' };
@@ -35,7 +38,7 @@ export function DialForm({ onClose }) {
   const [typed, setTyped] = useState(() => initiallyTyped(app));
   const sandbox = useSandbox();
   const { error, question, isSending, submit, send, refuse, clearQuestion } = useSending({
-    // Stands for this form among those that were open before.
+    // Identifies this form among earlier ones.
     self: dialog,
     placed: ({ callId }) => {
       onClose();
@@ -49,7 +52,8 @@ export function DialForm({ onClose }) {
     if (error !== undefined) showWrong(form.current, error);
   }, [error]);
   useEffect(() => {
-    // The button that was pressed is gone; of the two that are there now, this one does no harm.
+    // The button that was pressed has disappeared. Focuses the one of the two new buttons that does
+    // no harm.
     if (question !== undefined) again.current?.focus();
   }, [question]);
   const change = ({ target: { name, value } }) => {
@@ -66,7 +70,7 @@ export function DialForm({ onClose }) {
     }}>
       <h2 id="dial-title">Dial</h2>
       <${Fields} typed=${typed} wrong=${wrong} bots=${app.bots} sandbox=${sandbox} />
-      ${error && html`<${Trouble} error=${told(error)} />`}
+      ${error && html`<${Trouble} error=${inFormWords(error)} />`}
       ${question && html`<${Question} question=${question} />`}
       <div class="buttons">
         <button type="button" onClick=${() => dialog.current?.close()}>Cancel</button>
@@ -82,8 +86,9 @@ export function DialForm({ onClose }) {
 }
 
 /**
- * `submit` asks first where it would place another call than one that may have been placed. `refuse`
- * shows what is wrong as the gateway would, without asking it.
+ * Sends the requests of a form. `submit` first asks the user if an earlier call may have been
+ * placed and the request would place another one. `refuse` shows errors like the gateway's without
+ * sending a request.
  */
 function useSending({ self, placed }) {
   const [{ error, question, isSending }, setState] = useState({});
@@ -98,7 +103,7 @@ function useSending({ self, placed }) {
     setState({ isSending: true });
     try {
       const answer = await api.dial(request, self, () => isGone.current);
-      // Cancelled meanwhile: another form may be open, or another page.
+      // If the form was cancelled in the meantime, another form or page may be open.
       if (!isGone.current) placed(answer);
     } catch (problem) {
       setState({ error: problem });
@@ -130,12 +135,12 @@ function Fields({ typed, wrong, bots, sandbox }) {
     <datalist id="bots">${bots.filter((bot) => bot !== '*').map((bot) => html`<option value=${bot}></option>`)}</datalist>
     <label><span>${names.machineDetection}</span>
       <select name="machineDetection" value=${typed.machineDetection}><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
-    ${field('notifyurl', { type: 'url', placeholder: 'none is notified' })}
+    ${field('notifyurl', { type: 'url', placeholder: 'empty: no notifications' })}
     <details>
       <summary>Trunk, bot audio, connecting</summary>
-      ${field('trunk', { placeholder: 'the default one' })}
-      ${field('stream.url', { placeholder: 'as the bot is registered; ws://…' })}
-      ${field('bridge.to', { placeholder: 'none; a number or sip:…', list: 'sandbox' })}
+      ${field('trunk', { placeholder: 'empty: the default trunk' })}
+      ${field('stream.url', { placeholder: 'ws://…; empty: as registered for the bot' })}
+      ${field('bridge.to', { placeholder: 'a number or sip:…', list: 'sandbox' })}
     </details>`;
 }
 
@@ -143,18 +148,18 @@ function Question({ question: { request, lost } }) {
   const phones = [...new Set(lost.map(({ target }) => numberOf(target)))];
   const isSamePhone = lost.some(({ target }) => target === request.target);
   return html`<div class="trouble" role="alert">
-    <p>Whether the call to ${phones.join(', ')} was placed is not known: the form that asked for it got no answer. The form now describes another call: ${
+    <p>It is not known whether the call to ${phones.join(', ')} was placed: the form that requested it got no answer. The form now describes another call: ${
       isSamePhone ? 'the same phone may ring twice' : 'both phones may ring'
     }.</p>
     <p class="faint">Sending the earlier request again calls no phone twice.</p>
   </div>`;
 }
 
-/** Whom the sandbox carrier has, if it runs. */
+/** Returns the numbers of the sandbox carrier, or nothing if it does not run. */
 function useSandbox() {
   const [numbers, setNumbers] = useState([]);
   useEffect(() => {
-    // Numbers can be typed without it.
+    // The list only helps typing: an error does not matter.
     api.sandbox().then(
       (answer) => setNumbers(answer.numbers),
       () => undefined,
@@ -163,7 +168,7 @@ function useSandbox() {
   return numbers;
 }
 
-/** What the gateway is asked for, with what is known to be wrong before it is. */
+/** Makes the request for the gateway, and finds errors that are known before it is sent. */
 function requestOf(typed, sandbox) {
   const filled = Object.entries(typed).map(([name, value]) => [name, value.trim()]);
   const {
@@ -188,7 +193,10 @@ function requestOf(typed, sandbox) {
   };
 }
 
-/** What is folded cannot take the focus; it stays unfolded. */
+/**
+ * Focuses the first wrong field. Unfolds its section first, because a folded field cannot take the
+ * focus.
+ */
 function showWrong(form, { errors = [] }) {
   const wrong = errors
     .map(({ path }) => form.elements.namedItem(path))
@@ -197,14 +205,14 @@ function showWrong(form, { errors = [] }) {
   wrong[0]?.focus();
 }
 
-/** In the words of the form. */
-function told(error) {
+/** Words the error with the labels of the form. */
+function inFormWords(error) {
   if (leavesOpen(error)) {
     const what =
       error.status === undefined
         ? error.message
-        : `The answer was ${error.status}. Whether the call was placed is not known.`;
-    return { message: `${what} Place the call again: no phone is called twice.` };
+        : `The answer was ${error.status}. It is not known whether the call was placed.`;
+    return { message: `${what} Press the button again: no phone is called twice.` };
   }
   if ((error.errors ?? []).length === 0) return error;
   const errors = error.errors.map(({ path, message }) => ({ path: names[path] ?? path, message }));

@@ -1,4 +1,4 @@
-// Elements as templates: everything that is put into one is text or an element, never markup.
+// Templates of elements. A value in a template is text or an element, never markup.
 
 import htm from 'htm';
 import { h } from 'preact';

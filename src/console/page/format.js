@@ -1,4 +1,4 @@
-// Instants, durations and words as people read them.
+// Formats times, durations and words for people.
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
@@ -25,7 +25,7 @@ export function timeOf(iso) {
 
 export const fullTime = (iso) => full.format(new Date(iso));
 
-/** 0.3 s, 12.4 s, 2:05, 1:02:05 */
+/** Formats a duration, e.g. 0.3 s, 12.4 s, 2:05, 1:02:05. */
 export function duration(ms) {
   if (ms === undefined || Number.isNaN(ms) || ms < 0) return '';
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
@@ -35,11 +35,11 @@ export function duration(ms) {
   return s < 3_600 ? rest.replace(/^0/, '') : `${Math.floor(s / 3_600)}:${rest}`;
 }
 
-/** Of what goes on: 0 s, 12 s, 2:05 */
+/** Formats the time so far of something that continues, e.g. 0 s, 12 s, 2:05. */
 export const secondsSoFar = (ms) =>
   ms < 59_500 ? `${Math.floor(Math.max(0, ms) / 1_000)} s` : duration(ms);
 
-/** From the call's beginning: +12.345 */
+/** Formats the time from the beginning of the call, e.g. +12.345. */
 export function offset(ms) {
   const sign = ms < 0 ? '−' : '+';
   const s = Math.abs(ms) / 1_000;
@@ -61,7 +61,7 @@ const statusWords = {
 };
 export const statusWord = (status) => statusWords[status] ?? status;
 
-/** The colour of a status: live, good, bad, still. */
+/** Returns the colour class of a status: live, wait, good, bad or still. */
 export function toneOf({ status, outcome }) {
   if (status === 'answered') return 'live';
   if (['queued', 'dialing', 'ringing'].includes(status)) return 'wait';
@@ -81,17 +81,20 @@ const amdWords = {
 };
 export const amdWord = (event) => amdWords[event] ?? event;
 
-/** What it tells. */
+/** Names a notification by its event, its verdict or its status. */
 export const notificationName = ({ status, machineDetection, event }) => {
   if (status === 'Event') return event?.type ?? status;
   return status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
 };
 
-/** Without the scheme, which says nothing that the rest does not. */
+/** Removes the scheme of a target, which people do not need. */
 export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
-/** What a label beside the waveform takes, at its widest; what is wrong by a pixel or two does no harm. */
+/**
+ * Estimates the greatest width of a label beside the waveform. An error of a pixel or two does no
+ * harm.
+ */
 export const labelPixels = (text) => text.length * 7 + 12;

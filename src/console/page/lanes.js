@@ -1,16 +1,20 @@
-// Below the picture of the sound, by its clock: lanes of what was said, done or found when. What has no room for its text is a tick.
+// Lanes below the picture of the sound, on the same time axis. They show words, marks, commands and
+// findings. An item without room for its text is only a tick.
 
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
 const levels = 4;
-/** Of the lane's name, and of each level below it. */
+/** Height of the lane's name, and of each level below it. */
 const levelPixels = 18;
-/** Ticks that have no label stand below, and through no text. */
+/** Height of the ticks without a label, which stand below all labels. */
 const barePixels = 11;
 const longestLabel = 24;
 
-/** Items are `{ atMs, text, tone }`; with `untilMs` a bar without text. A lane without items is left out. */
+/**
+ * Items are `{ atMs, text, tone }`. An item with `untilMs` is a bar without text. A lane without
+ * items is not shown.
+ */
 export function Lanes({ lanes, lengthMs, width }) {
   return lanes.map(({ kind, name, items }) => {
     const shown = items.filter(({ atMs }) => atMs >= 0 && atMs <= lengthMs);
@@ -30,7 +34,7 @@ function heightOf(ticks) {
   return levelPixels * (1 + Math.max(0, ...used)) + (isBare ? barePixels : 4);
 }
 
-/** Each where it belongs; a label on the first level that has room for it. */
+/** Places the items at their times, and each label on the first level that has room for it. */
 function placed(items, lengthMs, width) {
   const ends = Array.from({ length: levels }, () => Number.NEGATIVE_INFINITY);
   const xOf = (ms) => Math.round((ms / lengthMs) * width);

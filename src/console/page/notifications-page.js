@@ -1,4 +1,4 @@
-// Receivers that fail, and notifications that were given up.
+// The page of failing receivers, and of notifications that were given up.
 
 import { useState } from 'preact/hooks';
 import { api } from './api.js';
@@ -10,8 +10,8 @@ import { useReading } from './reading.js';
 const everyMs = 5_000;
 const failureWords = {
   expired: 'not accepted in 24 hours',
-  gone: 'refused for good (410)',
-  forbidden: 'may not be sent there',
+  gone: 'refused permanently (410)',
+  forbidden: 'address not allowed',
 };
 
 export function NotificationsPage() {
@@ -27,7 +27,7 @@ function Receivers() {
   return html`<section aria-labelledby="receivers">
     <h2 id="receivers">Failing receivers</h2>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value?.receivers.length === 0 && html`<p class="faint">None: every receiver that was sent something lately took it.</p>`}
+    ${value?.receivers.length === 0 && html`<p class="faint">No receiver is failing: all accepted the latest notifications.</p>`}
     ${
       value?.receivers.length > 0 &&
       html`<table class="stack" aria-labelledby="receivers">
@@ -49,28 +49,28 @@ function DeadLetters() {
     load: () => api.deadLetters(query),
     again: () => everyMs,
   });
-  const [said, setSaid] = useState('');
+  const [message, setMessage] = useState('');
   const replayAll = async () => {
     const letters = value.notifications;
     let count = 0;
-    setSaid('…');
+    setMessage('…');
     for (const { botId, eventId } of letters) {
       const { replayed } = await api.replay(botId, eventId).catch(() => ({ replayed: false }));
       count += replayed ? 1 : 0;
     }
     const left = letters.length - count;
-    setSaid(
-      `${plural(count, 'notification')} will be sent again${left === 0 ? '' : `, ${left} not: try it again`}.`,
+    setMessage(
+      `${plural(count, 'notification')} will be sent again${left === 0 ? '' : `, ${left} will not: try again`}.`,
     );
     again();
   };
   return html`<section aria-labelledby="dead">
-    <div class="bar"><h2 id="dead">Given up</h2><span role="status" class="faint">${said}</span>
+    <div class="bar"><h2 id="dead">Given up</h2><span role="status" class="faint">${message}</span>
       ${value?.notifications.length > 1 && html`<button type="button" onClick=${replayAll}>Send these ${value.notifications.length} again</button>`}</div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${
       value?.notifications.length === 0 &&
-      html`<${Empty} title="Nothing was given up."><p>A notification lands here when its receiver has refused it for 24 hours, or answers 410.</p></${Empty}>`
+      html`<${Empty} title="Nothing was given up."><p>A notification appears here if its receiver has refused it for 24 hours or has answered 410, or if its address is not allowed.</p></${Empty}>`
     }
     ${
       value?.notifications.length > 0 &&
@@ -90,14 +90,14 @@ function DeadLetters() {
 }
 
 function Letter({ letter, changed }) {
-  const [said, setSaid] = useState('');
+  const [message, setMessage] = useState('');
   const replay = async () => {
-    setSaid('…');
+    setMessage('…');
     try {
       await api.replay(letter.botId, letter.eventId);
       changed();
     } catch (error) {
-      setSaid(error.message);
+      setMessage(error.message);
     }
   };
   return html`<tr>
@@ -107,6 +107,6 @@ function Letter({ letter, changed }) {
     <td data-name="Why">${failureWords[letter.failure] ?? letter.failure}</td>
     <td data-name="Last answer">${[letter.lastStatus, letter.lastError].filter(Boolean).join(' ')}</td>
     <td class="number" data-name="Attempts">${letter.attempts}</td>
-    <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${said}</span></td>
+    <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${message}</span></td>
   </tr>`;
 }

@@ -1,4 +1,4 @@
-// The gateway as a whole, for those who run it: trunks, nodes, and what detection decides.
+// Pages for operators of the whole gateway: trunks, nodes, and statistics of detection.
 
 import { api } from './api.js';
 import { html } from './dom.js';
@@ -16,25 +16,25 @@ export function TrunksPage() {
   });
   return html`<div class="bar"><${Title}>Trunks</${Title}></div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value?.trunks.length === 0 && html`<${Empty} title="No trunks."><p>Describe a carrier in <code>sip-config/trunks.yaml</code>.</p></${Empty}>`}
+    ${value?.trunks.length === 0 && html`<${Empty} title="No trunks."><p>Define a carrier in <code>sip-config/trunks.yaml</code>.</p></${Empty}>`}
     ${
       value?.trunks.length > 0 &&
       html`<table class="stack" aria-label="Trunks">
-      <thead><tr><th scope="col">Trunk</th><th scope="col">Gateways</th><th scope="col" class="number">Calls on it</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Calls a second</th></tr></thead>
+      <thead><tr><th scope="col">Trunk</th><th scope="col">Gateways</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Calls per second</th></tr></thead>
       <tbody>${value.trunks.map(
         (trunk) => html`<tr>
           <th scope="row">${trunk.name}</th>
           <td data-name="Gateways"><ul class="plain">${trunk.gateways.map(({ name, isUp }) => html`<li><span class=${`status ${isUp ? 'good' : 'bad'}`}>${isUp ? 'up' : 'down'}</span> ${name}</li>`)}</ul></td>
-          <td class="number" data-name="Calls on it">${isCounted(trunk) ? trunk.onIt : html`<span class="faint">not counted</span>`}${trunk.maxConcurrentCalls === undefined ? '' : html`<span class="faint"> of ${trunk.maxConcurrentCalls}</span>`}</td>
+          <td class="number" data-name="Calls">${isCounted(trunk) ? trunk.onIt : html`<span class="faint">not counted</span>`}${trunk.maxConcurrentCalls === undefined ? '' : html`<span class="faint"> of ${trunk.maxConcurrentCalls}</span>`}</td>
           <td class="number" data-name="Waiting">${trunk.waiting}</td>
-          <td class="number" data-name="Calls a second">${trunk.callsPerSecond ?? html`<span class="faint">no limit</span>`}</td>
+          <td class="number" data-name="Calls per second">${trunk.callsPerSecond ?? html`<span class="faint">no limit</span>`}</td>
         </tr>`,
       )}</tbody></table>
-      <p class="faint">Calls are counted over all nodes, on trunks that have a limit.</p>`
+      <p class="faint">Calls are counted across all nodes, and only on trunks that have a limit.</p>`
     }`;
 }
 
-/** A place on a trunk is taken only where there are so many. */
+/** Calls occupy slots only on trunks that have a limit. */
 const isCounted = ({ callsPerSecond, maxConcurrentCalls, onIt }) =>
   callsPerSecond !== undefined || maxConcurrentCalls !== undefined || onIt > 0;
 
@@ -53,7 +53,7 @@ export function NodesPage() {
       <thead><tr><th scope="col">Node</th><th scope="col">State</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Lease renewed</th><th scope="col">Version</th><th scope="col">Started</th></tr></thead>
       <tbody>${value.nodes.map(
         (node) => html`<tr>
-          <th scope="row">${node.nodeId}${node.isThis ? html` <span class="faint">this one</span>` : ''}</th>
+          <th scope="row">${node.nodeId}${node.isThis ? html` <span class="faint">this node</span>` : ''}</th>
           <td data-name="State"><span class=${`status ${tones[node.state] ?? 'still'}`}>${node.state}</span></td>
           <td class="number" data-name="Calls">${node.calls}</td><td class="number" data-name="Lease renewed">${duration(node.leaseAgeMs)} ago</td><td data-name="Version">${node.version}</td>
           <td data-name="Started" title=${fullTime(node.startedAt)}>${timeOf(node.startedAt)}</td></tr>`,
@@ -87,7 +87,7 @@ export function DetectionPage() {
         ({ confidence }) => confidenceBin(confidence),
         true,
       )} />
-      <${Bars} title="Outcomes of these calls" counts=${countBy(verdicts, ({ outcome }) => outcome ?? 'still up')} />
+      <${Bars} title="Outcomes of these calls" counts=${countBy(verdicts, ({ outcome }) => outcome ?? 'not ended yet')} />
     </div>`
     }`;
 }
@@ -108,7 +108,7 @@ function countBy(items, nameOf, isOrdered = false) {
     : entries.sort(([, a], [, b]) => b - a);
 }
 
-/** Read as a table, looked at as bars. */
+/** A table that screen readers read, with bars to look at. */
 function Bars({ title, counts }) {
   const most = Math.max(...counts.map(([, count]) => count));
   const all = counts.reduce((sum, [, count]) => sum + count, 0);

@@ -1,28 +1,34 @@
-// Small parts that every page uses.
+// Small components that every page uses.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { gatewayNowMs } from './api.js';
 import { html } from './dom.js';
 import { between, duration, secondsSoFar, statusWord, toneOf } from './format.js';
 
-export function Status({ call, isTold }) {
-  return html`<span class=${`status ${toneOf(call)}`} role=${isTold ? 'status' : null}>${statusWord(call.status)}</span>`;
+export function Status({ call, isAnnounced }) {
+  return html`<span class=${`status ${toneOf(call)}`} role=${isAnnounced ? 'status' : null}>${statusWord(call.status)}</span>`;
 }
 
-/** How long something took; of what goes on (it has no end yet), how long so far, each second. */
+/**
+ * Shows how long something took. If it has not ended yet, shows the time so far, updated each
+ * second.
+ */
 export function Lasting({ from, to }) {
-  const goesOn = from !== undefined && to === undefined;
+  const continues = from !== undefined && to === undefined;
   const [, setTicks] = useState(0);
   useEffect(() => {
-    if (!goesOn) return undefined;
+    if (!continues) return undefined;
     const timer = setInterval(() => setTicks((ticks) => ticks + 1), 1_000);
     return () => clearInterval(timer);
-  }, [goesOn]);
-  if (!goesOn) return duration(between(from, to));
+  }, [continues]);
+  if (!continues) return duration(between(from, to));
   return secondsSoFar(gatewayNowMs() - Date.parse(from));
 }
 
-/** A heading that takes the focus when the page is entered, so that a screen reader says where one is; and so does the browser's tab. */
+/**
+ * A heading that takes the focus when the page is entered, so that a screen reader announces the
+ * page. The browser's tab shows the heading, too.
+ */
 export function Title({ children }) {
   const heading = useRef(null);
   useEffect(() => {
@@ -41,7 +47,7 @@ export function Trouble({ error, again }) {
       (error.errors ?? []).length > 0 &&
       html`<ul>${error.errors.map(({ path, message }) => html`<li><code>${path}</code> ${message}</li>`)}</ul>`
     }
-    ${error.requestId && html`<p class="faint">Request ${error.requestId}: the gateway's log has it too.</p>`}
+    ${error.requestId && html`<p class="faint">Request ${error.requestId}: the gateway's log has this id, too.</p>`}
     ${again && html`<button type="button" onClick=${again}>Try again</button>`}
   </div>`;
 }

@@ -1,23 +1,27 @@
-// Reading something again and again: when it may have changed, at most once in a while, and never twice at a time.
+// Reads something again whenever it may have changed. Limits how often it is read, and never reads
+// it twice at the same time.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
- * At most once in `pauseMs`, and where something happens all the time, once in twice that: each reading costs the gateway some.
- * `again`: of what was read, after how many milliseconds it is read again by itself; undefined: not at all. The last value stays
- * beside an error. Begins anew with `key`; `watch` is given what to call when something may have changed, and returns its removal.
+ * Reads a value with `load`, and again when it may have changed. `pauseMs` is the shortest time
+ * between two readings; it doubles while changes never stop, because each reading costs the gateway
+ * work. `again` gets the result and returns the milliseconds until the next reading, or undefined
+ * if only a change causes one. After an error the last value stays. A new `key` starts anew.
+ * `watch` gets a function to call when something may have changed, and returns a function that
+ * stops watching.
  */
 export function useReading({ key, load, pauseMs = 0, again = () => undefined, watch }) {
   const [state, setState] = useState({});
   const reader = useRef(undefined);
   useEffect(() => {
-    const tell = (change) =>
-      // What was read of something else is not the last value of this.
+    const publish = (change) =>
+      // A value that was read under another key is not the last value of this one.
       setState((before) => ({
         ...(before.key === key ? before : {}),
         ...{ error: undefined, ...change, key },
       }));
-    reader.current = createReader({ load, tell, pauseMs, again });
+    reader.current = createReader({ load, publish, pauseMs, again });
     const unwatch = watch?.(() => reader.current.soon());
     reader.current.now();
     return () => {
@@ -31,22 +35,22 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
 
 const readingsUntilBusy = 4;
 
-function createReader({ load, tell, pauseMs, again }) {
+function createReader({ load, publish, pauseMs, again }) {
   let timer;
   let dueAt = 0;
   let startedAt = 0;
   let isReading = false;
   let isWanted = false;
   let isStopped = false;
-  /** In a row, that were put off: something happened before the pause was over. */
-  let putOff = 0;
+  /** Consecutive readings that had to wait for the pause, because something happened during it. */
+  let delayedInARow = 0;
 
   const now = async () => {
     clearTimeout(timer);
     timer = undefined;
     const sinceLastMs = performance.now() - startedAt;
     startedAt += sinceLastMs;
-    putOff = sinceLastMs < 2.5 * pauseMs ? putOff + 1 : 0;
+    delayedInARow = sinceLastMs < 2.5 * pauseMs ? delayedInARow + 1 : 0;
     isReading = true;
     const change = await load().then(
       (value) => ({ value }),
@@ -54,23 +58,23 @@ function createReader({ load, tell, pauseMs, again }) {
     );
     isReading = false;
     if (isStopped) return;
-    tell(change);
+    publish(change);
     const pause = isWanted ? 0 : again(change);
     isWanted = false;
     if (pause !== undefined) later(pause);
   };
   const later = (ms) => {
     const at = Math.max(performance.now() + ms, startedAt + restMs());
-    // Not put off by what comes meanwhile.
+    // Changes in the meantime do not postpone the reading.
     if (timer !== undefined && dueAt <= at) return;
     clearTimeout(timer);
     dueAt = at;
     timer = setTimeout(now, at - performance.now());
   };
-  const restMs = () => (putOff < readingsUntilBusy ? pauseMs : 2 * pauseMs);
+  const restMs = () => (delayedInARow < readingsUntilBusy ? pauseMs : 2 * pauseMs);
   return {
     now,
-    /** Some events come together. */
+    /** Waits 40 ms, because events often come together. */
     soon: () => {
       if (isReading) isWanted = true;
       else if (!isStopped) later(40);

@@ -1,8 +1,8 @@
-// What the page of a call lists: an object for each occurrence, whatever tells of it.
+// Makes the rows of a call's timeline: one object for each occurrence, from all sources.
 
 import { amdWord, duration, notificationName } from './format.js';
 
-/** The kinds, and which comes first where two are of one instant. */
+/** The kinds of rows, with their names. Rows of the same instant are sorted in this order. */
 export const kinds = {
   command: 'Commands',
   sip: 'SIP',
@@ -56,11 +56,11 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
     note: lines?.[eventId] ?? '',
     tone: type === 'failed' ? 'bad' : type === 'answered' || type === 'completed' ? 'good' : '',
     detail: () =>
-      Object.keys(data).length === 0 ? 'Nothing more.' : JSON.stringify(data, null, 2),
+      Object.keys(data).length === 0 ? 'No further data.' : JSON.stringify(data, null, 2),
   };
 }
 
-/** One for each attempt; one that was not tried yet says so. */
+/** Makes one row for each attempt and replay. A notification that was not tried yet has one row. */
 function notificationRows({
   eventId,
   sequence,
@@ -106,7 +106,7 @@ function notificationRows({
     const what =
       failure === undefined
         ? state === 'pending'
-          ? 'waits to be sent'
+          ? 'waiting to be sent'
           : state
         : `given up: ${failure}`;
     rows.push({
@@ -123,9 +123,9 @@ function notificationRows({
   return rows;
 }
 
-// ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Notes ─────────────────────────────────────────────────────────────────────────────────────
 
-/** A silence that is longer begins another row of words. */
+/** After a longer silence, the words go into another row. */
 const longestGapMs = 1_200;
 
 function noteRows(notes) {
@@ -136,7 +136,7 @@ function noteRows(notes) {
   ];
 }
 
-/** Of a kind that a later version has: nothing. */
+/** @returns undefined for a kind of note that only a later version knows */
 function noteRow(note, index) {
   const at = new Date(note.at).toISOString();
   const row = {
@@ -146,22 +146,22 @@ function noteRow(note, index) {
     detail: () => JSON.stringify(note, null, 2),
   };
   if (note.kind === 'mark') {
-    const told =
+    const result =
       note.returnedAt === undefined
-        ? 'not come back'
-        : `came back after ${duration(note.returnedAt - note.at)}`;
-    return { ...row, kind: 'bot', label: `mark ${note.name}`, note: told };
+        ? 'not returned'
+        : `returned after ${duration(note.returnedAt - note.at)}`;
+    return { ...row, kind: 'bot', label: `mark ${note.name}`, note: result };
   }
   if (note.kind === 'clear')
     return { ...row, kind: 'bot', label: 'clear', note: `${duration(note.droppedMs)} not played` };
   if (note.kind !== 'command') return undefined;
-  const came =
+  const result =
     note.refusal === undefined ? `taken in ${note.tookMs} ms` : `refused: ${note.refusal}`;
   return {
     ...row,
     kind: 'command',
     label: note.what,
-    note: `by ${note.by}, ${came}`,
+    note: `by ${note.by}, ${result}`,
     tone: note.refusal === undefined ? '' : 'bad',
   };
 }

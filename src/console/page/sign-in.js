@@ -1,14 +1,14 @@
-// Who is signed in: the page finds it out when it opens. Links and sign-outs change it, here or in
-// another tab.
+// Finds out who is signed in when the page opens. Links and sign-outs change it, in this tab or in
+// another.
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
 
-/** What keeps the page from knowing who is signed in. */
+/** The error that keeps the page from finding out who is signed in. Empty if there is no error. */
 export const failure = signal('');
 /**
- * A link of another app than the one that is signed in: `{ signedIn, link, token }`. Nothing changes
- * before the user agrees.
+ * A link of another app than the one that is signed in: `{ signedIn, link, token }`. Undefined if
+ * there is no such link. Nothing changes before the user agrees.
  */
 export const question = signal(undefined);
 
@@ -18,14 +18,18 @@ const nextTryMs = 3_000;
 const tabs = new BroadcastChannel('offhook-console');
 tabs.onmessage = () => void readSession();
 
-/** Removes the token of a link from the address and the history; undefined if there is none. */
+/**
+ * Removes the token of a link from the address and the history.
+ *
+ * @returns the token, or undefined if there is no token
+ */
 export function takeToken(place) {
   const [, token] = /^#token=(.*)$/s.exec(location.hash) ?? [];
   if (token !== undefined) history.replaceState(null, '', `#/${place}`);
   return token;
 }
 
-/** Until it is known. */
+/** Asks the gateway who is signed in, until it answers. */
 export async function findSession() {
   while (session.value === undefined) {
     await readSession();
@@ -36,7 +40,7 @@ export async function findSession() {
 async function readSession() {
   try {
     const found = await ask('session');
-    // Of the session that ended before.
+    // The message and the question belong to the session that has ended.
     if (session.value === null) {
       notice.value = '';
       question.value = undefined;
@@ -44,12 +48,12 @@ async function readSession() {
     session.value = found;
     failure.value = '';
   } catch (error) {
-    // No user is signed in, as `ask` has noted.
+    // After a 401 no user is signed in, and `ask` has already noted this.
     if (error.status !== 401) failure.value = error.message;
   }
 }
 
-/** `insteadOf`: the app whose session the user gives up for it. */
+/** Signs in with the token of a link. `insteadOf`: the app whose session the user gives up. */
 export async function followLink(token, insteadOf) {
   question.value = undefined;
   notice.value = '';
@@ -57,7 +61,7 @@ export async function followLink(token, insteadOf) {
     const answer = await ask('session', {
       method: 'POST',
       body: { token, ...(insteadOf === undefined ? {} : { insteadOf }) },
-      // Of the link: whoever is signed in stays so.
+      // A 401 is about the link. A user who is signed in stays signed in.
       endsSession: false,
     });
     if (answer.asks !== undefined) {

@@ -1,22 +1,23 @@
-// How loud a call or a recording was, with marks above and lanes below, by one clock. Drawn here and not by a library for charts: all
-// of it is marks of this one picture, and what is drawn is also said in words. The console's page of a call and the page of
-// `offhook amd --plot` draw with it.
+// Draws the loudness of a call or a recording, with marks above and lanes below, on one time axis.
+// It does not use a chart library: everything is a mark in this one picture, and a text describes
+// what is drawn. The console's page of a call and the page of `offhook amd --plot` use it.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 import { Lanes } from './lanes.js';
 
-/** The loudest level is 127. What is softer than this is noise of the line. */
+/** Softer sound than this is line noise. The loudest level is 127. */
 const quiet = 50;
-/** A shorter pause does not divide a stretch of sound. */
+/** A shorter pause does not split a stretch of sound. */
 const shortestPauseMs = 300;
 const height = 132;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 /**
- * `audio`: how loud it was, `heard` from the far end and `said` to it (undefined for a recording of one side), base64, a byte for
- * each `stepMs`. `marks`: `{ atMs, label, tone }`; `lanes`: as `Lanes` draws them.
+ * `audio`: the loudness, as base64 with one byte for each `stepMs`. `heard` came from the far end.
+ * `said` was sent to it, and is undefined for a recording of one side. `marks`: `{ atMs, label,
+ * tone }`. `lanes`: the lanes for `Lanes`.
  */
 export function SoundPicture({ audio, marks, lanes, caption }) {
   const box = useRef(null);
@@ -33,7 +34,7 @@ export function SoundPicture({ audio, marks, lanes, caption }) {
     if (width <= 0) return undefined;
     const drawNow = () => draw(canvas.current, width, shown);
     drawNow();
-    // What is drawn has its colours for good; the rest of the page has them from the style.
+    // A canvas keeps its colours, while the style changes those of the rest of the page.
     darkness.addEventListener('change', drawNow);
     return () => darkness.removeEventListener('change', drawNow);
   });
@@ -46,14 +47,17 @@ export function SoundPicture({ audio, marks, lanes, caption }) {
   </figure>`;
 }
 
-/** A label near the right edge stands to the left of its line; one that has no room is only a line, and stands in the list. */
+/**
+ * A label near the right edge stands to the left of its line. A mark without room for its label is
+ * only a line; the list has its label.
+ */
 function Mark({ mark: { x, tone, side, level, label, title } }) {
   return html`<span class=${`mark ${tone} ${side} level-${level}`} style=${{ left: `${x}px` }} title=${title}>${level >= 0 && html`<span>${label}</span>`}</span>`;
 }
 
 const markLevels = 3;
 
-/** Each label on the first level on which nothing stands in its way. */
+/** Places each label on the first level that has room for it. */
 function placed(marks, lengthMs, width) {
   const taken = Array.from({ length: markLevels }, () => []);
   return marks.map((mark) => {
@@ -78,7 +82,7 @@ function decode({ heard, said, stepMs }) {
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** Stretches of sound, in steps. */
+/** Returns the stretches of sound as [from, to], in steps. */
 function stretches(levels, stepMs) {
   const found = [];
   for (let index = 0; index < levels.length; index += 1) {
@@ -96,7 +100,8 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
   canvas.height = height * ratio;
   const context = canvas.getContext('2d');
   context.scale(ratio, ratio);
-  // What a variable comes to, dark or light, is known once it is the colour of something.
+  // The browser computes the value of a variable, dark or light, only when it is the colour of an
+  // element.
   const paint = (name) => {
     canvas.style.color = `var(${name})`;
     context.fillStyle = getComputedStyle(canvas).color;
@@ -116,13 +121,13 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
   }
 }
 
-/** A bar for every two pixels, the loudest of what falls into it. */
+/** Draws a bar for every two pixels, as high as the loudest step in it. */
 function bars(context, { levels, perBar, middle, most }) {
   for (let bar = 0; bar * perBar < levels.length; bar += 1) {
     const from = Math.floor(bar * perBar);
     const to = Math.max(from + 1, Math.floor((bar + 1) * perBar));
     const level = Math.max(...levels.subarray(from, to));
-    // Logarithmic as it is, the soft half would fill the picture.
+    // The levels are logarithmic. Drawn as they are, the soft half would fill the picture.
     const tall = Math.max(0.75, most * Math.max(0, (level - 30) / 97) ** 1.6);
     context.fillRect(bar * 2, middle - tall, 1.5, tall * 2);
   }
@@ -142,6 +147,6 @@ function describe({ sides, stepMs, lengthMs }, marks) {
     const steps = stretches(levels, stepMs).reduce((sum, [from, to]) => sum + to - from, 0);
     return `${duration(steps * stepMs)} ${name}`;
   });
-  const told = marks.map(({ label, atMs }) => `${label} at ${duration(atMs)}`).join(', ');
-  return `${duration(lengthMs)} of sound: ${heard.join(', ')}. ${told}`;
+  const marked = marks.map(({ label, atMs }) => `${label} at ${duration(atMs)}`).join(', ');
+  return `${duration(lengthMs)} of sound: ${heard.join(', ')}. ${marked}`;
 }

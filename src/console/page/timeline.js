@@ -1,5 +1,5 @@
-// Everything that happened to a call, by one clock: SIP between the gateway and its far ends, events, commands, what the bot did,
-// attempts to notify. One row an occurrence; a row opens to what stands behind it.
+// The timeline of a call: SIP messages between the gateway and its far ends, events, commands,
+// actions of the bot, and attempts to notify. Each has one row, which opens to its details.
 
 import { useState } from 'preact/hooks';
 import { html } from './dom.js';
@@ -13,7 +13,7 @@ export function Timeline({ call, notifications, capture }) {
   const toggle = (kind) =>
     setHidden(hidden.includes(kind) ? hidden.filter((one) => one !== kind) : [...hidden, kind]);
   const start = Date.parse(call.acceptedAt);
-  // Both legs of a bridge: the gateway stands between its two far ends.
+  // A bridged call shows both legs: the gateway stands between its two far ends.
   const isBridged = all.some(({ leg }) => leg > 0);
   const present = Object.entries(kinds).filter(([kind]) => all.some((row) => row.kind === kind));
   return html`<section aria-labelledby="timeline">
@@ -39,28 +39,28 @@ function Notes({ capture, call }) {
   const notes = [];
   if (capture.keptBy !== undefined)
     notes.push(
-      `SIP messages, marks and commands are kept by node ${capture.keptBy} until the call ends. It does not answer just now.`,
+      `Node ${capture.keptBy} keeps SIP messages, marks and commands until the call ends. It does not answer at the moment.`,
     );
   else if (!capture.sip) {
     notes.push(
       call.state === 'ended'
-        ? 'Of this call no SIP messages were kept: none was sent, or its gateway was lost.'
+        ? 'No SIP messages of this call were kept: none was sent, or its gateway was lost.'
         : 'No SIP message yet.',
     );
   }
   if (capture.sip?.left > 0)
-    notes.push(`${capture.sip.left} SIP messages were left out: the call had more than is kept.`);
+    notes.push(`${capture.sip.left} SIP messages were not kept: the call had too many.`);
   if (capture.notes?.left > 0)
     notes.push(
-      `${capture.notes.left} marks, words and commands were left out: the call had more than is kept.`,
+      `${capture.notes.left} marks, words and commands were not kept: the call had too many.`,
     );
   if (capture.sip && capture.isDrachtio) {
     notes.push(
-      'SIP as drachtio tells it: what it does by itself is not shown, e.g. the ACK of a refusal, the answer to a CANCEL, repetitions.',
+      'SIP as reported by drachtio. Messages that drachtio sends by itself are not shown, e.g. the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
     );
   } else if (capture.sip)
     notes.push(
-      'The ACK of a refusal, the answer to a CANCEL and repetitions are the SIP engine’s own, and not shown.',
+      'Messages that the SIP engine sends by itself are not shown: the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
     );
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }
@@ -81,7 +81,7 @@ function Row({ row, start, isBridged }) {
   </li>`;
 }
 
-/** An arrow between the gateway and the far end of the leg. */
+/** Draws an arrow between the gateway and the far end of the leg. */
 function Ladder({ row: { arrow, label, leg }, isBridged }) {
   const drawn = html`<span class=${`ladder ${arrow} ${leg > 0 ? 'second' : ''}`}>
     <span class="hidden">${leg > 0 ? 'second leg, ' : ''}${arrow === 'out' ? 'sent: ' : 'received: '}</span>

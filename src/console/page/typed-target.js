@@ -1,10 +1,10 @@
-// Whom the form calls, as people write it: a number with its country code, a name of the sandbox,
-// or a URI.
+// Reads the target of the dial form as people write it: a number with its country code, a name of
+// the sandbox, or a URI.
 
-/** North America: an area code and an exchange begin with 2 to 9. */
+/** A number of North America, where area code and exchange begin with 2 to 9. */
 const northAmerican = /^1?([2-9]\d\d)([2-9]\d\d)(\d{4})$/;
 
-/** @returns `uri`, or the `message` that says why this is no target */
+/** @returns `uri`, or the `message` that says why this is not a target */
 export function readTarget(typed, sandbox) {
   const callee = sandbox.find(({ name }) => name === typed);
   if (callee !== undefined) return { uri: `tel:${callee.number}` };
@@ -13,10 +13,13 @@ export function readTarget(typed, sandbox) {
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }
 
-/** Only the person who types a number knows its country: (202) 555-0110 begins like one of Egypt. */
+/**
+ * Only the person who types a number knows its country: (202) 555-0110 begins like a number of
+ * Egypt.
+ */
 function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)
     return 'has no country code: write it with + in front, e.g. +1 202 555 0110';
-  return `has no country code: write +1 ${area} ${exchange} ${line} if it is a number of North America, else + and its country code`;
+  return `has no country code: write +1 ${area} ${exchange} ${line} for a number of North America, otherwise + and its country code`;
 }

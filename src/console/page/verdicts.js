@@ -1,4 +1,5 @@
-// What detection said of a call or a recording, as a list with the evidence and as marks of the picture of the sound.
+// Shows the events of detection: as a list with their evidence, and as marks in the picture of the
+// sound.
 
 import { html } from './dom.js';
 import { amdWord, duration } from './format.js';
@@ -29,7 +30,7 @@ export function Verdicts({ events }) {
   </ul>`;
 }
 
-/** @returns undefined if the event has no mark: that detection is over is only in the list. */
+/** @returns undefined if the event has no mark: the end of detection is only in the list */
 export function verdictMark({ event, elapsedMs, confidence }) {
   if (event === 'amd_stopped') return undefined;
   const sure = confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`;

@@ -1,4 +1,5 @@
-// How loud the call was, both ways, with what detection said of it and when, and the words, the bot's marks and the commands beside it.
+// Shows the loudness of both sides of a call, with marks of detection, and lanes of words, the
+// bot's marks and commands.
 
 import { html } from './dom.js';
 import { between, duration } from './format.js';
@@ -7,10 +8,10 @@ import { verdictMark } from './verdicts.js';
 
 export function Waveform({ call, capture }) {
   const { audio, notes, keptBy } = capture ?? {};
-  // Before the answer there may be some already, e.g. ringback.
+  // There may be sound before the answer, e.g. ringback, but it is not shown.
   if (call.answeredAt === undefined) return null;
   const isBridged = call.timeline.some(({ type }) => type === 'transfer-answered');
-  const caption = `From the far end above, to it below; how loud, no audio is kept. Bands are speech or other sound.${isBridged ? ' Once connected, the transfer is heard below.' : ''}`;
+  const caption = `Above: loudness from the far end. Below: loudness sent to it. No audio is stored. Bands mark speech or other sound.${isBridged ? ' After a transfer is connected, its far end is shown below.' : ''}`;
   return html`<section aria-labelledby="sound">
     <h2 id="sound">Sound</h2>
     ${
@@ -23,8 +24,8 @@ export function Waveform({ call, capture }) {
 
 function absence(call, keptBy) {
   if (keptBy !== undefined)
-    return `Node ${keptBy} listens, and keeps how loud it is until the call ends. It does not answer just now.`;
-  return call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…';
+    return `Node ${keptBy} keeps the loudness of this call until it ends. It does not answer at the moment.`;
+  return call.state === 'ended' ? 'The loudness of this call was not stored.' : 'Listening…';
 }
 
 function marksOf(call) {
@@ -35,7 +36,7 @@ function marksOf(call) {
   });
 }
 
-/** What one can hear, and the end. */
+/** Events that can be heard, and the end. */
 const isHeard = /^(dtmf|playback|transfer|completed)/;
 
 function labelOf(type, data) {
@@ -64,8 +65,8 @@ function itemsOf(note, startedAt) {
     return [{ lane: 'command', atMs, text: note.what, tone: note.refusal && 'bad' }];
   if (note.kind !== 'mark') return [];
   const set = { lane: 'bot', atMs, text: `mark ${note.name}` };
-  // A mark without audio before it comes back at once.
+  // A mark without audio before it returns at once.
   if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
   const backMs = note.returnedAt - startedAt;
-  return [set, { lane: 'bot', atMs: backMs, text: `${note.name} came back`, tone: 'good' }];
+  return [set, { lane: 'bot', atMs: backMs, text: `${note.name} returned`, tone: 'good' }];
 }

@@ -1,4 +1,4 @@
-// The words that calls are filtered by: those of the list API.
+// The values of the filters of calls. They are the same as in the list API.
 
 export const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
