@@ -1,4 +1,5 @@
-// Takes the lock of the folder in its first argument, says so or why not, and keeps it until it is killed.
+// Takes the lock of the folder in its first argument. Writes `held`, or the reason why not. Holds
+// the lock until the process is killed.
 
 import { lockDataDir } from '../../src/embedded/data-dir-lock.ts';
 

@@ -11,7 +11,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../src/embedded/data-dir-lock.ts';
 
 const program = fileURLToPath(new URL('data-dir-lock-process.ts', import.meta.url));
-/** Whether this user may make network namespaces: root may, and some others. */
+/** Whether this user may create network namespaces. Root may, and so may some other users. */
 const mayUnshare = spawnSync('env', ['unshare', '--net', 'true']).status === 0;
 
 async function aFolder(): Promise<string> {
@@ -20,7 +20,7 @@ async function aFolder(): Promise<string> {
   return folder;
 }
 
-/** Resolves with the one line it says: `held`, or why not. */
+/** Resolves with the process's first line: `held`, or the reason why not. */
 async function start(folder: string, wrapper: readonly string[] = []) {
   const command = [...wrapper, process.execPath, '--import', 'tsx', program, folder];
   const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -38,7 +38,7 @@ const inUse = (folder: string): string =>
   `${folder} is in use by another Offhook process; end it, or set another DATA_DIR`;
 
 describe('the lock of the data folder', () => {
-  test('is held once, and given back', async () => {
+  test('has one holder at a time, and can be released', async () => {
     const folder = await aFolder();
     const lock = await lockDataDir(folder);
     await expect(lockDataDir(folder)).rejects.toThrow(inUse(folder));
@@ -47,7 +47,7 @@ describe('the lock of the data folder', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('is of the folder, whatever path leads there', async () => {
+  test('belongs to the folder, whatever path leads there', async () => {
     const folder = await aFolder();
     const link = join(await aFolder(), 'link');
     await symlink(folder, link);
@@ -57,7 +57,7 @@ describe('the lock of the data folder', () => {
     await expect(lockDataDir(link)).rejects.toThrow(inUse(link));
   });
 
-  test('holds in a folder whose path is longer than that of a socket may be', async () => {
+  test('works in a folder whose path is too long for a socket', async () => {
     const folder = join(await aFolder(), 'x'.repeat(200));
     const lock = await lockDataDir(folder);
     onTestFinished(() => lock.release());
@@ -65,14 +65,14 @@ describe('the lock of the data folder', () => {
     await expect(lockDataDir(folder)).rejects.toThrow(inUse(folder));
   });
 
-  test('another folder is another lock, also under the same path elsewhere', async () => {
+  test('does not affect other folders', async () => {
     const locks = await Promise.all(
       [aFolder(), aFolder()].map(async (each) => lockDataDir(await each)),
     );
     for (const lock of locks) await lock.release();
   });
 
-  test('ends with its process, however that ends, and leaves nothing behind that holds', async () => {
+  test('ends with its process, even if that is killed', async () => {
     const folder = await aFolder();
     const holder = await start(folder);
     expect(holder.said).toBe('held');
@@ -84,7 +84,7 @@ describe('the lock of the data folder', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('is kept by a process that is stopped', async () => {
+  test('stays with a stopped process', async () => {
     const folder = await aFolder();
     const holder = await start(folder);
     holder.stop();
@@ -92,7 +92,7 @@ describe('the lock of the data folder', () => {
     expect((await start(folder)).said).toBe(inUse(folder));
   });
 
-  test('of many that start at once one has it', async () => {
+  test('goes to one of many simultaneous starts', async () => {
     const folder = await aFolder();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => lockDataDir(folder)));
     const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
@@ -102,7 +102,7 @@ describe('the lock of the data folder', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test.runIf(mayUnshare)('holds across network namespaces, as between containers', async () => {
+  test.runIf(mayUnshare)('works across network namespaces, as between containers', async () => {
     const folder = await aFolder();
     const lock = await lockDataDir(folder);
     expect((await start(folder, ['unshare', '--net'])).said).toBe(inUse(folder));
@@ -115,25 +115,22 @@ describe('the lock of the data folder', () => {
     await (await lockDataDir(folder)).release();
   });
 
-  test.runIf(mayUnshare)(
-    "two folders under one path do not stand in each other's way",
-    async () => {
-      // What two containers with host networking and a /data of their own are.
-      const parent = await aFolder();
-      const path = join(parent, 'data');
-      await mkdir(path);
-      const own = [
-        'unshare',
-        '--mount',
-        'sh',
-        '-c',
-        `mount -t tmpfs none ${path} && exec "$@"`,
-        'sh',
-      ];
+  test.runIf(mayUnshare)('is separate for two folders under the same path', async () => {
+    // The situation of two containers with host networking, each with a /data of its own.
+    const parent = await aFolder();
+    const path = join(parent, 'data');
+    await mkdir(path);
+    const own = [
+      'unshare',
+      '--mount',
+      'sh',
+      '-c',
+      `mount -t tmpfs none ${path} && exec "$@"`,
+      'sh',
+    ];
 
-      const [one, other] = await Promise.all([start(path, own), start(path, own)]);
+    const [one, other] = await Promise.all([start(path, own), start(path, own)]);
 
-      expect([one.said, other.said]).toEqual(['held', 'held']);
-    },
-  );
+    expect([one.said, other.said]).toEqual(['held', 'held']);
+  });
 });

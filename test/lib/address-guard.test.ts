@@ -69,11 +69,11 @@ describe('the guard against requests to the inside', () => {
     expect(guard.isHostAllowed(new URL(url))).toBe(false);
   });
 
-  test.each(allowed)('lets %s pass: %s', (_, url) => {
+  test.each(allowed)('allows %s: %s', (_, url) => {
     expect(guard.isHostAllowed(new URL(url))).toBe(true);
   });
 
-  test('lets listed networks pass, and nothing beside them', () => {
+  test('allows listed networks, and no others', () => {
     const open = createAddressGuard(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']);
     expect(open.isAddressAllowed('127.0.0.1')).toBe(true);
     expect(open.isAddressAllowed('::ffff:10.1.2.3')).toBe(true);
@@ -83,7 +83,7 @@ describe('the guard against requests to the inside', () => {
     expect(open.isAddressAllowed('64:ff9b::7f00:1')).toBe(false);
   });
 
-  test('is not thrown off by what is no address', () => {
+  test('refuses text that is not an address', () => {
     for (const text of ['', 'localhost', '1.2.3.4.5', '::g', '127.0.0.1/8', 'fe80::1%lo']) {
       expect(guard.isAddressAllowed(text)).toBe(false);
     }
@@ -121,7 +121,7 @@ describe('names that resolve to the inside', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  test('are connected to at the very address that was checked', async () => {
+  test('are connected to at the address that was checked', async () => {
     const url = `http://hooks.example:${receiver.port}/`;
 
     expect(await sendTo(url, ['127.0.0.1'], ['127.0.0.0/8'])).toEqual({
@@ -131,7 +131,7 @@ describe('names that resolve to the inside', () => {
     expect(receiver.received[0]?.headers.host).toBe(`hooks.example:${receiver.port}`);
   });
 
-  test('the real resolver is behind the guard too', async () => {
+  test('are also checked with the real resolver', async () => {
     const sender = createSender({
       guard: createAddressGuard([]),
       now: Date.now,
@@ -144,7 +144,7 @@ describe('names that resolve to the inside', () => {
     await sender.close();
   });
 
-  test('headers that cannot be written are told as such', async () => {
+  test('count as forbidden if the headers cannot be written', async () => {
     const sender = createSender({
       guard: createAddressGuard(['127.0.0.0/8']),
       now: Date.now,

@@ -15,7 +15,7 @@ function counted() {
   return { until, add, never };
 }
 
-test('those that wait go on when it is as they want it, each at its own time', async () => {
+test('resolves each waiter when its own condition holds', async () => {
   const { until, add } = counted();
   const order: string[] = [];
   const waiting = [
@@ -31,13 +31,13 @@ test('those that wait go on when it is as they want it, each at its own time', a
   expect(order).toEqual(['first true', 'second true']);
 });
 
-test('no caller waits for what is so already, whatever the signal says', async () => {
+test('returns true at once if the condition holds, even with an aborted signal', async () => {
   const { until } = counted();
 
   expect(await until(0, AbortSignal.abort())).toBe(true);
 });
 
-test('who gave up before, or while it waited, is told so', async () => {
+test('returns false if the signal aborts before or during the wait', async () => {
   const { until, never } = counted();
   const waiting = until(1);
   never.abort();
@@ -46,7 +46,7 @@ test('who gave up before, or while it waited, is told so', async () => {
   expect(await until(1)).toBe(false);
 });
 
-test('nothing stays behind of those that waited', async () => {
+test('leaves no listener behind', async () => {
   const { until, add, never } = counted();
   const waiting = Promise.all([until(1), until(1)]);
   expect(getEventListeners(never.signal, 'abort')).toHaveLength(2);

@@ -1,4 +1,4 @@
-// Parts are closed one after the other, and none of them takes more than it is given.
+// Parts are closed one after the other, and none takes more time than it is given.
 
 import { expect, test } from 'vitest';
 import { Closers } from '../../src/lib/closers.ts';
@@ -7,7 +7,7 @@ import { recordedLogger } from '../support/recorded-logger.ts';
 
 const never = () => new Promise<void>(() => undefined);
 
-test('parts are closed in the opposite order, each once, whatever one of them throws', async () => {
+test('closes parts in the opposite order, each once, even if one of them throws', async () => {
   const closers = new Closers(silentLogger);
   const closed: string[] = [];
   for (const name of ['database', 'calls', 'HTTP']) {
@@ -24,7 +24,7 @@ test('parts are closed in the opposite order, each once, whatever one of them th
   expect([left, closers.unclosed()]).toEqual([[], []]);
 });
 
-test('a part that does not close is left behind and named, and the others are closed', async () => {
+test('leaves a part behind that does not close, names it, and closes the others', async () => {
   const { logger, lines } = recordedLogger();
   const closers = new Closers(logger);
   const closed: string[] = [];
@@ -40,7 +40,7 @@ test('a part that does not close is left behind and named, and the others are cl
   expect(lines).toMatchObject([{ level: 40, part: 'calls' }]);
 });
 
-test('time that is reserved for a part is not taken by those before it', async () => {
+test('keeps the reserved time of a part from the parts before it', async () => {
   const closers = new Closers(silentLogger);
   let isStored = false;
   const store = async () => {
@@ -50,15 +50,20 @@ test('time that is reserved for a part is not taken by those before it', async (
   closers.add('database', store, { reservedMs: 60_000 });
   for (const name of ['a', 'b', 'c']) closers.add(name, never);
 
-  // The others have nothing.
+  // The other parts have no time left.
   expect(await closers.closeAll(60_000)).toEqual(['c', 'b', 'a']);
   expect(isStored).toBe(true);
 });
 
 test.each([
-  ['is left alone where a part was left behind', never, [] as string[], ['calls', 'lock']],
-  ['is closed after all others', () => undefined, ['lock'], [] as string[]],
-])('a part that is the last %s', async (_name, close, closedParts, leftParts) => {
+  [
+    'does not close the last part if another was left behind',
+    never,
+    [] as string[],
+    ['calls', 'lock'],
+  ],
+  ['closes the last part after all others', () => undefined, ['lock'], [] as string[]],
+])('%s', async (_name, close, closedParts, leftParts) => {
   const closers = new Closers(silentLogger);
   const closed: string[] = [];
   closers.add('lock', () => void closed.push('lock'), { isLast: true });

@@ -19,7 +19,10 @@ async function resolve(
   }
 }
 
-/** Answers every A query with this address, every other with an empty answer; without an address: never. */
+/**
+ * Answers every A query with this address, and every other query with an empty answer. Without an
+ * address, it never answers.
+ */
 async function startNameServer(address?: readonly number[]): Promise<string> {
   const server = createSocket('udp4');
   servers.push(server);
@@ -52,7 +55,7 @@ async function startNameServer(address?: readonly number[]): Promise<string> {
   return `127.0.0.1:${server.address().port}`;
 }
 
-test('a name is asked of the name servers', async () => {
+test('asks the name servers for a name', async () => {
   const nameServer = await startNameServer([93, 184, 215, 14]);
 
   expect(await resolve('hooks.example', nameServer)).toEqual([
@@ -60,7 +63,7 @@ test('a name is asked of the name servers', async () => {
   ]);
 });
 
-test('localhost is asked of the system alone', async () => {
+test('asks only the system for localhost', async () => {
   const nameServer = await startNameServer([93, 184, 215, 14]);
 
   for (const name of ['localhost', 'LOCALHOST.']) {
@@ -73,11 +76,11 @@ test('localhost is asked of the system alone', async () => {
   });
 });
 
-test('a name server that does not answer is given up on', async () => {
+test('gives up on a name server that does not answer', async () => {
   expect(await resolve('slow.example', await startNameServer())).toBe('ETIMEOUT');
 });
 
-test('no more than two names are with the system, whenever the next one comes', async () => {
+test('asks the system for at most two names at once, whenever the next one arrives', async () => {
   const asked: (() => void)[] = [];
   let running = 0;
   let most = 0;
@@ -91,7 +94,7 @@ test('no more than two names are with the system, whenever the next one comes', 
   const names = ['a.localhost', 'b.localhost', 'c.localhost'].map((name) => resolveName(name));
 
   asked.shift()?.();
-  // One comes at each step between the answer and the turn of the name that waits.
+  // One name arrives at each step between the answer and the turn of the next waiting name.
   for (let step = 0; step < 20; step += 1) {
     names.push(resolveName(`${step}.localhost`));
     await Promise.resolve();

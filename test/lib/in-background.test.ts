@@ -1,4 +1,4 @@
-// Work that nobody waits for: its failure is one line of the log, and does not end the process.
+// Work that nobody waits for. Its failure is one line of the log and does not end the process.
 
 import { expect, test } from 'vitest';
 import { inBackground } from '../../src/lib/in-background.ts';
@@ -6,7 +6,7 @@ import { recordedLogger } from '../support/recorded-logger.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a failure is logged with the name of the work', async () => {
+test('logs a failure with the name of the work', async () => {
   const { logger, lines } = recordedLogger();
   inBackground(Promise.reject(new Error('a defect')), logger, 'storing a capture');
   await settled();
@@ -19,7 +19,7 @@ test('a failure is logged with the name of the work', async () => {
   ]);
 });
 
-test('what comes of the work is nobody’s concern', async () => {
+test('ignores the result of the work', async () => {
   const { logger, lines } = recordedLogger();
   inBackground(Promise.resolve('stored'), logger, 'storing a capture');
   await settled();

@@ -4,7 +4,7 @@ import { Batcher } from '../../src/lib/batcher.ts';
 const options = { maxBatch: 3, maxWaiting: 10, concurrency: 1 };
 
 describe('group commit', () => {
-  test('items of one turn share a batch, bounded in size, results in order', async () => {
+  test('puts items of one turn into a batch of bounded size, with results in order', async () => {
     const batches: number[][] = [];
     const batcher = new Batcher<number, number>(async (items) => {
       batches.push([...items]);
@@ -17,7 +17,7 @@ describe('group commit', () => {
     expect(batches).toEqual([[1, 2, 3], [4]]);
   });
 
-  test('of a whole turn, those that come a few promises later share it too', async () => {
+  test('includes items that come a few promises later if batches take whole turns', async () => {
     const batchesOf = async (wholeTurns: boolean): Promise<number[][]> => {
       const batches: number[][] = [];
       const batcher = new Batcher<number, number>(
@@ -39,7 +39,7 @@ describe('group commit', () => {
     expect(await batchesOf(true)).toEqual([[1, 2]]);
   });
 
-  test('items that arrive while a batch is written share the next one', async () => {
+  test('puts items that arrive during a write into the next batch', async () => {
     const batches: number[][] = [];
     let release = () => {};
     const batcher = new Batcher<number, number>(async (items) => {
@@ -61,7 +61,7 @@ describe('group commit', () => {
     expect(batches).toEqual([[1], [2, 3]]);
   });
 
-  test('a failed batch rejects its own items and no others', async () => {
+  test('rejects only the items of a failed batch', async () => {
     const batcher = new Batcher<number, number>(
       async (items) => {
         if (items.includes(1)) throw new Error('refused');
@@ -76,7 +76,7 @@ describe('group commit', () => {
     ]);
   });
 
-  test('refuses what would not fit', async () => {
+  test('rejects an item beyond the limit', async () => {
     const batcher = new Batcher<number, number>(() => new Promise(() => {}), {
       ...options,
       maxWaiting: 2,

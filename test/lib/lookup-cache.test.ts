@@ -15,7 +15,7 @@ function cacheWith(load: (key: string) => Promise<string | undefined>) {
   return { cache, clock, loads };
 }
 
-test('asks once for what is wanted at the same time, and again when it is too old', async () => {
+test('shares one look-up between simultaneous callers, and repeats it when the result is too old', async () => {
   const { cache, clock, loads } = cacheWith((key) => Promise.resolve(`value of ${key}`));
 
   expect(await Promise.all([cache.memo('a'), cache.memo('a')])).toEqual(
@@ -29,7 +29,7 @@ test('asks once for what is wanted at the same time, and again when it is too ol
   expect(loads).toEqual(['a', 'a']);
 });
 
-test('remembers that there is nothing, but never a failure', async () => {
+test('remembers that nothing was found, but never a failure', async () => {
   let isFailing = true;
   const { cache, loads } = cacheWith(() =>
     isFailing ? Promise.reject(new Error('away')) : Promise.resolve(undefined),
@@ -42,7 +42,7 @@ test('remembers that there is nothing, but never a failure', async () => {
   expect(loads).toEqual(['a', 'a']);
 });
 
-test('keeps no more than its limit, whatever strangers ask for', async () => {
+test('keeps no more entries than its limit, whatever keys callers ask for', async () => {
   const { cache, loads } = cacheWith((key) => Promise.resolve(key));
 
   for (const key of ['a', 'b', 'c', 'd']) await cache.memo(key);

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Runs once a second; each run takes what `next` says. */
+/** Runs once a second. Each run returns what `next` returns. */
 function repeated(options: Partial<RepetitionOptions> = {}) {
   const world = { runs: 0, next: async (): Promise<unknown> => true };
   const repetition = repeat(
@@ -32,7 +32,7 @@ test('a failure only delays the next run', async () => {
   await repetition.stop();
 });
 
-test('a run waits for the one before, and the stop for the one under way', async () => {
+test('a run waits for the previous one, and stop waits for the present one', async () => {
   const { world, repetition } = repeated();
   let finish = (): void => undefined;
   world.next = () =>
@@ -54,7 +54,7 @@ test('a run waits for the one before, and the stop for the one under way', async
   expect(world.runs).toBe(1);
 });
 
-test('runs rest while nothing is left, until the longest rest is over', async () => {
+test('a run that found nothing is followed by a rest of bounded length', async () => {
   const { world, repetition } = repeated({ longestRestMs: 30_000 });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(world.runs).toBe(2);
@@ -82,7 +82,7 @@ test('a wake ends a rest', async () => {
   expect(world.runs).toBe(2);
 });
 
-test('no rest follows a run that may have missed what it was woken for, nor one that failed', async () => {
+test('no rest follows a run that was woken meanwhile, or a run that failed', async () => {
   const { world, repetition } = repeated({ longestRestMs: 30_000 });
   world.next = async () => {
     repetition.wake();

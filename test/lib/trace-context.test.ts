@@ -20,7 +20,7 @@ describe('traceparent', () => {
     expect(parseTraceparent(traceparent.replace(/01$/, '00'))?.isSampled).toBe(false);
   });
 
-  test('of a later version may have more to it', () => {
+  test('of a later version may have more fields', () => {
     expect(parseTraceparent(`01${traceparent.slice(2)}-what-the-future-holds`)?.traceId).toBe(
       traceId,
     );
@@ -39,7 +39,7 @@ describe('traceparent', () => {
     `00-${traceId.slice(1)}-00f067aa0ba902b7-01`,
     `00-${traceId}-00f067aa0ba902b7-0x`,
     `01${traceparent.slice(2)}-${'x'.repeat(600)}`,
-  ])('what is none is passed over: %s', (header) => {
+  ])('is ignored if it is malformed: %s', (header) => {
     expect(parseTraceparent(header)).toBeUndefined();
   });
 });
@@ -54,7 +54,11 @@ describe('tracestate', () => {
     ['without blanks and empty members', ' a=1 ,\t, b=2,,', 'a=1,b=2'],
     ['with a tenant', 'fw529a3039@dt=FfFf:x/y;z', 'fw529a3039@dt=FfFf:x/y;z'],
     ['with blanks inside a value', 'a=1 2', 'a=1 2'],
-    ['with the first of two of one key, which is the later', 'a=2,b=1,a=1', 'a=2,b=1'],
+    [
+      'with the first of two members with one key, which is the newer one',
+      'a=2,b=1,a=1',
+      'a=2,b=1',
+    ],
     ['with 32 members', membersOf(32), membersOf(32)],
   ])('is kept %s', (_, header, kept) => {
     expect(parseTracestate(header)).toBe(kept);
@@ -70,12 +74,12 @@ describe('tracestate', () => {
     ['a capital in a key', 'A=1'],
     ['an equals sign in a value', 'a=1=2'],
     ['a control character', 'a=1\u0000'],
-    ['what is not ASCII', 'a=ü'],
+    ['a character outside ASCII', 'a=ü'],
     ['a key of 257 characters', `${'k'.repeat(257)}=1`],
     ['a value of 257 characters', `a=${'v'.repeat(257)}`],
     ['33 members', membersOf(33)],
-    ['more than servers take', 'a=1,'.padEnd(20_000, ',')],
-  ])('with %s is none', (_, header) => {
+    ['more characters than servers accept', 'a=1,'.padEnd(20_000, ',')],
+  ])('is ignored with %s', (_, header) => {
     expect(parseTracestate(header)).toBeUndefined();
   });
 
@@ -91,7 +95,7 @@ describe('tracestate', () => {
     );
   });
 
-  test('whatever comes, what is kept is within the bounds and stays as it is', () => {
+  test('is within the bounds after parsing, and stable, for any input', () => {
     const member = fc.tuple(
       fc.stringMatching(/^[a-z0-9@]{1,40}$/),
       fc.string({ unit: 'grapheme-ascii', maxLength: 200 }),
@@ -130,11 +134,11 @@ describe('the headers of a request', () => {
     });
   });
 
-  test('a malformed tracestate goes, the traceparent stays', () => {
+  test('keep the traceparent if the tracestate is malformed', () => {
     expect(parseTraceHeaders({ traceparent, tracestate: 'a=' })).toEqual({ traceparent });
   });
 
-  test('a tracestate is never alone', () => {
+  test('never contain a tracestate alone', () => {
     expect(parseTraceHeaders({ tracestate: 'a=1' })).toBeUndefined();
     expect(
       parseTraceHeaders({ traceparent: `${traceparent}, ${traceparent}`, tracestate: 'a=1' }),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { takeTurns } from '../../src/lib/turns.ts';
 import { eventually } from '../support/eventually.ts';
 
-test('so many run at once, so many wait in the order in which they came, the rest are refused', async () => {
+test('limits running and waiting work, keeps the order of arrival, and refuses the rest', async () => {
   const turns = takeTurns({ running: 2, waiting: 3 }, () => new Error('full'));
   const begun: number[] = [];
   const ends: (() => void)[] = [];
@@ -33,7 +33,7 @@ test('so many run at once, so many wait in the order in which they came, the res
   expect(await late).toBe(6);
 });
 
-test('what is urgent runs before what waits already, in its own order', async () => {
+test('runs urgent work before waiting work, in its own order', async () => {
   const turns = takeTurns({ running: 1, waiting: 4 }, () => new Error('full'));
   const begun: string[] = [];
   const work = (name: string, isUrgent: boolean) =>
@@ -53,7 +53,7 @@ test('what is urgent runs before what waits already, in its own order', async ()
   ).rejects.toThrow('full');
 });
 
-test('who waits for too long is refused, and takes no turn', async () => {
+test('refuses work that has waited too long, which then takes no turn', async () => {
   const turns = takeTurns({ running: 1, waiting: 4, waitMs: 20 }, () => new Error('full'));
   let end = (): void => undefined;
   const running = turns(() => new Promise<void>((resolve) => (end = resolve)));

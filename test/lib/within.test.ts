@@ -13,7 +13,7 @@ function collectGarbage(): void {
   setFlagsFromString('--no-expose_gc');
 }
 
-test('gives what comes of the work, also a failure, and leaves no listener behind', async () => {
+test('returns the result or the failure of the work, and leaves no listener behind', async () => {
   const { signal } = new AbortController();
 
   expect(await within(Promise.resolve('done'), hourMs, signal)).toBe('done');
@@ -21,7 +21,7 @@ test('gives what comes of the work, also a failure, and leaves no listener behin
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('ends with the first bound, whatever is collected as garbage meanwhile', async () => {
+test('ends with the first bound, even if garbage is collected meanwhile', async () => {
   const over = within(never(), 50, new AbortController().signal);
   const overBySignal = within(never(), AbortSignal.timeout(50), new AbortController().signal);
 
@@ -31,7 +31,7 @@ test('ends with the first bound, whatever is collected as garbage meanwhile', as
   expect(await overBySignal).toBeUndefined();
 });
 
-test('ends early with the signal, at once if it has come already', async () => {
+test('ends with the signal, at once if it has already aborted', async () => {
   const force = new AbortController();
   const waiting = within(never(), hourMs, force.signal);
 

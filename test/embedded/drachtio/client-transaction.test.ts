@@ -34,7 +34,7 @@ function harness(reliable = false) {
 }
 
 describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => {
-  test('over UDP repeats at doubling intervals and times out after 64 * T1', () => {
+  test('retransmits over UDP at doubling intervals and times out after 64 * T1', () => {
     const { clock, sentAtMs, events, deps } = harness();
     new InviteClientTransaction(deps).start();
 
@@ -45,7 +45,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(clock.pending).toBe(0);
   });
 
-  test('over TCP sends once and times out after 64 * T1', () => {
+  test('sends once over TCP and times out after 64 * T1', () => {
     const { clock, sentAtMs, events, deps } = harness(true);
     new InviteClientTransaction(deps).start();
 
@@ -55,7 +55,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['timeout at 32000', 'terminated']);
   });
 
-  test('stops repeating at the first provisional response and rings until timer C', () => {
+  test('stops retransmitting at the first provisional response and rings until timer C', () => {
     const { clock, sentAtMs, events, deps } = harness();
     const transaction = new InviteClientTransaction(deps);
     transaction.start();
@@ -71,7 +71,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['100', '180', 'ring timeout at 195000']);
   });
 
-  test('acknowledges each copy of a failure, passes the first and ends after 32 s', () => {
+  test('acknowledges each copy of a failure, passes on the first and ends after 32 s', () => {
     const { clock, events, deps } = harness();
     const transaction = new InviteClientTransaction(deps);
     transaction.start();
@@ -83,7 +83,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['ack', '486', 'ack', 'terminated']);
   });
 
-  test('over TCP a failure ends it at once', () => {
+  test('ends at once on a failure over TCP', () => {
     const { events, deps } = harness(true);
     const transaction = new InviteClientTransaction(deps);
     transaction.start();
@@ -93,7 +93,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['ack', '486', 'terminated']);
   });
 
-  test('passes every copy of a 2xx while accepted, and no failure after it', () => {
+  test('passes on every copy of a 2xx while accepted, and no failure after it', () => {
     const { clock, events, deps } = harness();
     const transaction = new InviteClientTransaction(deps);
     transaction.start();
@@ -107,7 +107,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['200', '200', 'terminated']);
   });
 
-  test('a final response that does not follow a CANCEL is a timeout after 64 * T1, whatever rings meanwhile', () => {
+  test('times out 64 * T1 after a CANCEL without final response, even if the call still rings', () => {
     const { clock, events, deps } = harness();
     const transaction = new InviteClientTransaction(deps);
     transaction.start();
@@ -121,7 +121,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
     expect(events).toEqual(['180', '180', 'timeout at 32000', 'terminated']);
   });
 
-  test('fails with its transport only while nothing has been heard', () => {
+  test('fails with its transport only before any response', () => {
     const calling = harness();
     const first = new InviteClientTransaction(calling.deps);
     first.start();
@@ -138,7 +138,7 @@ describe('INVITE client transaction (RFC 3261 section 17.1.1, RFC 6026)', () => 
 });
 
 describe('non-INVITE client transaction (RFC 3261 section 17.1.2)', () => {
-  test('over UDP repeats up to every T2 and times out after 64 * T1', () => {
+  test('retransmits over UDP at intervals up to T2 and times out after 64 * T1', () => {
     const { clock, sentAtMs, events, deps } = harness();
     new NonInviteClientTransaction(deps).start();
 
@@ -150,7 +150,7 @@ describe('non-INVITE client transaction (RFC 3261 section 17.1.2)', () => {
     expect(events).toEqual(['timeout at 32000', 'terminated']);
   });
 
-  test('swallows copies of the final response for T4', () => {
+  test('absorbs copies of the final response for T4', () => {
     const { clock, events, deps } = harness();
     const transaction = new NonInviteClientTransaction(deps);
     transaction.start();

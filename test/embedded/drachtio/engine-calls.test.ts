@@ -1,4 +1,5 @@
-// Calls in which something goes wrong or comes in an unusual order. The far end and the application are played by hand.
+// Calls in which something goes wrong or happens in an unusual order. The tests play the far end
+// and the application by hand.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
@@ -6,7 +7,9 @@ import { startEngine } from '../../support/sip-engine.ts';
 import { type CallHeaders, header, RawApplication, RawPeer } from './raw-ends.ts';
 import { waitFor } from './srf-support.ts';
 
-/** 64 * T1 is 640 ms: long enough for a round trip on a busy machine, short enough to wait for. */
+/**
+ * 64 * T1 is 640 ms here: long enough for a round trip on a busy machine, short enough to wait for.
+ */
 const timers = {
   t1Ms: 10,
   t2Ms: 80,
@@ -18,7 +21,7 @@ const timers = {
 
 const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 
-describe('calls in trouble', () => {
+describe('the engine, in calls that go wrong', () => {
   let engine: SipEngine;
   let application: RawApplication;
   let peer: RawPeer;
@@ -56,7 +59,7 @@ describe('calls in trouble', () => {
   const cancel = (transactionId: string) =>
     application.request(`${transactionId}|\r\nCANCEL ${peer.uri} SIP/2.0\r\n\r\n`);
 
-  test('a 200 for an INVITE of an engine that died on this port is acknowledged and hung up, once', async () => {
+  test('acknowledges and hangs up, once, a 200 for an INVITE of an engine that died on this port', async () => {
     const call = await invite();
     application.close();
     await engine.close();
@@ -74,7 +77,7 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dropped).toBe(0);
   });
 
-  test('a late 200 whose Via is not ours is dropped', async () => {
+  test('drops a late 200 whose Via has another address', async () => {
     const call = await invite();
     application.close();
     await engine.close();
@@ -89,7 +92,7 @@ describe('calls in trouble', () => {
     expect(peer.inbox.matching(/^(ACK|BYE) /)).toBe(0);
   });
 
-  test('a callee behind NAT is reached where its 200 came from, with its Contact as request URI', async () => {
+  test('reaches a callee behind NAT where its 200 came from, with its Contact as request URI', async () => {
     const call = await invite();
     peer.answer(call.request, '200 OK', 'far', 'Contact: <sip:callee@192.168.7.7:5062>');
     const notice = await application.inbox.take(/\|sip\|network\|.*\r\nSIP\/2.0 200/);
@@ -101,7 +104,7 @@ describe('calls in trouble', () => {
     expect(await peer.inbox.take(/^BYE /)).toMatch(/^BYE sip:callee@192\.168\.7\.7:5062 /);
   });
 
-  test('a CANCEL before any response waits for the first one', async () => {
+  test('delays a CANCEL until the first response', async () => {
     const call = await invite();
 
     expect((await cancel(call.transactionId)).answer).toContain('|OK|application|0|');
@@ -112,7 +115,7 @@ describe('calls in trouble', () => {
     expect(header(sent, 'Via')).toBe(header(call.request, 'Via'));
   });
 
-  test('a call that rings for ever is cancelled by the engine', async () => {
+  test('cancels a call that rings for too long', async () => {
     const call = await invite();
     peer.answer(call.request, '180 Ringing', 'far');
 
@@ -124,7 +127,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^ACK /);
   });
 
-  test('a CANCEL that comes after the 200 hangs up once the application has acknowledged', async () => {
+  test('hangs up after the application’s ACK if the CANCEL came after the 200', async () => {
     const call = await invite();
     peer.answer(call.request, '200 OK', 'far');
     const notice = await application.inbox.take(/SIP\/2.0 200/);
@@ -137,7 +140,7 @@ describe('calls in trouble', () => {
     await application.inbox.take(/\|unsolicited\|.*\r\nBYE /);
   });
 
-  test('a 200 that the application never acknowledges is acknowledged and hung up in the end', async () => {
+  test('acknowledges and hangs up a 200 that the application never acknowledges', async () => {
     const call = await invite();
     peer.answer(call.request, '200 OK', 'far');
 
@@ -148,7 +151,7 @@ describe('calls in trouble', () => {
     await waitFor(() => engine.statistics().dialogs === 0);
   });
 
-  test('a call that rings when its application goes is cancelled', async () => {
+  test('cancels a ringing call when its application goes', async () => {
     const call = await invite();
     peer.answer(call.request, '180 Ringing', 'far');
     await application.inbox.take(/SIP\/2.0 180/);
@@ -162,7 +165,7 @@ describe('calls in trouble', () => {
     await waitFor(() => engine.statistics().clientTransactions === 0);
   });
 
-  test('a call without any response is cancelled, once there is one, when its application goes', async () => {
+  test('cancels a call of a gone application at its first response', async () => {
     const call = await invite();
     application.close();
     await waitFor(() => engine.statistics().clients === 0);
@@ -173,7 +176,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^CANCEL /);
   });
 
-  test('a 200 for an application that is gone is acknowledged and hung up', async () => {
+  test('acknowledges and hangs up a 200 for an application that is gone', async () => {
     const call = await invite();
     peer.answer(call.request, '180 Ringing', 'far');
     await application.inbox.take(/SIP\/2.0 180/);
@@ -186,7 +189,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^BYE /);
   });
 
-  test('an answered call whose application goes before its ACK is acknowledged and hung up', async () => {
+  test('acknowledges and hangs up an answered call whose application goes before its ACK', async () => {
     const call = await invite();
     peer.answer(call.request, '200 OK', 'far');
     await application.inbox.take(/SIP\/2.0 200/);
@@ -197,7 +200,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^BYE /);
   });
 
-  test('another connection takes over a call by its id and gets what the peer sends in it', async () => {
+  test('lets another connection take over a call by its id, with the peer’s requests', async () => {
     const call = await answered();
     application.close();
     await waitFor(() => engine.statistics().clients === 0);
@@ -216,7 +219,7 @@ describe('calls in trouble', () => {
     expect(await application.inbox.take(/INFO sip:/)).toContain(`|${call.dialogId}|`);
   });
 
-  test('an answer and a request leave in the order in which the application gave them', async () => {
+  test('sends an answer and a request in the order of the application', async () => {
     const { request, dialogId } = await answered();
     peer.request('NOTIFY', {
       ...{ callId: header(request, 'Call-ID'), cseq: 1 },
@@ -233,7 +236,7 @@ describe('calls in trouble', () => {
     expect(await peer.inbox.take(/^BYE |CSeq: 1 NOTIFY/)).toMatch(/^BYE /);
   });
 
-  test('a call that no application takes over is hung up', async () => {
+  test('hangs up a call that no application takes over', async () => {
     await answered();
 
     application.close();
@@ -242,7 +245,7 @@ describe('calls in trouble', () => {
     await waitFor(() => engine.statistics().dialogs === 0);
   });
 
-  test('every branch of a fork that answers is acknowledged, and the second hung up', async () => {
+  test('acknowledges every branch of a fork that answers, and hangs up the second', async () => {
     const call = await answered();
 
     peer.answer(call.request, '200 OK', 'other');
@@ -257,7 +260,7 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dialogs).toBe(1);
   });
 
-  test('a reliable 18x without Contact gets its PRACK where the INVITE went, at its request URI', async () => {
+  test('sends the PRACK of a reliable 18x without Contact to the INVITE’s destination and request URI', async () => {
     const hop = `sip:127.0.0.1:${peer.port};lr`;
     const uri = 'sip:bob@far.example';
     const sent = await application.request(
@@ -284,7 +287,7 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dialogs).toBe(1);
   });
 
-  test('a 200 to a re-INVITE with another To tag is no fork: it is acknowledged, and the call stays up', async () => {
+  test('does not take a 200 to a re-INVITE with another To tag for a fork', async () => {
     const call = await answered();
     const reinvited = await application.request(
       `|${call.dialogId}\r\nINVITE sip:placeholder SIP/2.0\r\nContent-Length: ${sdp.length}\r\n\r\n${sdp}`,
@@ -304,7 +307,7 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dialogs).toBe(1);
   });
 
-  test('requests in a call follow its recorded route, nearest proxy first', async () => {
+  test('sends requests in a call along its recorded route, nearest proxy first', async () => {
     const call = await invite();
     const proxy = await RawPeer.open(engine);
     const near = `<sip:127.0.0.1:${proxy.port};lr>`;
@@ -320,7 +323,7 @@ describe('calls in trouble', () => {
     expect(ack.match(/^Route: .*$/gm)).toEqual([`Route: ${near}`, 'Route: <sip:far.example;lr>']);
   });
 
-  test('a host name is looked up, and one that has no address is a DNS error', async () => {
+  test('reports a host name without address as a DNS error', async () => {
     const found = await application.request(
       `||\r\nOPTIONS sip:bob@ip6-localhost.invalid SIP/2.0\r\n\r\n`,
     );
@@ -332,7 +335,7 @@ describe('calls in trouble', () => {
     );
   });
 
-  test('a closed port is a 503 at once, over UDP and TCP', async () => {
+  test('reports a closed port at once as a 503, over UDP and TCP', async () => {
     const closed = await RawPeer.open(engine);
     await closed.close();
     for (const transport of ['udp', 'tcp']) {
@@ -344,7 +347,7 @@ describe('calls in trouble', () => {
     }
   });
 
-  test('the session is refreshed by the engine with the last offer', async () => {
+  test('refreshes the session with the last offer', async () => {
     const call = await invite();
     const contact = `Contact: <${peer.uri}>\r\nSession-Expires: 90;refresher=uac`;
     peer.answer(call.request, '200 OK', 'far', contact);
@@ -352,7 +355,7 @@ describe('calls in trouble', () => {
     await application.request(`|${notice.split('|')[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
     await peer.inbox.take(/^ACK /);
 
-    // On a slow machine the first INVITE may have come twice.
+    // On a slow machine, the first INVITE may have been retransmitted.
     const refresh = await peer.inbox.take(/^INVITE .*\r\nTo: [^\r]*;tag=far/s);
     peer.answer(refresh, '200 OK', 'far', contact);
 
@@ -361,7 +364,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^ACK /);
   });
 
-  test('a session that the peer does not refresh is hung up', async () => {
+  test('hangs up a session that the peer does not refresh', async () => {
     const call = await invite();
     const contact = `Contact: <${peer.uri}>\r\nSession-Expires: 90;refresher=uas`;
     peer.answer(call.request, '200 OK', 'far', contact);
@@ -372,7 +375,7 @@ describe('calls in trouble', () => {
     await peer.inbox.take(/^BYE /);
   });
 
-  describe('from the network', () => {
+  describe('for calls from the network', () => {
     const call: CallHeaders = {
       callId: 'in-1',
       cseq: 1,
@@ -392,7 +395,7 @@ describe('calls in trouble', () => {
       return notice.split('|')[8] ?? '';
     }
 
-    test('a caller whose application goes away is told at once', async () => {
+    test('answers a caller at once if its application goes away', async () => {
       await incoming();
 
       application.close();
@@ -400,7 +403,7 @@ describe('calls in trouble', () => {
       await peer.inbox.take(/ 503 Service Unavailable/);
     });
 
-    test('a session interval below the floor is refused with it', async () => {
+    test('refuses a session interval below the minimum and states the minimum', async () => {
       peer.request('INVITE', call, 'Session-Expires: 60\r\n');
 
       const refusal = await peer.inbox.take(/ 422 /);
@@ -408,7 +411,7 @@ describe('calls in trouble', () => {
       expect(header(refusal, 'Min-SE')).toBe('90');
     });
 
-    test('a reliable provisional is repeated until its PRACK, which the application answers', async () => {
+    test('retransmits a reliable provisional until its PRACK, which the application answers', async () => {
       const transactionId = await incoming('Supported: 100rel\r\n');
 
       await application.request(
@@ -429,7 +432,7 @@ describe('calls in trouble', () => {
       await peer.inbox.take(/ 200 OK.*CSeq: 2 PRACK/s);
     });
 
-    test('a reliable provisional needs a caller that can', async () => {
+    test('refuses a reliable provisional if the caller does not support it', async () => {
       const transactionId = await incoming();
 
       const { answer } = await application.request(
@@ -439,7 +442,7 @@ describe('calls in trouble', () => {
       expect(answer).toContain('|NOK|Remote endpoint does not support 100rel');
     });
 
-    test('a BYE before the ACK ends the call and the repeats of the 200', async () => {
+    test('ends the call and the retransmissions of the 200 on a BYE before the ACK', async () => {
       const transactionId = await incoming();
       await application.request(`${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`);
       const to = header(await peer.inbox.take(/ 200 OK/), 'To');
@@ -454,7 +457,7 @@ describe('calls in trouble', () => {
       expect(application.inbox.matching(/unsolicited/)).toBe(0);
     });
 
-    test('a request that is older than the last is refused', async () => {
+    test('refuses a request that is older than the last one', async () => {
       const transactionId = await incoming();
       await application.request(`${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`);
       const to = header(await peer.inbox.take(/ 200 OK/), 'To');
@@ -465,7 +468,7 @@ describe('calls in trouble', () => {
       await peer.inbox.take(/ 500 .*CSeq: 0 INFO/s);
     });
 
-    test('what would break the fields of the control protocol is refused', async () => {
+    test('refuses a Call-ID that would break the fields of the control protocol', async () => {
       peer.request('INVITE', { ...call, callId: 'a|b' });
 
       await peer.inbox.take(/ 400 Bad Request/);

@@ -1,4 +1,4 @@
-// The control port: who is let in, what is refused, and who gets which request.
+// The control port: who may connect, what is refused, and which application gets which request.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSipEngineThread } from '../../../src/embedded/drachtio/engine-thread.ts';
@@ -29,7 +29,7 @@ describe('the control port', () => {
     'route|invite',
     'sip||\r\nOPTIONS sip:a@127.0.0.1 SIP/2.0\r\n\r\n',
     'proxy|a|b',
-  ])('refuses %j of an application that has not authenticated', async (request) => {
+  ])('refuses %j from an application that has not authenticated', async (request) => {
     const application = await RawApplication.connectOnly(engine);
     applications.push(application);
 
@@ -58,7 +58,7 @@ describe('the control port', () => {
     await waitFor(() => application.closed);
   });
 
-  test('a frame of a quarter of a megabyte is taken, a longer one is refused by name', async () => {
+  test('accepts a frame of 200 KB and refuses a longer one, with its message id', async () => {
     const application = await connect();
     const { answer } = await application.request(
       `||\r\nMESSAGE sip:a@127.0.0.1:9 SIP/2.0\r\nContent-Type: text/plain\r\n\r\n${'x'.repeat(200_000)}`,
@@ -71,7 +71,7 @@ describe('the control port', () => {
     await waitFor(() => application.closed);
   });
 
-  test('answers what it does not do', async () => {
+  test('refuses a command that it does not support', async () => {
     const application = await connect();
 
     const id = application.send('proxy|t|||||1s|1s|sip:a@b\r\nINVITE sip:a@b SIP/2.0\r\n\r\n');
@@ -79,7 +79,7 @@ describe('the control port', () => {
     expect(await application.inbox.take(/response/)).toContain(`|${id}|NOK|proxy is not supported`);
   });
 
-  test('gives requests to those who asked, in turn, each once however often it asked', async () => {
+  test('passes requests in turn to the applications that asked, however often each has asked', async () => {
     const [first, second] = [await connect(), await connect()];
     const peer = await RawPeer.open(engine);
     peers.push(peer);
@@ -96,7 +96,7 @@ describe('the control port', () => {
     expect([first.inbox.size, second.inbox.size]).toEqual([2, 2]);
   });
 
-  test('remove_route takes one route away and leaves the others', async () => {
+  test('removes one route on remove_route and keeps the others', async () => {
     const application = await connect();
     const peer = await RawPeer.open(engine);
     peers.push(peer);
@@ -115,7 +115,7 @@ describe('the control port', () => {
 });
 
 describe('the engine in a thread', () => {
-  test('serves drachtio-srf, tells what it holds, and stops cleanly', async () => {
+  test('serves drachtio-srf, reports its statistics, and stops cleanly', async () => {
     const engine = await startSipEngineThread({
       sipHost: '127.0.0.1',
       sipPort: 0,
@@ -138,7 +138,7 @@ describe('the engine in a thread', () => {
     expect(exits).toBe(0);
   });
 
-  test('a port that is taken is an error with its cause', async () => {
+  test('reports a port in use as the cause of its error', async () => {
     const taken = await startEngine();
     const options = {
       sipHost: '127.0.0.1',

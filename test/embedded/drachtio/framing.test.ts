@@ -10,7 +10,7 @@ import {
 } from '../../../src/embedded/drachtio/transport/tcp-framing.ts';
 
 describe('frames of the control connection', () => {
-  test('may be cut anywhere, also in their length', () => {
+  test('may be split anywhere, even in their length', () => {
     const reader = new FrameReader();
     const stream = encodeFrame('hello') + encodeFrame('') + encodeFrame('x'.repeat(1_234));
 
@@ -23,14 +23,14 @@ describe('frames of the control connection', () => {
     ]);
   });
 
-  test('come out together when they arrive together', () => {
+  test('are all returned if they arrive together', () => {
     expect(new FrameReader().push('2#ab1#c3#d')).toEqual([
       { kind: 'frame', payload: 'ab' },
       { kind: 'frame', payload: 'c' },
     ]);
   });
 
-  test('may be as long as the limit and no longer', () => {
+  test('may reach the size limit but not exceed it', () => {
     const longest = encodeFrame('x'.repeat(maxFrameBytes));
     expect(new FrameReader().push(longest)).toHaveLength(1);
 
@@ -40,7 +40,7 @@ describe('frames of the control connection', () => {
   });
 
   test.each(['x', '#', '1x#', '-1#', '1234567', '1234567#'])(
-    '%j is the end of the connection',
+    'break the connection with %j',
     (text) => {
       expect(new FrameReader().push(text)).toEqual([{ kind: 'broken' }]);
     },
@@ -51,7 +51,7 @@ describe('SIP over TCP', () => {
   const message = (body: string, length: string) =>
     `OPTIONS sip:a SIP/2.0\r\n${length}\r\n\r\n${body}`;
 
-  test('is cut by Content-Length, wherever the network cuts it', () => {
+  test('is framed by Content-Length, wherever the network splits it', () => {
     const stream =
       message('', 'Content-Length: 0') + message('four', 'l:  4') + message('', 'To: x');
 
@@ -63,7 +63,7 @@ describe('SIP over TCP', () => {
     expect(framer.pendingBytes).toBe(0);
   });
 
-  test('a keep-alive is answered and a lone CRLF is not', () => {
+  test('gets an answer to a keep-alive but not to a lone CRLF', () => {
     const framer = new StreamFramer();
 
     expect(framer.push('\r\n\r\n')).toEqual([{ kind: 'ping' }]);
@@ -72,14 +72,14 @@ describe('SIP over TCP', () => {
 
   test.each([
     ['a negative length', 'Content-Length: -1'],
-    ['a length that is no number', 'Content-Length: ten'],
+    ['a length that is not a number', 'Content-Length: ten'],
     ['two lengths that differ', 'Content-Length: 1\r\nl: 2'],
     ['a length beyond the limit', `Content-Length: ${maxStreamMessageBytes}`],
-  ])('%s breaks the stream', (_name, header) => {
+  ])('breaks with %s', (_name, header) => {
     expect(new StreamFramer().push(message('', header))[0]?.kind).toBe('broken');
   });
 
-  test('headers without end break the stream', () => {
+  test('breaks with endless headers', () => {
     const framer = new StreamFramer();
     let last = framer.push('OPTIONS sip:a SIP/2.0\r\n');
     for (let sent = 0; sent <= maxStreamMessageBytes && last.length === 0; sent += 8_192) {

@@ -1,5 +1,5 @@
-// The application of a fuzzed engine. It speaks the control protocol itself: srf's own opinion of broken messages is not
-// what is tested.
+// The application of a fuzzed engine. It speaks the control protocol itself, because the tests are
+// not about how srf handles broken messages.
 
 import { randomUUID } from 'node:crypto';
 import { until } from './fuzz-waiting.ts';
@@ -23,7 +23,7 @@ export async function startApplication(
     (payload) => {
       replies += 1;
       if (isInboundInvite(payload)) calls += 1;
-      // Half of the INVITEs are refused, so that both ends of a server transaction are met.
+      // Half of the INVITEs are refused, so that both outcomes of a server transaction occur.
       answer(control, payload, calls % 2 === 0 ? 'SIP/2.0 486 Busy Here' : 'SIP/2.0 200 OK');
     },
     () => undefined,
@@ -40,12 +40,12 @@ export async function startApplication(
   };
 }
 
-/** The calls of `fuzz-calls.ts` are addressed to `accept`, and taken. */
+/** The calls of `fuzz-calls.ts` have the user `accept`. They are answered and not counted. */
 function isInboundInvite(payload: string): boolean {
   return payload.includes('\r\nINVITE ') && !payload.includes('\r\nINVITE sip:accept@');
 }
 
-/** A call of ours that is answered is acknowledged and hung up; requests from outside get an answer. */
+/** Acknowledges and hangs up an answered outbound call. Answers requests from the network. */
 function answer(control: ControlPeer, payload: string, inviteAnswer: string): void {
   const [head = '', startLine = ''] = payload.split('\r\n', 2);
   const [, type, , , , , , , transaction = '', dialog = ''] = head.split('|');
@@ -64,6 +64,6 @@ function answer(control: ControlPeer, payload: string, inviteAnswer: string): vo
 function finalAnswer(startLine: string, inviteAnswer: string): string {
   if (startLine.startsWith('INVITE sip:accept@')) return 'SIP/2.0 200 OK';
   if (startLine.startsWith('INVITE ')) return inviteAnswer;
-  // A subscription that is accepted is a dialog that lasts.
+  // Accepting a subscription would create a lasting dialog.
   return startLine.startsWith('SUBSCRIBE ') ? 'SIP/2.0 489 Bad Event' : 'SIP/2.0 200 OK';
 }

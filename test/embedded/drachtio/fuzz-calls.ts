@@ -1,4 +1,5 @@
-// Well-formed traffic to an engine under fire: it must still be answered as if nothing had happened.
+// Well-formed traffic to an engine under hostile input. The engine must answer it as if nothing had
+// happened.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,7 +8,10 @@ import { request, response } from './fuzz-messages.ts';
 import { until } from './fuzz-waiting.ts';
 import { openUdpPeer } from './transcripts/sockets.ts';
 
-/** An OPTIONS over UDP and its answer: packets are read in order, so what was sent before has been dealt with. */
+/**
+ * Sends an OPTIONS over UDP and waits for the answer. Packets are read in order, so the engine has
+ * then handled everything that was sent before.
+ */
 export async function roundTrip(sipPort: number): Promise<void> {
   const line = await openLine('UDP', sipPort);
   try {
@@ -18,7 +22,10 @@ export async function roundTrip(sipPort: number): Promise<void> {
   }
 }
 
-/** Final statuses of what comes back on the connection, as soon as there are so many. */
+/**
+ * Sends bytes over TCP. Returns the final statuses that come back, as soon as there are `count` of
+ * them.
+ */
 export async function exchangeOverTcp(
   sipPort: number,
   bytes: Buffer,
@@ -36,7 +43,7 @@ export async function exchangeOverTcp(
   }
 }
 
-/** A call that comes in, is answered, acknowledged, and hung up by the caller. */
+/** Makes a call to the engine, which is answered, acknowledged and hung up by the caller. */
 export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Promise<void> {
   const line = await openLine(transport, sipPort);
   const id = randomId();
@@ -58,7 +65,7 @@ export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Pr
   }
 }
 
-/** A call that the application places, and that the application of the fuzz target acknowledges and hangs up. */
+/** Places a call through the application of the fuzz target, which acknowledges it and hangs up. */
 export async function placeCallTo(place: (uri: string) => void, sipPort: number): Promise<void> {
   let heard = '';
   const peer = await openUdpPeer((text) => {
@@ -80,7 +87,7 @@ export async function placeCallTo(place: (uri: string) => void, sipPort: number)
 type Line = {
   readonly host: string;
   send(text: string): void;
-  /** What matches in all that was heard so far, as soon as it does. */
+  /** Resolves with the first match in everything received so far, as soon as there is one. */
   hears(pattern: RegExp): Promise<string>;
   close(): Promise<void>;
 };

@@ -1,14 +1,15 @@
-// Seeds and mutations for hostile input. The same seed number gives the same messages on every run and machine.
+// Seeds and mutations for hostile input. The same seed gives the same messages on every run and
+// machine.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type Random = {
-  /** A whole number from 0 to below `limit`. */
+  /** Returns an integer from 0 to `limit` - 1. */
   below(limit: number): number;
   pick<Item>(items: readonly [Item, ...Item[]]): Item;
 };
 
-/** mulberry32: small, fast and good enough to choose what to break. */
+/** mulberry32: small, fast, and good enough to choose what to break. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const below = (limit: number) => {
@@ -35,7 +36,7 @@ export function tortureMessages(): { readonly name: string; readonly bytes: Buff
 const SDP =
   'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n';
 
-/** A well-formed request; `id` tells it from others, `host` is where its answers go. */
+/** Builds a well-formed request. `id` makes it unique, and its answers go to `host`. */
 export function request(
   method: string,
   id: string,
@@ -61,7 +62,7 @@ export function request(
   ].join('\r\n');
 }
 
-/** What a far end answers to a request of the engine. */
+/** Builds a far end's response to a request of the engine. */
 export function response(to: string, status: string, host: string): string {
   const copied = (name: string) =>
     new RegExp(`^${name}:.*$`, 'm').exec(to)?.[0].trim() ?? `${name}:`;

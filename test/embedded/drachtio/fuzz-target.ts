@@ -1,5 +1,6 @@
-// A running engine under fire: with an application that answers everything that comes up and hangs up everything that it
-// places, a far end over UDP and TCP, and checks that the engine still works and has forgotten what is over.
+// A running engine under hostile input. Its application answers every request and hangs up every
+// call that it places. A far end speaks UDP and TCP. Checks verify that the engine still works and
+// holds nothing of what is over.
 
 import type { SipEngineStatistics } from '../../../src/embedded/drachtio/engine.ts';
 import { startEngine } from '../../support/sip-engine.ts';
@@ -11,7 +12,9 @@ import { openUdpPeer } from './transcripts/sockets.ts';
 
 const SECRET = 'fuzz';
 
-/** A transaction's half minute lasts a third of a second here; nothing outlives that by more than a moment. */
+/**
+ * A transaction's 32 s last a third of a second here. Nothing outlives that by more than a moment.
+ */
 const TIMERS = {
   t1Ms: 5,
   t2Ms: 40,
@@ -31,16 +34,19 @@ export type FuzzTarget = AsyncDisposable & {
   readonly sipPort: number;
   readonly controlPort: number;
   readonly secret: string;
-  /** The far end's UDP port, and what it has received since it was last asked for. */
+  /** The far end on UDP. `takeInvites` returns the INVITEs received since the previous call. */
   readonly far: { readonly host: string; send(bytes: Buffer): void; takeInvites(): string[] };
-  /** Has the application place a call to the far end. */
+  /** Makes the application place a call to the far end. */
   placeCall(): void;
-  /** Resolves when the engine has answered a well-formed request over UDP: all that was sent before is dealt with. */
+  /**
+   * Resolves when the engine has answered a well-formed request over UDP. It has then handled
+   * everything that was sent before.
+   */
   stillAnswers(): Promise<void>;
-  /** A call in each direction, over UDP and TCP; throws if one does not come about. */
+  /** Makes calls in both directions, over UDP and TCP. Throws if one of them fails. */
   stillCalls(): Promise<void>;
   statistics(): FuzzStatistics;
-  /** Waits until the engine holds no more than it did before. */
+  /** Waits until the engine holds no more than before. */
   settlesTo(before: FuzzStatistics): Promise<void>;
 };
 
@@ -55,7 +61,8 @@ export async function startFuzzTarget(): Promise<FuzzTarget> {
   });
   const application = await startApplication(engine.controlPort, SECRET);
   const statistics = () => {
-    // A tally of what was thrown away only ever grows; the others count what the engine holds.
+    // The count of dropped messages only grows. The other counts are of things that the engine
+    // holds.
     const { dropped: _, ...held } = engine.statistics();
     return held;
   };

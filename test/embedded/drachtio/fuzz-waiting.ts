@@ -1,4 +1,4 @@
-// Waits for a condition with a deadline, and says what was awaited in vain.
+// Waits for a condition until a deadline. The error says what was awaited.
 
 const DEADLINE_MS = 40_000;
 const POLL_MS = 2;

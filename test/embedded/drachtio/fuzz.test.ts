@@ -1,5 +1,6 @@
-// Ten thousand broken SIP messages and three thousand broken control frames, from a fixed seed: whatever a carrier, a
-// scanner or a confused client sends, the engine lives, works and forgets.
+// Ten thousand broken SIP messages and three thousand broken control frames, from a fixed seed.
+// Whatever a carrier, a scanner or a confused client sends, the engine stays alive, works and
+// forgets what is over.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -19,9 +20,9 @@ const SEED = 20_261_120;
 const UDP_MESSAGES = 6_000;
 const TCP_MESSAGES = 4_000;
 const CONTROL_FRAMES = 3_000;
-/** So many fit a socket's buffer: none is lost before the engine has seen it. */
+/** This many messages fit into a socket's buffer, so that the engine reads them all. */
 const BATCH = 40;
-/** Of every batch, so many are answers to a call that the engine has just placed. */
+/** This many messages of every batch are answers to a call that the engine has just placed. */
 const RESPONSES_PER_BATCH = 8;
 
 const METHODS = [
@@ -47,7 +48,7 @@ const STATUSES = [
   '603 No',
 ] as const;
 
-describe('hostile input', { timeout: 60_000 }, () => {
+describe('the engine under hostile input', { timeout: 60_000 }, () => {
   let before: FuzzStatistics;
 
   const target = forEachTest(startFuzzTarget);
@@ -57,7 +58,7 @@ describe('hostile input', { timeout: 60_000 }, () => {
     before = target.statistics();
   });
 
-  test(`${UDP_MESSAGES} mutated requests and responses over UDP`, async () => {
+  test(`survives ${UDP_MESSAGES} mutated requests and responses over UDP`, async () => {
     const random = seededRandom(SEED);
 
     for (let sent = 0; sent < UDP_MESSAGES; sent += BATCH) {
@@ -77,12 +78,13 @@ describe('hostile input', { timeout: 60_000 }, () => {
     await target.settlesTo(before);
   });
 
-  test(`${TCP_MESSAGES} mutated messages over TCP, cut anywhere`, async () => {
+  test(`survives ${TCP_MESSAGES} mutated messages over TCP, cut anywhere`, async () => {
     const random = seededRandom(SEED + 1);
     let socket: Socket | undefined;
 
     for (let sent = 0; sent < TCP_MESSAGES; sent += 1) {
-      // A stream that has lost its place takes nothing in any more: most streams get a few messages only.
+      // A stream that has lost its framing accepts nothing more. For this reason most streams get
+      // only a few messages.
       socket = await usable(socket, random.below(6) === 0, target.sipPort);
       const host = `127.0.0.1:${socket.localPort}`;
       const bytes = brokenMessage(random, `t${sent}`, host, 'TCP');
@@ -97,14 +99,14 @@ describe('hostile input', { timeout: 60_000 }, () => {
     await target.settlesTo(before);
   });
 
-  test(`${CONTROL_FRAMES} mutated frames on the control port`, async () => {
+  test(`survives ${CONTROL_FRAMES} mutated frames on the control port`, async () => {
     const random = seededRandom(SEED + 2);
     let socket: Socket | undefined;
 
     for (let sent = 0; sent < CONTROL_FRAMES; sent += 1) {
       const last: Socket | undefined = socket;
       socket = await usable(last, random.below(10) === 0, target.controlPort);
-      // Half of the clients know the secret and get further.
+      // Half of the clients know the secret and reach more code.
       if (socket !== last && random.below(2) === 0) {
         socket.write(frame(`id0|authenticate|${target.secret}|`));
       }
@@ -125,7 +127,7 @@ function brokenMessage(random: Random, id: string, host: string, transport: 'UDP
   return mutate(torture ?? Buffer.from(request(random.pick(METHODS), id, host, transport)), random);
 }
 
-/** The last one is whole, so that the call ends whatever became of the others. */
+/** The last response is intact, so that the call ends even if all others were ignored. */
 function brokenResponses(random: Random, invite: string, host: string): Buffer[] {
   const responses = Array.from({ length: RESPONSES_PER_BATCH - 1 }, () =>
     mutate(Buffer.from(response(invite, random.pick(STATUSES), host)), random),
@@ -133,7 +135,7 @@ function brokenResponses(random: Random, invite: string, host: string): Buffer[]
   return [...responses, Buffer.from(response(invite, '486 Busy', host))];
 }
 
-/** Half are broken inside a correct frame, half with their frame. */
+/** Breaks half of the messages inside a correct frame, and half together with their frame. */
 function brokenFrame(random: Random, count: number, host: string): Buffer {
   const valid = controlPayload(count, random.below(9), host);
   if (random.below(2) === 0) return mutate(Buffer.from(frame(valid)), random);
@@ -169,7 +171,7 @@ function frame(payload: string): string {
   return `${Buffer.byteLength(payload)}#${payload}`;
 }
 
-/** The same connection while it is good, unless another is wanted. */
+/** Returns the same connection while it is usable, unless `renew` is set. */
 async function usable(socket: Socket | undefined, renew: boolean, port: number): Promise<Socket> {
   if (socket !== undefined && !socket.destroyed && !renew) return socket;
   socket?.destroy();

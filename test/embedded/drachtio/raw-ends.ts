@@ -1,12 +1,12 @@
-// The two ends of an engine by hand: an application on the control port and a peer on the wire, where srf would be too
-// helpful.
+// Both ends of an engine without srf: an application on the control port and a peer on the wire.
+// srf would hide or correct what these tests need to send.
 
 import { randomUUID } from 'node:crypto';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { waitFor } from './srf-support.ts';
 import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
 
-/** What arrives, in order, taken out by what it contains. */
+/** Stores texts in the order of their arrival. Tests take them out by content. */
 class Inbox {
   readonly #texts: string[] = [];
 
@@ -18,7 +18,7 @@ class Inbox {
     return this.#texts.length;
   }
 
-  /** The first that matches; the others stay. */
+  /** Waits for a match and removes it. The other texts stay. */
   async take(pattern: RegExp): Promise<string> {
     const find = (): number => this.#texts.findIndex((text) => pattern.test(text));
     await waitFor(() => find() >= 0).catch(() => {
@@ -56,7 +56,7 @@ export class RawApplication {
     return application;
   }
 
-  /** Without the id that every frame begins with, which is returned. */
+  /** Sends a frame. Adds the id that every frame begins with, and returns it. */
   send(rest: string): string {
     const id = randomUUID();
     this.#control?.send(`${id}|${rest}`);
@@ -72,7 +72,7 @@ export class RawApplication {
     await this.inbox.take(new RegExp(`response\\|${id}\\|OK`));
   }
 
-  /** Resolves with the transaction id of the request and the whole answer. */
+  /** Resolves with the request's transaction id and the whole answer. */
   async request(
     rest: string,
   ): Promise<{ readonly transactionId: string; readonly answer: string }> {
@@ -101,7 +101,7 @@ export class RawPeer {
     return peer;
   }
 
-  /** Known also when it is closed. */
+  /** The port remains known after `close`. */
   get port(): number {
     return this.#socket?.port ?? 0;
   }
@@ -114,7 +114,7 @@ export class RawPeer {
     this.#socket?.send(text, this.#engine.sipPort);
   }
 
-  /** An answer with the given To tag and our Contact, unless `extra` brings its own lines. */
+  /** Sends a response with the given To tag. Default for `extra`: this peer's Contact. */
   answer(request: string, statusLine: string, tag: string, extra?: string): void {
     const lines = ['Via', 'From', 'Call-ID', 'CSeq'].map(
       (name) => `${name}: ${header(request, name)}`,
@@ -126,7 +126,7 @@ export class RawPeer {
     );
   }
 
-  /** A request of ours; `to` with its tag in a dialog. */
+  /** Sends a request to the engine. In a dialog, `to` must contain its tag. */
   request(method: string, call: CallHeaders, extra = ''): void {
     const { callId, cseq, from, to, branch = `z9hG4bK${randomUUID()}` } = call;
     this.send(

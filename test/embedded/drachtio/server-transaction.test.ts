@@ -23,7 +23,7 @@ function harness(reliable = false) {
 }
 
 describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => {
-  test('repeats its last provisional response for each repeated INVITE', () => {
+  test('repeats its last provisional response for each retransmitted INVITE', () => {
     const { sent, deps } = harness();
     const transaction = new InviteServerTransaction(deps);
 
@@ -36,7 +36,7 @@ describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => 
     expect(sent).toEqual(['trying at 0', 'trying at 0', 'ringing at 0', 'ringing at 0']);
   });
 
-  test('repeats a 2xx up to every T2 while it is not acknowledged', () => {
+  test('retransmits a 2xx at intervals up to T2 until it is acknowledged', () => {
     const { clock, sent, events, deps } = harness();
     const transaction = new InviteServerTransaction(deps);
 
@@ -51,7 +51,7 @@ describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => 
     expect(events).toEqual(['no ACK at 32000', 'terminated']);
   });
 
-  test('stops at the ACK, reports it once, and answers nothing else', () => {
+  test('stops at the ACK, reports it once, and sends no other response', () => {
     const { clock, sent, events, deps } = harness();
     const transaction = new InviteServerTransaction(deps);
     transaction.respond(200, 'ok');
@@ -67,7 +67,7 @@ describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => 
     expect(clock.pending).toBe(0);
   });
 
-  test('repeats a failure until its ACK or 64 * T1', () => {
+  test('retransmits a failure until its ACK or 64 * T1', () => {
     const { clock, sent, events, deps } = harness();
     const transaction = new InviteServerTransaction(deps);
 
@@ -80,7 +80,7 @@ describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => 
     expect(events).toEqual(['terminated']);
   });
 
-  test('tells when the application never answers', () => {
+  test('reports that the application never answers', () => {
     const { clock, events, deps } = harness();
     new InviteServerTransaction(deps);
 
@@ -106,7 +106,7 @@ describe('non-INVITE server transaction (RFC 3261 section 17.2.2)', () => {
     expect(transaction.respond(200, 'again')).toBe(false);
   });
 
-  test('ends when there is no answer within 64 * T1', () => {
+  test('ends if there is no answer within 64 * T1', () => {
     const { clock, sent, events, deps } = harness();
     new NonInviteServerTransaction(deps);
 

@@ -1,4 +1,4 @@
-// Time that passes when a test says so.
+// A clock whose time passes only when a test advances it.
 
 import type { EngineClock } from '../../../src/embedded/drachtio/transaction/engine-timing.ts';
 

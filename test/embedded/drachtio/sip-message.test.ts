@@ -13,7 +13,7 @@ function parsed(text: string) {
 }
 
 describe('parsing SIP messages', () => {
-  test('expands compact names, joins folded lines and keeps unknown headers where they were', () => {
+  test('expands compact names, joins folded lines and keeps unknown headers in place', () => {
     const message = parsed(
       'INVITE sip:a@b SIP/2.0\r\nv: SIP/2.0/UDP h;branch=z9hG4bK1\r\nx-LAB:  one\r\nSubject: a\r\n  b\r\n\tc\r\nl: 4\r\n\r\nbody',
     );
@@ -65,17 +65,17 @@ describe('parsing SIP messages', () => {
     'SIP/2.0 700 OK\r\n\r\n',
     'SIP/2.0 2000 OK\r\n\r\n',
     'SIP/1.0 200 OK\r\n\r\n',
-  ])('%j is rubbish', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseMessage(text).kind).toBe('rubbish');
   });
 
-  test('refuses a message of thousands of headers', () => {
+  test('rejects a message with thousands of headers', () => {
     const text = `OPTIONS sip:a SIP/2.0\r\n${'A: b\r\n'.repeat(10_000)}\r\n`;
 
     expect(parseMessage(text)).toEqual({ kind: 'rubbish', why: 'too many header lines' });
   });
 
-  test('puts headers into the order of the real server, unknown ones behind Content-Length', () => {
+  test('puts headers into the order of drachtio-server, unknown ones after Content-Length', () => {
     const names = [
       'P-Asserted-Identity',
       'X-B',

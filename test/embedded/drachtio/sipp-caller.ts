@@ -1,4 +1,4 @@
-// drachtio-srf, unmodified, on an embedded engine of its own: the calling side of the tests against sipp.
+// Unmodified drachtio-srf on an embedded engine of its own: the side that calls sipp.
 
 import Srf from 'drachtio-srf';
 import { startEngine } from '../../support/sip-engine.ts';
@@ -27,14 +27,14 @@ export type PlacedCall = {
   /** Resolves with the first provisional response. */
   readonly ringing: Promise<void>;
   readonly result: Promise<CallResult>;
-  /** Resolves when the engine has taken the CANCEL. */
+  /** Resolves when the engine has accepted the CANCEL. */
   cancel(): Promise<void>;
 };
 
 export type Caller = AsyncDisposable & {
-  /** Where the engine listens for SIP. */
+  /** The address at which the engine listens for SIP. */
   readonly address: { readonly host: string; readonly port: number };
-  /** Answers the next call; resolves with the method of the request that ends it. */
+  /** Answers the next call. Resolves with the method of the request that ends it. */
   answerNext(): Promise<string>;
   place(uri: string, options?: Partial<Srf.CreateUACOptions>): PlacedCall;
 };
@@ -86,7 +86,7 @@ function place(srf: Srf, uri: string, options: Partial<Srf.CreateUACOptions>): P
     uri,
     { localSdp: OFFER, ...options },
     {
-      // srf gives an error first, which its types leave out.
+      // srf passes an error first, which its types omit.
       cbRequest: (...given: unknown[]) => {
         request = given.at(-1) as Srf.SrfRequest;
       },

@@ -1,5 +1,6 @@
-// A foreign SIP implementation as callee, drachtio-srf on the embedded engine as caller. Each scenario ends with sipp's own
-// verdict: exit code 0 means that every message came as the scenario wants it.
+// sipp, an independent SIP implementation, calls and is called by drachtio-srf on the embedded
+// engine. Each scenario ends with sipp's own verdict: exit code 0 means that every message was as
+// the scenario requires.
 
 import type Srf from 'drachtio-srf';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -34,7 +35,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     return sipp;
   }
 
-  test('answers, and we hang up', async () => {
+  test('answers, and the engine hangs up', async () => {
     const far = await callee('answer-local-bye');
 
     const dialog = await answered(caller.place(far.uri()).result);
@@ -54,7 +55,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('rings, then answers; 100 Trying is kept from the application', async () => {
+  test('rings, then answers; the application does not see the 100 Trying', async () => {
     const far = await callee('ringing-answer');
 
     const call = caller.place(far.uri());
@@ -102,7 +103,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('redirects, which is not followed', async () => {
+  test('redirects, and the engine does not follow', async () => {
     const far = await callee('redirect', { keys: { elsewhere: 'sip:other@127.0.0.1:9' } });
 
     const result = await caller.place(far.uri()).result;
@@ -111,7 +112,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('wants credentials, gets the right ones and answers', async () => {
+  test('asks for credentials, gets the right ones and answers', async () => {
     const far = await callee('digest-www');
 
     const auth = { username: 'alice', password: 'wonderland' };
@@ -121,7 +122,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('wants credentials and refuses the wrong ones', async () => {
+  test('asks for credentials and refuses wrong ones', async () => {
     const far = await callee('digest-www');
 
     const auth = { username: 'alice', password: 'looking-glass' };
@@ -131,7 +132,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toMatchObject({ code: 0 });
   });
 
-  test('is behind a proxy that wants credentials', async () => {
+  test('is behind a proxy that asks for credentials', async () => {
     const far = await callee('digest-proxy');
 
     const auth = { username: 'alice', password: 'wonderland' };
@@ -140,11 +141,11 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
     const texts = (await far.messages()).map(({ text }) => text);
-    // A sipp that stood still has been sent one twice.
+    // If sipp stood still, it has received one of them twice.
     expect(new Set(texts.filter((text) => text.startsWith('INVITE '))).size).toBe(2);
   });
 
-  test('rings until we cancel', async () => {
+  test('rings until the engine cancels', async () => {
     const far = await callee('cancelled');
 
     const call = caller.place(far.uri());
@@ -155,7 +156,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('answers while our CANCEL is on its way, and is acknowledged and hung up', async () => {
+  test('answers while the CANCEL is on its way, and is acknowledged and hung up', async () => {
     const far = await callee('cancel-race');
 
     const call = caller.place(far.uri());
@@ -167,7 +168,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('puts us on hold and resumes', async () => {
+  test('puts the engine on hold and resumes', async () => {
     const far = await callee('hold-resume');
 
     const dialog = await answered(caller.place(far.uri()).result);
@@ -220,7 +221,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as caller over %s', (transport) => 
 });
 
 describe('sipp as callee over udp, with loss', () => {
-  test('the first 200 is lost: the INVITE is repeated until one arrives', async () => {
+  test('gets the INVITE again after its first 200 is lost', async () => {
     await using caller = await startCaller();
     await using far = await startSipp({ scenario: 'lost-200' });
 
@@ -231,7 +232,7 @@ describe('sipp as callee over udp, with loss', () => {
     expect(await received(far, 'INVITE')).toBeGreaterThan(1);
   });
 
-  test('ACKs are lost: each repeated 200 gets another, and the application hears of one', async () => {
+  test('gets an ACK for each retransmitted 200, and the application sees one 200', async () => {
     await using caller = await startCaller();
     await using far = await startSipp({ scenario: 'lost-ack', repeats: false });
 
@@ -245,7 +246,7 @@ describe('sipp as callee over udp, with loss', () => {
 
 describe('sipp under load', () => {
   test.each(['udp', 'tcp'] as const)(
-    'two hundred calls over %s, twenty at once',
+    'takes two hundred calls over %s, twenty at once',
     async (transport) => {
       await using caller = await startCaller();
       await using far = await startSipp({
@@ -266,7 +267,7 @@ describe('sipp under load', () => {
     },
   );
 
-  test('a callee that hangs up by itself when the caller does not', async () => {
+  test('hangs up by itself if the caller does not', async () => {
     await using caller = await startCaller();
     await using far = await startSipp({ scenario: 'load', calls: 5, hangUpAfterMs: 100 });
 
@@ -286,7 +287,10 @@ async function answered(result: Promise<CallResult>): Promise<Srf.Dialog> {
   return settled.dialog;
 }
 
-/** Each once: a side that stood still for half a second is sent the INVITE, and sends its answer, again. */
+/**
+ * Returns each status once. A side that stood still for half a second gets the INVITE again and
+ * repeats its response.
+ */
 function statusesOf({ provisionals }: PlacedCall): readonly number[] {
   return [...new Set(provisionals.map(({ status }) => status))];
 }
@@ -308,7 +312,7 @@ async function received(far: Sipp, method: string): Promise<number> {
   ).length;
 }
 
-/** Without repetitions. */
+/** Counts messages without retransmissions. */
 async function sent(far: Sipp, method: string): Promise<number> {
   const messages = await far.messages();
   const texts = messages.flatMap(({ direction, text }) =>

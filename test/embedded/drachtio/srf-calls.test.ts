@@ -48,7 +48,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     return { uac, uas: await answered, provisionals };
   }
 
-  test('rings, is answered, and the caller hangs up', async () => {
+  test('rings and answers, and the caller hangs up', async () => {
     const { uac, uas, provisionals } = await answeredCall();
     const ended = new Promise((resolve) => uas.on('destroy', resolve));
 
@@ -61,7 +61,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     await waitFor(() => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0);
   });
 
-  test('the callee hangs up', async () => {
+  test('lets the callee hang up', async () => {
     const { uac, uas } = await answeredCall();
     const ended = new Promise((resolve) => uac.on('destroy', resolve));
 
@@ -71,7 +71,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     await waitFor(() => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0);
   });
 
-  test('the caller cancels a ringing call', async () => {
+  test('lets the caller cancel a ringing call', async () => {
     const cancelled = new Promise((resolve) => {
       onInvite = (req, res) => {
         req.on('cancel', resolve);
@@ -84,7 +84,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
         target(),
         { localSdp: sdp(10_000) },
         {
-          // srf calls it with (error, request), its types say otherwise.
+          // srf passes (error, request), although its types say otherwise.
           cbRequest: (...given: unknown[]) => {
             invite = given[1] as Srf.SrfRequest;
           },
@@ -97,7 +97,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     await cancelled;
   });
 
-  test('a busy callee is reported with its status', async () => {
+  test('reports a busy callee with its status', async () => {
     onInvite = (_req, res) => res.send(486);
 
     const failed = callerSrf
@@ -107,7 +107,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     expect(await failed).toBe(486);
   });
 
-  test('either side renegotiates and sends INFO within the call', async () => {
+  test('lets both sides renegotiate and send INFO within the call', async () => {
     const { uac, uas } = await answeredCall();
     uas.on('modify', (_req, res) => res.send(200, { body: sdp(20_002) }));
     uac.on('modify', (_req, res) => res.send(200, { body: sdp(10_002) }));

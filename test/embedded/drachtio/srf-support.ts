@@ -1,4 +1,4 @@
-// drachtio-srf connected to an engine, and waiting for a condition with a deadline.
+// Connects drachtio-srf to an engine, and waits for a condition until a deadline.
 
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';

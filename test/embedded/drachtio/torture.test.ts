@@ -1,5 +1,5 @@
-// RFC 4475: messages that are legal and look wrong, and messages that are wrong and look legal. None may stop the engine,
-// none may leave anything behind.
+// RFC 4475: messages that are valid and look wrong, and messages that are invalid and look right.
+// None of them may stop the engine or leave anything behind.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -19,7 +19,7 @@ describe('RFC 4475 torture messages', () => {
 
   afterAll(() => target[Symbol.asyncDispose]());
 
-  test('all 49 are here', () => {
+  test('number 49', () => {
     expect(tortureMessages()).toHaveLength(49);
   });
 
@@ -40,14 +40,14 @@ describe('RFC 4475 torture messages', () => {
     socket.destroy();
   });
 
-  test('calls still come and go, and nothing is left', async () => {
+  test('leave calls possible, and nothing behind', async () => {
     await target.stillCalls();
 
     await target.settlesTo(before);
   });
 });
 
-describe('RFC 4475 over TCP, where the answer comes back on the connection', () => {
+describe('RFC 4475 torture messages over TCP, answered on the same connection', () => {
   let target: FuzzTarget;
 
   beforeAll(async () => {
@@ -71,7 +71,7 @@ describe('RFC 4475 over TCP, where the answer comes back on the connection', () 
     ['mismatch02', '400'],
     ['quotbal', '400'],
     ['scalar02', '400'],
-  ])('%s is understood: %s', async (name, status) => {
+  ])('%s gets the answer %s', async (name, status) => {
     const message = tortureMessages().find((candidate) => candidate.name === name);
 
     const answers = await exchangeOverTcp(target.sipPort, message?.bytes ?? Buffer.alloc(0), 1);
@@ -79,7 +79,7 @@ describe('RFC 4475 over TCP, where the answer comes back on the connection', () 
     expect(answers).toEqual([expect.stringMatching(`^(${status})$`)]);
   });
 
-  test('dblreq over TCP is two requests', async () => {
+  test('dblreq counts as two requests', async () => {
     const message = tortureMessages().find((candidate) => candidate.name === 'dblreq');
 
     const answers = await exchangeOverTcp(target.sipPort, message?.bytes ?? Buffer.alloc(0), 2);

@@ -1,4 +1,5 @@
-// The contract suite is worth what its comparison notices: names may differ if they do so consistently, nothing else may.
+// The contract suite depends on its comparison. The comparison must allow names to differ, if they
+// do so consistently, and nothing else.
 
 import { describe, expect, test } from 'vitest';
 import { compareControl, compareSip } from './transcripts/comparing.ts';
@@ -37,7 +38,7 @@ function aspects(recorded: string, live: string, names = naming()): string[] {
 }
 
 describe('comparing a message with the recorded one', () => {
-  test('ids, tags, branches, ports and the start of CSeq may be others', () => {
+  test('allows other ids, tags, branches, ports and a different first CSeq', () => {
     expect(aspects(RECORDED, LIVE)).toEqual([]);
   });
 
@@ -50,18 +51,18 @@ describe('comparing a message with the recorded one', () => {
     ['a branch without the cookie', 'z9hG4bK', 'z9hG4b', 'header Via'],
     ['a missing tag', ';tag=liveTag', '', 'header From'],
     ['a body', 'Content-Length: 0\r\n\r\n', 'Content-Length: 0\r\n\r\nv=0', 'body'],
-  ])('%s is noticed', (_what, before, after, aspect) => {
+  ])('detects %s', (_what, before, after, aspect) => {
     expect(LIVE).toContain(before);
     expect(aspects(RECORDED, LIVE.replace(before, after))).toContain(aspect);
   });
 
-  test('headers in another order are noticed', () => {
+  test('detects headers in another order', () => {
     const swapped = LIVE.replace(/(Max-Forwards: 70\r\n)(From: .*\r\n)/, '$2$1');
 
     expect(aspects(RECORDED, swapped)).toEqual(['header names']);
   });
 
-  test('a name that changes from one message to the next is noticed, and so is a CSeq that jumps', () => {
+  test('detects a name that changes between messages, and a CSeq that jumps', () => {
     const names = naming();
     const bye = (text: string) =>
       text.replaceAll('INVITE', 'BYE').replace('123026524', '123026525');
@@ -72,7 +73,7 @@ describe('comparing a message with the recorded one', () => {
     expect(aspects(bye(RECORDED), later, names)).toEqual(['header From', 'header CSeq']);
   });
 
-  test('a name of the far end must come back as it was given', () => {
+  test('requires that a name of the far end comes back unchanged', () => {
     const names = naming();
     names.toLive('SIP/2.0 200 OK\r\nTo: <sip:callee@127.0.0.1>;tag=theirs\r\n\r\n');
     const withTag = (text: string, tag: string) =>
@@ -83,7 +84,7 @@ describe('comparing a message with the recorded one', () => {
     ]);
   });
 
-  test('a reply says how long the message was that it carries', () => {
+  test('compares the byte count of a reply with the message in it', () => {
     const reply = (bytes: number, text: string) =>
       `id|response|request|OK|application|${bytes}|udp|127.0.0.1|5060|10:00:00.000001|6a1c0d2e-0000-4000-8000-000000000000|Msg sent:|\r\n${text}`;
     const live = (bytes: number) => reply(bytes, LIVE).replace('|5060|', '|40001|');

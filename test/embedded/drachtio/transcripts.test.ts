@@ -1,5 +1,6 @@
-// The contract: for each scenario recorded between drachtio-srf and the real drachtio-server, the embedded engine says the
-// same on the control connection and on the wire, deliberate differences aside.
+// The contract. For each scenario recorded between drachtio-srf and the real drachtio-server, the
+// embedded engine sends the same on the control connection and on the wire, apart from intended
+// differences.
 
 import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -16,10 +17,12 @@ const SCENARIOS = readdirSync(FOLDER)
   .map((name) => name.slice(0, -'.control.txt'.length))
   .sort();
 
-/** Recordings that no replay can follow, with the reason. */
+/** Recordings that no replay can follow, each with its reason. */
 const NOT_REPLAYED: Readonly<Record<string, string>> = {};
 
-/** Scenarios in which the server's own timers act: they run this many times faster than recorded. */
+/**
+ * Scenarios in which the server's own timers act. They run this many times faster than recorded.
+ */
 const TIMED_SPEEDS: Readonly<Record<string, number>> = {
   bye_silent: 25,
   cancel_before_provisional: 25,
@@ -30,13 +33,13 @@ const TIMED_SPEEDS: Readonly<Record<string, number>> = {
   session_timer: 50,
 };
 
-/** The recorder shows whole frames only; this connection sent six digits of length. */
+/** The recorder shows only whole frames. This connection sent a length of six digits. */
 const UNRECORDED = { raw_errors: { connection: 21, bytes: '123456#id1|ping' } } as const;
 
 const occurred = new Set<DeliberateDifference>();
 
 describe('the embedded engine speaks like drachtio-server', () => {
-  test('every recording is replayed or has a reason not to be', () => {
+  test('in every recording, or with a reason why not', () => {
     expect(SCENARIOS).toHaveLength(63);
     expect(SCENARIOS).toEqual(
       expect.arrayContaining([...Object.keys(NOT_REPLAYED), ...Object.keys(TIMED_SPEEDS)]),

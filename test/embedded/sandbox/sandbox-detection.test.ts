@@ -1,4 +1,5 @@
-// The sandbox's callees heard over real RTP by the gateway's own media and detection: what a dialer will be told.
+// The gateway's own media and detection listen to the sandbox's callees over real RTP. The tests
+// check the events that a dialer gets.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
@@ -35,7 +36,7 @@ beforeAll(async () => {
   await media.ready();
 });
 
-/** Everything stated about a call to this callee, until `amd_stopped`; the call is then hung up. */
+/** Calls the callee and returns all detection events, up to `amd_stopped`. Then hangs up. */
 async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
   const events: AmdEvent[] = [];
   const isStopped = () => events.at(-1)?.event === 'amd_stopped';
@@ -60,7 +61,7 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
       session.send({ kind: 'detect', settings: { timers: defaultAmdTimers } });
       await eventually(isStopped, `${name}: detection stops`, 40_000);
     } finally {
-      // Some have hung up themselves by now: then there is no dialog left to end, and no matter.
+      // Some callees have hung up by now. Their dialog has ended already, which is fine.
       dialog?.destroy({ headers: {} }, () => undefined);
     }
   } finally {
@@ -71,7 +72,7 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
 
 const ticksLate = async (): Promise<number> => (await media.statistics()).ticksLate;
 
-describe.concurrent('what is heard of', { timeout: 180_000 }, () => {
+describe.concurrent('detection of a callee', { timeout: 180_000 }, () => {
   test.each<[SandboxName, string, AmdEventName[]]>([
     ['person', 'human', ['amd_human_detected', 'amd_stopped']],
     ['person-after-ringback', 'human', ['amd_human_detected', 'amd_stopped']],

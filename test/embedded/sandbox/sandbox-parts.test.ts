@@ -1,4 +1,4 @@
-// Numbers, sounds and the clock of the sandbox.
+// Numbers, sounds, keys, the frame clock and the voice turns of the sandbox.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FrameClock, type Ticking } from '../../../src/embedded/sandbox/frame-clock.ts';
@@ -18,17 +18,17 @@ import type { Codec } from '../../../src/media/g711.ts';
 import { DtmfReceiver } from '../../../src/media/rtp/dtmf-receiver.ts';
 
 describe('sandbox numbers', () => {
-  test('are fictional, and each has a name of its own', () => {
+  test('are fictional, and each has a unique name', () => {
     for (const { number } of sandboxNumbers) expect(number).toMatch(/^\+120255501\d\d$/);
     const keys = sandboxNumbers.flatMap(({ number, name }) => [number, name]);
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test.each(['+12025550130', '12025550130', 'busy'])('%s is found', (user) => {
+  test.each(['+12025550130', '12025550130', 'busy'])('finds the callee by %s', (user) => {
     expect(findSandboxNumber(user)?.name).toBe('busy');
   });
 
-  test.each(['', '+', '2025550130', '+4930123456', 'BUSY'])('%s is not', (user) => {
+  test.each(['', '+', '2025550130', '+4930123456', 'BUSY'])('finds no callee by "%s"', (user) => {
     expect(findSandboxNumber(user)).toBeUndefined();
   });
 });
@@ -36,7 +36,7 @@ describe('sandbox numbers', () => {
 describe('sounds', () => {
   const library = createSoundLibrary();
 
-  test('come in frames of 20 ms and go on in silence', () => {
+  test('come in frames of 20 ms and continue with silence', () => {
     expect(library.frame('hello', 0, 'PCMU')).toHaveLength(frameSamples);
     expect(new Set(library.frame('hello', 10_000, 'PCMU'))).toEqual(new Set([0xff]));
     expect(new Set(library.frame('hello', 10_000, 'PCMA'))).toEqual(new Set([0xd5]));
@@ -46,14 +46,14 @@ describe('sounds', () => {
     expect(library.frame('ringback', 305, 'PCMU')).toEqual(library.frame('ringback', 5, 'PCMU'));
   });
 
-  test('a file of another format is refused by name', () => {
+  test('refuses a file of another format and names it', () => {
     expect(() => readMulawWav(new URL(import.meta.url))).toThrow(/is not a µ-law WAV file/);
   });
 });
 
-test('a key is told as it is pressed, and once', () => {
-  const told: string[] = [];
-  const receiver = new DtmfReceiver((digit, durationMs) => told.push(`${digit} ${durationMs}`));
+test('a pressed key is received once, with its duration', () => {
+  const received: string[] = [];
+  const receiver = new DtmfReceiver((digit, durationMs) => received.push(`${digit} ${durationMs}`));
   const key = new KeyPress('#');
   expect(key.isFirst).toBe(true);
   while (!key.isOver) {
@@ -61,7 +61,7 @@ test('a key is told as it is pressed, and once', () => {
     receiver.receive(payload, 0, payload.length, 8_000);
   }
 
-  expect(told).toEqual(['# 100']);
+  expect(received).toEqual(['# 100']);
   expect(key.isFirst).toBe(false);
 });
 
@@ -82,7 +82,7 @@ describe('frame clock', () => {
     };
   }
 
-  test('ticks fifty times a second for every member, by one timer', () => {
+  test('ticks fifty times a second for every member, with one timer', () => {
     const clock = new FrameClock();
     const members = [counter(), counter(), counter()];
     for (const member of members) clock.add(member);
@@ -95,7 +95,7 @@ describe('frame clock', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('makes up for a short pause of the process and leaves a long one out', () => {
+  test('makes up for a short pause of the process, but not for a long one', () => {
     let pausedMs = 0;
     const clock = new FrameClock(() => performance.now() + pausedMs);
     const member = counter();
@@ -111,7 +111,7 @@ describe('frame clock', () => {
     clock.remove(member);
   });
 
-  test('a member may leave during its tick', () => {
+  test('allows a member to leave during its tick', () => {
     const clock = new FrameClock();
     const member: Ticking = { tick: () => clock.remove(member) };
     clock.add(member);
@@ -122,7 +122,7 @@ describe('frame clock', () => {
   });
 });
 
-describe('turns of a voice', () => {
+describe('voice turns', () => {
   const library = createSoundLibrary();
 
   function changesOf(frames: readonly Uint8Array[], codec: Codec = 'PCMU'): string[] {
@@ -140,13 +140,13 @@ describe('turns of a voice', () => {
     ['hello', 'PCMA'],
     ['name', 'PCMU'],
     ['announcement', 'PCMA'],
-  ])('%s in %s is one', (sound, codec) => {
+  ])('hear %s in %s as one turn', (sound, codec) => {
     const changes = changesOf(framesOf(sound, codec), codec);
 
     expect(changes.map((change) => change.split(' ')[0])).toEqual(['began', 'ended']);
   });
 
-  test('it ends 700 ms after its last sound', () => {
+  test('end 700 ms after the last sound', () => {
     const loud = new Uint8Array(frameSamples).fill(0x90);
     const quiet = new Uint8Array(frameSamples).fill(0xff);
     const spoken = [...Array(10).fill(loud), ...Array(40).fill(quiet)] as Uint8Array[];
@@ -154,7 +154,7 @@ describe('turns of a voice', () => {
     expect(changesOf(spoken)).toEqual(['began 100', 'ended 900']);
   });
 
-  test('silence, a click and the noise of a line are none', () => {
+  test('do not start with silence, a click or line noise', () => {
     const noise = Uint8Array.from(
       { length: frameSamples },
       (_, index) => (index % 2) * 0x80 + 0x70,

@@ -20,7 +20,7 @@ test('answers, speaks, and hangs up when it is closed', async () => {
   await caller.close();
 });
 
-test('a thread that cannot start is an error with its cause', async () => {
+test('reports the cause if its thread cannot start', async () => {
   const first = await startSandboxThread(options);
 
   await expect(startSandboxThread({ ...options, sipPort: first.port })).rejects.toThrow(

@@ -1,5 +1,5 @@
-// Every number of the sandbox, dialled by drachtio-srf on an engine of its own over loopback. All calls run at the same
-// time, so that the file takes as long as its longest call.
+// Dials every number of the sandbox with drachtio-srf, on an engine of its own over loopback. All
+// calls run at the same time, so that the file takes only as long as its longest call.
 
 import { describe, expect, test } from 'vitest';
 import { startSandbox } from '../../../src/embedded/sandbox/sandbox.ts';
@@ -37,7 +37,10 @@ function endOf(name: SandboxName): SandboxCallSummary | undefined {
   return ended.find((summary) => summary.name === name);
 }
 
-/** One stream, nothing lost: every packet follows its predecessor by one and by 160 samples. */
+/**
+ * Expects one stream without loss: every packet follows its predecessor by one sequence number and
+ * by 160 samples.
+ */
 function expectPaced(packets: readonly Packet[]): void {
   expect(packets[0]?.marker).toBe(true);
   for (const [index, packet] of packets.entries()) {
@@ -55,7 +58,7 @@ function heard(packets: readonly Packet[]): Buffer {
   return Buffer.concat(packets.map(({ payload }) => payload));
 }
 
-/** What the sound is on the wire for so many frames from the answer on. */
+/** Returns the payload of the sound's first frames. */
 function played(sound: SoundName, frames: number, codec: Codec): Buffer {
   const library = createSoundLibrary();
   return Buffer.concat(
@@ -70,20 +73,20 @@ describe.concurrent('callees that refuse', () => {
     ['unavailable', 480, false],
     ['carrier-down', 503, false],
     ['invalid', 404, false],
-  ])('%s: %i', async (name, status, rings) => {
+  ])('%s refuses with %i', async (name, status, rings) => {
     const call = await caller.place(numberOf(name));
 
     expect((await call.final).status).toBe(status);
     expect(call.provisionals.some((provisional) => provisional.status === 180)).toBe(rings);
   });
 
-  test('numbers that are not in the table: 404 Not Found', async () => {
+  test('refuses an unknown number with 404 Not Found', async () => {
     const call = await caller.place('+4930123456');
 
     expect((await call.final).status).toBe(404);
   });
 
-  test('an offer without a codec of ours: 488 Not Acceptable Here', async () => {
+  test('refuses an offer without a supported codec with 488 Not Acceptable Here', async () => {
     const call = await caller.place('declined', { formats: '18' });
 
     expect((await call.final).status).toBe(488);
@@ -114,7 +117,7 @@ describe.concurrent('callees that answer', () => {
     expect(endOf(name)).toMatchObject({ end: 'callee-hung-up', codec, packetsSent: frames });
   });
 
-  test('person-after-ringback plays in 183 what it rings, then answers on the same stream', async () => {
+  test('person-after-ringback plays ringback as early media, then answers on the same stream', async () => {
     const call = await caller.place('person-after-ringback');
     await answered(call);
     const early = call.provisionals.find(({ status }) => status === 183);
@@ -128,13 +131,14 @@ describe.concurrent('callees that answer', () => {
     expectPaced(call.packets);
   });
 
-  test('silence sends silence, counts what it gets, and goes with the BYE of the caller', async () => {
+  test('silence sends silence, counts received packets, and ends with the BYE of the caller', async () => {
     const call = await caller.place(numberOf('silence'));
     const dialog = await answered(call);
     const to = { host: sandbox.host, port: audioPort(dialog.remote.sdp) };
     await eventually(() => call.packets.length >= 10, 'ten packets of silence');
     for (let count = 0; count < 5; count += 1) call.sendRtp(to);
-    // Loopback keeps the order, and the callee's socket is read before the BYE is answered a turn later.
+    // Loopback keeps the order of packets. The callee's socket is read before the BYE is answered,
+    // one turn of the event loop later.
     await eventually(() => call.packets.length >= 20, 'ten packets more');
     dialog.destroy();
 
@@ -143,7 +147,7 @@ describe.concurrent('callees that answer', () => {
     expect(new Set(heard(call.packets))).toEqual(new Set([0xff]));
   });
 
-  test('talker hears the caller, answers, and tells what came through', async () => {
+  test('talker hears the caller, replies, and reports what came through', async () => {
     const call = await caller.place(numberOf('talker'), { formats: '8 0' });
     const dialog = await answered(call);
     const to = { host: sandbox.host, port: audioPort(dialog.remote.sdp) };
@@ -161,7 +165,7 @@ describe.concurrent('callees that answer', () => {
     expect(endOf('talker')).toMatchObject({ codec: 'PCMA', talk: { turns: 1, answers: 1 } });
   });
 
-  test('person-stays is held and taken back by re-INVITE', async () => {
+  test('person-stays is held and resumed by re-INVITE', async () => {
     const call = await caller.place(numberOf('person-stays'));
     const dialog = await answered(call);
     await eventually(() => call.packets.length >= 5, 'audio before the hold');
@@ -175,7 +179,7 @@ describe.concurrent('callees that answer', () => {
     dialog.destroy();
 
     expect(call.packets.at(-1)?.payloadType).toBe(8);
-    // Time went on during the hold, the numbering did not.
+    // During the hold, the timestamp advances and the sequence number does not.
     for (const [index, packet] of call.packets.entries()) {
       const before = call.packets[index - 1];
       if (before === undefined) continue;
@@ -185,7 +189,7 @@ describe.concurrent('callees that answer', () => {
   });
 });
 
-describe.concurrent('callees that are not heard', () => {
+describe.concurrent('callees that do not answer', () => {
   test('no-answer rings until the caller cancels', async () => {
     const call = await caller.place(numberOf('no-answer'));
     await eventually(() => call.provisionals.length > 0, 'it rings');
@@ -198,7 +202,7 @@ describe.concurrent('callees that are not heard', () => {
 });
 
 describe('a closing sandbox', () => {
-  test('hangs up its calls and refuses those that ring', async () => {
+  test('hangs up answered calls and refuses ringing ones', async () => {
     const other = await startSandbox({ sipHost: '127.0.0.1', logger: silentLogger });
     const guest = await startCaller(other);
     const talking = await guest.place('person-stays');
@@ -215,8 +219,8 @@ describe('a closing sandbox', () => {
   });
 });
 
-describe('load', () => {
-  test('sixty calls at once', async () => {
+describe('the sandbox under load', () => {
+  test('keeps the pace of sixty calls at once', async () => {
     const other = await startSandbox({ sipHost: '127.0.0.1', logger: silentLogger });
     const guest = await startCaller(other);
     const calls = await Promise.all(Array.from({ length: 60 }, () => guest.place('person-stays')));

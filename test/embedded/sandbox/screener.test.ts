@@ -1,4 +1,4 @@
-// The sandbox's screener with a caller who is a sound.
+// The sandbox's screener. The caller is a sequence of sounds.
 
 import { describe, expect, test } from 'vitest';
 import { Screener } from '../../../src/embedded/sandbox/screener.ts';
@@ -25,7 +25,7 @@ function ask(caller: readonly Uint8Array[], rejects?: true) {
 }
 
 describe('a screener', () => {
-  test('asks, and puts through who answers', () => {
+  test('asks, and puts a caller through who answers', () => {
     const { screener, said } = ask([...question(), ...says('announcement'), ...pause(5_000)]);
 
     expect(said.indexOf(whole('screenerQuestion'))).toBe(0);
@@ -34,20 +34,20 @@ describe('a screener', () => {
     expect(screener.unansweredMs).toBe(0);
   });
 
-  test('waits in vain for who says nothing', () => {
+  test('measures how long the caller has said nothing', () => {
     const { screener, said } = ask([...question(), ...pause(5_000)]);
 
     expect(said.includes(whole('helloSecond'))).toBe(false);
     expect(screener.unansweredMs).toBe(5_000);
   });
 
-  test('takes nothing for an answer that was said while it asked', () => {
+  test('ignores speech during its own question', () => {
     const { screener } = ask([...says('answer'), ...question(), ...pause(1_000)]);
 
     expect(screener.unansweredMs).toBeGreaterThan(2_000);
   });
 
-  test('who rejects says nothing more, once it has heard the answer', () => {
+  test('says nothing more after the answer if it rejects', () => {
     const answered = [...question(), ...says('announcement'), ...pause(2_000)];
     expect(ask(answered, true).screener.hasRejected).toBe(false);
     const { screener, said } = ask([...answered, ...pause(1_000)], true);

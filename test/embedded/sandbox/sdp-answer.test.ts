@@ -1,4 +1,4 @@
-// The callee's half of offer/answer.
+// The callee's side of offer/answer.
 
 import { describe, expect, test } from 'vitest';
 import { readOffer, writeAnswer } from '../../../src/embedded/sandbox/sdp-answer.ts';
@@ -15,21 +15,21 @@ function answerTo(...lines: readonly string[]): string[] {
   return read === undefined ? [] : writeAnswer(read, local, 3).trim().split('\r\n');
 }
 
-describe('answer', () => {
-  test('takes the first codec that it knows, in the order of the offer', () => {
+describe('the SDP answer', () => {
+  test('picks the first supported codec, in the order of the offer', () => {
     const answer = answerTo('m=audio 5000 RTP/AVP 18 8 0', 'a=rtpmap:18 G729/8000');
 
     expect(answer).toContain('m=audio 40000 RTP/AVP 8');
     expect(answer).toContain('a=rtpmap:8 PCMA/8000');
   });
 
-  test('takes G.711 under a dynamic payload type', () => {
+  test('accepts G.711 under a dynamic payload type', () => {
     expect(answerTo('m=audio 5000 RTP/AVP 97', 'a=rtpmap:97 pcmu/8000')).toContain(
       'm=audio 40000 RTP/AVP 97',
     );
   });
 
-  test('takes telephone-event under the number of the offer', () => {
+  test('accepts telephone-event under the payload type of the offer', () => {
     const answer = answerTo('m=audio 5000 RTP/AVP 0 96', 'a=rtpmap:96 telephone-event/8000');
 
     expect(answer).toContain('m=audio 40000 RTP/AVP 0 96');
@@ -41,15 +41,15 @@ describe('answer', () => {
     ['sendonly', 'recvonly'],
     ['recvonly', 'sendonly'],
     ['inactive', 'inactive'],
-  ])('to %s is %s', (asked, answered) => {
+  ])('answers %s with %s', (asked, answered) => {
     expect(answerTo('m=audio 5000 RTP/AVP 0', `a=${asked}`)).toContain(`a=${answered}`);
   });
 
-  test('to an address of zeros is inactive', () => {
+  test('answers an address of zeros with inactive', () => {
     expect(answerTo('m=audio 5000 RTP/AVP 0', 'c=IN IP4 0.0.0.0')).toContain('a=inactive');
   });
 
-  test('declines other media lines in their place', () => {
+  test('rejects other media lines in their place', () => {
     const answer = answerTo('m=video 6000 RTP/AVP 99', 'm=audio 5000 RTP/AVP 0');
 
     expect(answer.filter((line) => line.startsWith('m='))).toEqual([
@@ -58,19 +58,19 @@ describe('answer', () => {
     ]);
   });
 
-  test('names the session and its version', () => {
+  test('states the session id and the version', () => {
     expect(answerTo('m=audio 5000 RTP/AVP 0')[1]).toBe('o=sandbox 7 3 IN IP4 127.0.0.1');
   });
 });
 
-describe('nothing to answer', () => {
+describe('an offer that cannot be answered', () => {
   test.each([
     ['no SDP', ''],
     ['no media', offer()],
-    ['no codec that we speak', offer('m=audio 5000 RTP/AVP 18', 'a=rtpmap:18 G729/8000')],
+    ['no supported codec', offer('m=audio 5000 RTP/AVP 18', 'a=rtpmap:18 G729/8000')],
     ['wide-band G.711', offer('m=audio 5000 RTP/AVP 97', 'a=rtpmap:97 PCMU/16000')],
     ['encrypted audio', offer('m=audio 5000 RTP/SAVP 0')],
-    ['a line that is switched off', offer('m=audio 0 RTP/AVP 0')],
+    ['a line with port 0', offer('m=audio 0 RTP/AVP 0')],
     ['more lines than any phone has', offer(...Array<string>(20).fill('m=audio 5000 RTP/AVP 0'))],
     ['rubbish', '\u0000m=audio\r\n\r\nm=\r\nc=IN'],
   ])('%s', (_, sdp) => {

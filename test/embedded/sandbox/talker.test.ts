@@ -1,4 +1,5 @@
-// The sandbox's talker with a caller who is a sound: what it says, when it interrupts, what it measures.
+// The sandbox's talker. The caller is a sequence of sounds. Tests what the talker says, when it
+// interrupts, and what it measures.
 
 import { describe, expect, test } from 'vitest';
 import { createSoundLibrary, type SoundName } from '../../../src/embedded/sandbox/sounds.ts';
@@ -13,7 +14,7 @@ const says = (name: SoundName) =>
   );
 const pause = (ms: number) => Array<Uint8Array>(frames(ms)).fill(silent);
 
-/** Its own 20 ms for each of the caller's; the caller may look at what it says, and stop. */
+/** The talker says 20 ms of its own for each frame of the caller. */
 function converse(
   caller: Iterable<Uint8Array>,
   manner: TalkManner = { interrupts: true },
@@ -32,7 +33,7 @@ function converse(
 const whole = (name: SoundName) => Buffer.concat(says(name));
 
 describe('a talker', () => {
-  test('says hello, and answers a short sentence when it is over', () => {
+  test('says hello, and replies to a short sentence when it is over', () => {
     const { talker, said } = converse([...pause(2_000), ...says('name'), ...pause(4_000)]);
 
     expect(said.indexOf(whole('hello'))).toBe(0);
@@ -42,11 +43,11 @@ describe('a talker', () => {
     expect(talker.summary).not.toHaveProperty('silencedAfterMs');
   });
 
-  test('interrupts once who talks for two seconds, and measures how soon that falls silent', () => {
+  test('interrupts a caller who talks for two seconds, and measures how soon the caller falls silent', () => {
     const heeds = 300;
     const { talker, said } = converse([
       ...pause(2_000),
-      // An announcement that is cut off 300 ms after it was interrupted.
+      // The announcement is cut off 300 ms after the interruption.
       ...says('announcement').slice(0, frames(600 + 2_000 + heeds)),
       ...pause(3_000),
     ]);
@@ -59,7 +60,7 @@ describe('a talker', () => {
     expect(silencedAfterMs).toBeLessThanOrEqual(600 + heeds);
   });
 
-  test('is heard in full by who does not heed it, and interrupts no second time', () => {
+  test('finishes its interruption if the caller talks on, and interrupts only once', () => {
     const { talker, said } = converse([
       ...says('announcement'),
       ...pause(2_000),
@@ -74,7 +75,7 @@ describe('a talker', () => {
     expect(talker.summary.silencedAfterMs).toBeGreaterThan(1_000);
   });
 
-  test('answers three times at most, and knows how long neither end has spoken', () => {
+  test('replies at most three times, and measures how long neither end has spoken', () => {
     const turn = [...says('name'), ...pause(4_000)];
     const { talker } = converse([...turn, ...turn, ...turn, ...turn, ...pause(15_000)]);
 
@@ -82,7 +83,7 @@ describe('a talker', () => {
     expect(talker.silentMs).toBeGreaterThanOrEqual(15_000);
   });
 
-  test('who presses a key does so once, when the prompt is over, and then talks', () => {
+  test('presses its key once, when the prompt is over, and then talks', () => {
     const prompt = [...pause(1_000), ...says('announcement'), ...pause(1_000)];
     const menu = converse(prompt, { presses: '1' });
     expect(menu.keys).toEqual(['1']);

@@ -7,7 +7,9 @@ import { eventually } from '../../support/eventually.ts';
 
 const supervision = { name: 'test', logger: silentLogger, pauseMs: 1 };
 
-/** Says its id; ends with an error when told to die, and in peace when told to stop. */
+/**
+ * Starts a thread that posts its id, fails when asked to die, and ends cleanly when asked to stop.
+ */
 async function startThread() {
   const worker = new Worker(
     `const { parentPort, threadId } = require('node:worker_threads');
@@ -25,7 +27,7 @@ async function startThread() {
   return { ...thread, id: first, die: () => worker.postMessage('die'), worker };
 }
 
-test('a thread that died is started again, each time', async () => {
+test('restarts a thread each time it dies', async () => {
   const threads = [await startThread()];
   const again = async () => {
     const thread = await startThread();
@@ -43,7 +45,7 @@ test('a thread that died is started again, each time', async () => {
   expect(threads.map(({ worker }) => worker.threadId)).toEqual([-1, -1, -1]);
 });
 
-test('one that does not start is tried again', async () => {
+test('retries if a thread does not start', async () => {
   const first = await startThread();
   let tries = 0;
   const started: Awaited<ReturnType<typeof startThread>>[] = [];
@@ -64,7 +66,7 @@ test('one that does not start is tried again', async () => {
   expect(started[0]?.worker.threadId).toBe(-1);
 });
 
-test('one that is just starting when all is closed does not stay behind', async () => {
+test('leaves no thread behind that is starting during the close', async () => {
   const first = await startThread();
   let starts = 0;
   const started: Awaited<ReturnType<typeof startThread>>[] = [];
@@ -83,7 +85,7 @@ test('one that is just starting when all is closed does not stay behind', async 
   expect(started.map(({ worker }) => worker.threadId)).toEqual([-1]);
 });
 
-test('one that was closed is not started again', async () => {
+test('does not restart a closed thread', async () => {
   const first = await startThread();
   let starts = 0;
   const supervised = supervise(
@@ -101,7 +103,7 @@ test('one that was closed is not started again', async () => {
   expect(starts).toBe(0);
 });
 
-test('a thread that ends before its first message is an error with its cause', async () => {
+test('reports the cause if a thread ends before its first message', async () => {
   const worker = new Worker("throw new Error('no recordings')", { eval: true });
 
   await expect(

@@ -6,7 +6,7 @@ import { relayOutput } from '../../../src/lib/threads/worker-threads.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordedLogger } from '../../support/recorded-logger.ts';
 
-test('what a thread logs is in the log of the process, as if it had been logged there', async () => {
+test('passes the log lines of a thread to the log of the process unchanged', async () => {
   const { logger, lines } = recordedLogger();
   const options = { sipHost: '127.0.0.1', logLevel: 'info', nodeId: 'laptop' };
 
@@ -22,7 +22,7 @@ test('what a thread logs is in the log of the process, as if it had been logged 
   });
 });
 
-test('what a thread writes otherwise is a warning that says which thread', async () => {
+test('logs other output of a thread as a warning that names the thread', async () => {
   const { logger, lines } = recordedLogger();
   const code = "console.log('out of memory'); console.error('aborted');";
   const worker = new Worker(code, { eval: true, stdout: true, stderr: true });

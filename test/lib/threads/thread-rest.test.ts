@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { createRestMemory, ThreadRest, wake } from '../../../src/lib/threads/thread-rest.ts';
 import { spawnWorker } from '../../../src/lib/threads/worker-threads.ts';
 
-/** No test lasts that long. */
+/** Longer than any test. */
 const foreverMs = 600_000;
 
 describe('the rest of a thread', () => {
-  test('lasts as long as was asked for', () => {
+  test('lasts for the given time', () => {
     const rest = new ThreadRest(createRestMemory());
     const startedAt = performance.now();
     rest.rest(20);
@@ -15,20 +15,20 @@ describe('the rest of a thread', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(19);
   });
 
-  test('does not begin where a message was posted since the last one', () => {
+  test('ends at once if a message was posted since the previous rest', () => {
     const memory = createRestMemory();
     const rest = new ThreadRest(memory);
     rest.rest(0);
     wake(memory);
     const startedAt = performance.now();
     rest.rest(foreverMs);
-    // What woke it is behind it: this one begins.
+    // The earlier wake-up no longer counts, so this rest takes its time.
     rest.rest(20);
 
     expect(performance.now() - startedAt).toBeGreaterThan(19);
   });
 
-  test('ends when another thread has posted a message, which is read next', async () => {
+  test('ends when another thread posts a message, which is read next', async () => {
     const memory = createRestMemory();
     const worker = spawnWorker(new URL('./support/resting-worker.ts', import.meta.url), memory);
     try {

@@ -1,9 +1,9 @@
-// Compares one message of the engine with the recorded one, field by field and header by header, and says in words that
-// hold from run to run what is different.
+// Compares one message of the engine with the recorded one, field by field and header by header.
+// The description of a difference is the same in every run.
 
 import type { Naming } from './naming.ts';
 
-/** One thing that is not as recorded: where (`aspect`), what the real server said and what the engine said. */
+/** One difference: its place (`aspect`), the text of the real server and the text of the engine. */
 export type Mismatch = {
   readonly aspect: string;
   readonly recorded: string;
@@ -22,7 +22,7 @@ const FIELD_NAMES: Readonly<Record<string, readonly string[]>> = {
   sip: ['id', 'type', ...REPLY_FIELDS, 'dialog', 'local address', 'local port'],
 };
 
-/** A short name for a message that is the same in both runs: `180 INVITE`, `BYE`. */
+/** Returns a short name that is the same in both runs: `180 INVITE`, `BYE`. */
 export function sipLabel(text: string): string {
   const { startLine, headers } = parseSip(text);
   const method = header(headers, 'CSeq')?.split(' ')[1] ?? '?';
@@ -38,12 +38,12 @@ export function controlLabel(payload: string): string {
   return sip === undefined ? `${fields[1]}` : `${fields[1]} ${sipLabel(sip)}`;
 }
 
-/** The line that tells the branches of a forked call apart. */
+/** Returns the To header, which distinguishes the branches of a forked call. */
 export function toHeader(text: string): string {
   return header(parseSip(text).headers, 'To') ?? '';
 }
 
-/** What a far end says to a request that it knows nothing of and that needs an end. */
+/** Returns a far end's answer to an unexpected request that must be ended. */
 export function plainAnswer(request: string): string | undefined {
   const { startLine, headers } = parseSip(request);
   if (startLine.startsWith('SIP/2.0') || startLine.startsWith('ACK ')) return undefined;
@@ -52,7 +52,7 @@ export function plainAnswer(request: string): string | undefined {
   return ['SIP/2.0 200 OK', ...lines, 'Content-Length: 0', '', ''].join('\r\n');
 }
 
-/** Which request a reply answers; messages that answer none are told apart by their label. */
+/** Identifies the request that a reply answers. Other messages are identified by their label. */
 export function controlKey(payload: string): string {
   const { fields } = splitPayload(payload);
   if (fields[1] !== 'response') return controlLabel(payload);
@@ -67,7 +67,7 @@ export function compareControl(
 ): Mismatch[] {
   const live = naming.portsToRecorded(livePayload);
   const [wanted, got] = [splitPayload(recorded), splitPayload(live)];
-  // Only replies about a message that was sent have the fields that the table names.
+  // Only messages that carry SIP have the fields that the table names.
   const names = wanted.sip === undefined ? ['id'] : (FIELD_NAMES[wanted.fields[1] ?? ''] ?? []);
   const found: Mismatch[] = [];
   if (wanted.fields.length !== got.fields.length) {
@@ -146,7 +146,10 @@ function sameField(recorded: string, live: string, naming: Naming): boolean {
   return naming.same(recorded, live);
 }
 
-/** Zero stays zero; else it is the length of what went out (it is attached), or of something that came in. */
+/**
+ * Compares byte counts. Zero must stay zero. Any other count must be the length of the attached
+ * message or of a received one.
+ */
 function sameLength(
   recorded: string,
   live: string,

@@ -1,11 +1,12 @@
-// Where the embedded engine speaks differently from the recorded drachtio-server on purpose. Each entry is matched against
-// what the replay finds: a difference that is not listed fails, and so does a listed one that no longer occurs.
-// src/embedded/drachtio/DIFFERENCES.md tells the same in prose.
+// Intended differences between the embedded engine and the recorded drachtio-server. The replay's
+// findings are matched against these entries. A difference that is not listed fails the test, and
+// so does a listed one that no longer occurs. src/embedded/drachtio/DIFFERENCES.md describes them
+// in prose.
 
 export type DeliberateDifference = {
-  /** The recording; `all` for every one of them. */
+  /** Name of the recording. `all` stands for every recording. */
   readonly scenario: string;
-  /** The message, by its label: `*` stands for any run of characters. */
+  /** Label of the message. `*` stands for any characters. */
   readonly message: string;
   readonly aspect: string;
   readonly reason: string;
@@ -25,7 +26,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ]),
   ...differ(
     'raw_errors',
-    'A client that has not authenticated may do nothing else: refused, and the connection closed.',
+    'A client that has not authenticated may do nothing else: it is refused and disconnected.',
     [
       ['reply OK', 'field 3'],
       ['reply OK', 'field 4'],
@@ -45,7 +46,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'raw_errors',
-    'Frames of 13,000 and 20,000 bytes are served; at the real server they stall the connection for good.',
+    'Frames of 13,000 and 20,000 bytes are served; in the real server they stall it for ever.',
     [
       ['reply OK with MESSAGE on connection 27', 'added'],
       ['sip 503 MESSAGE on connection 27', 'added'],
@@ -55,7 +56,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'remove_route_all',
-    'remove_route takes away the route that it names; the real server forgets all routes of the connection.',
+    'remove_route removes the named route; the real server removes all routes of the connection.',
     [
       ['sip MESSAGE on connection 1', 'added'],
       ['wire 503 MESSAGE', 'absent'],
@@ -63,7 +64,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'client_gone_ringing',
-    'The call of an application that has gone is cancelled, and hung up where it was answered all the same.',
+    'The call of an application that has gone is cancelled, and hung up if it is answered nevertheless.',
     [
       ['wire CANCEL', 'added'],
       ['wire ACK', 'added'],
@@ -89,7 +90,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'proxy_in',
-    'The gateway proxies nothing: the command is refused and the INVITE with it.',
+    'The gateway proxies nothing: the command is refused, and so is the INVITE.',
     [
       ['reply OK with 200 INVITE', 'fields'],
       ['reply OK with 200 INVITE', 'message'],

@@ -1,11 +1,15 @@
-// Gives every recorded message a name that is the same from run to run, and keeps which of them the engine has sent.
+// Gives every recorded message a label that is the same in every run, and stores which messages the
+// engine has sent.
 
 import { controlKey, controlLabel, sipLabel } from './comparing.ts';
 import type { ControlEvent, Recording, WireEvent } from './recording.ts';
 
 export type Expectation<Event> = {
   readonly event: Event;
-  /** `base`, or with a number from the second of its kind on, or with `again` for a packet repeated to the letter. */
+  /**
+   * `base`, with a number from the second message of its kind on, or with `again` for an identical
+   * packet.
+   */
   readonly label: string;
   readonly base: string;
   readonly repeatOf?: Expectation<Event>;

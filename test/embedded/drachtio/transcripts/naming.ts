@@ -1,12 +1,15 @@
-// The recorded run and the live one give other names to the same things: transaction ids, Call-IDs, tags, branches, CSeq
-// numbers, ports. This keeps the one-to-one table between the two, learnt where the engine first utters a name.
+// The recorded run and the live run have different names for the same things: transaction ids,
+// Call-IDs, tags, branches, CSeq numbers, ports. This class keeps a one-to-one table between the
+// two. It learns a name when an engine first uses it.
 
 import { RECORDED_SIP_PORT } from './recording.ts';
 
-/** What an engine makes up lies at these places; everything else in a message must be equal to the letter. */
+/** The places of names that an engine makes up. Everything else in a message must be equal. */
 const NAME_PLACES = /(?<=tag=|branch=)[^;>\s|,"]+/g;
 const TIME = /^\d\d:\d\d:\d\d\.\d{6}$/;
-/** drachtio had the default port, which a Via need not name; the live engine's must be named. */
+/**
+ * drachtio had the default port, which a Via may omit. The live engine's Via must state its port.
+ */
 const DEFAULT_PORT_VIA = /(SIP\/2\.0\/(?:UDP|TCP) 127\.0\.0\.1)(?=;)/g;
 const SPELT_OUT_VIA = new RegExp(
   `(SIP/2\\.0/(?:UDP|TCP) 127\\.0\\.0\\.1):${RECORDED_SIP_PORT}(?=;)`,
@@ -27,7 +30,10 @@ export class Naming {
     this.#recordedPorts = new Map([...livePorts].map(([recorded, live]) => [live, recorded]));
   }
 
-  /** What the client or the far end says: names in it are theirs, and the engine must repeat them unchanged. */
+  /**
+   * Translates text of the client or the far end for the live run. The engine must repeat the names
+   * in it unchanged.
+   */
   toLive(recorded: string): string {
     this.#given += `\n${recorded}`;
     const withPorts = recorded.replace(DEFAULT_PORT_VIA, `$1:${RECORDED_SIP_PORT}`);
@@ -42,12 +48,12 @@ export class Naming {
     return text;
   }
 
-  /** The engine's words, with the ports of the recording. */
+  /** Replaces the ports in the engine's text by those of the recording. */
   portsToRecorded(live: string): string {
     return replacePorts(live, this.#recordedPorts).replace(SPELT_OUT_VIA, '$1');
   }
 
-  /** True if both texts say the same, names aside; a name met for the first time is learnt. */
+  /** Whether both texts are equal apart from names. Learns names that are new. */
   same(recorded: string, live: string): boolean {
     if (TIME.test(recorded)) return TIME.test(live);
     const recordedNames = recorded.match(NAME_PLACES) ?? [];
@@ -58,7 +64,7 @@ export class Naming {
     );
   }
 
-  /** The same for a text that is one name as a whole, such as a Call-ID or a transaction id. */
+  /** Like `same`, for a text that is a single name, such as a Call-ID or a transaction id. */
   sameName(recorded: string, live: string): boolean {
     const known = this.#liveByRecorded.get(recorded);
     if (known !== undefined) return known === live;
@@ -70,7 +76,9 @@ export class Naming {
     return true;
   }
 
-  /** True if the live text bears another given or known name than the recorded one; learns nothing. */
+  /**
+   * Whether the live text has another given or known name than the recorded one. Learns nothing.
+   */
   contradicts(recorded: string, live: string): boolean {
     const liveNames = live.match(NAME_PLACES) ?? [];
     return (recorded.match(NAME_PLACES) ?? []).some((name, index) => {
@@ -80,9 +88,12 @@ export class Naming {
     });
   }
 
-  /** CSeq values: a caller's small ones are repeated, the engine's own start anywhere but then count alike. */
+  /**
+   * Compares CSeq values. A caller's small numbers are repeated. The engine's own numbers may start
+   * anywhere, but must then count alike.
+   */
   sameSequence(recordedCallId: string, recorded: string, live: string): boolean {
-    // `RAck: 1 4711 INVITE` has the number of the response in front, which is the far end's.
+    // `RAck: 1 4711 INVITE` begins with the number of the response, which the far end chose.
     const [, front, number, method] = /^(\d+ )?(\d+) (\w+)$/.exec(recorded) ?? [];
     const [, liveFront, liveNumber, liveMethod] = /^(\d+ )?(\d+) (\w+)$/.exec(live) ?? [];
     if (method !== liveMethod || front !== liveFront) return false;
@@ -94,7 +105,10 @@ export class Naming {
   }
 }
 
-/** A port is a number after the loopback address or after `rport=`; the same digits elsewhere are something else. */
+/**
+ * Replaces ports. A port is a number after the loopback address or after `rport=`. The same digits
+ * elsewhere are something else.
+ */
 function replacePorts(text: string, ports: ReadonlyMap<number, number>): string {
   return text.replace(/(?<=127\.0\.0\.1[:|]|rport=)\d+/g, (port) =>
     String(ports.get(Number(port)) ?? port),

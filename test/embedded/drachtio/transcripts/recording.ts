@@ -1,9 +1,10 @@
-// Reads a recorded scenario (test/fixtures/drachtio) into two tracks of events, the control connection's and the wire's,
-// each in the order in which it happened. It knows the recorder's file format and nothing of what the messages mean.
+// Reads a recorded scenario (test/fixtures/drachtio) into two tracks of events, one of the control
+// connection and one of the wire. Each track is in the recorded order. This file knows the
+// recorder's file format, and nothing of what the messages mean.
 
 import { readFileSync } from 'node:fs';
 
-/** The ports in the recordings: drachtio's SIP port, and whatever the far ends used. */
+/** drachtio's SIP port in the recordings. */
 export const RECORDED_SIP_PORT = 5060;
 
 export type ControlEvent = { readonly atMs: number } & (
@@ -29,7 +30,10 @@ export type WireEvent = {
 export type Recording = {
   readonly control: readonly ControlEvent[];
   readonly wire: readonly WireEvent[];
-  /** Recorded ports of far ends that listened, and how; a port that is not here was closed. */
+  /**
+   * Recorded ports of far ends that listened, with their transport. A port that is missing here was
+   * closed.
+   */
   readonly peers: ReadonlyMap<number, 'udp' | 'tcp'>;
   readonly closedPorts: readonly number[];
 };
@@ -66,7 +70,10 @@ function parseControl(text: string): ControlEvent[] {
   return events;
 }
 
-/** Heading lines, those that match `headsBlock` with the lines that follow up to the rule of dashes. */
+/**
+ * Yields the heading lines. A line that matches `headsBlock` comes with the lines that follow it,
+ * up to the line of dashes.
+ */
 function* readItems(
   text: string,
   headsBlock: RegExp,
@@ -92,10 +99,10 @@ function addNote(events: ControlEvent[], atMs: number, connection: number, what:
   }
   const kind = NOTES[what];
   if (kind === undefined) return;
-  // A side that merely answers the other's close does nothing that could be replayed.
+  // A side that only answers the other side's close does nothing that can be replayed.
   const isClose = kind === 'clientCloses' || kind === 'engineCloses';
   if (isClose && !isOpen(events, connection)) return;
-  // The recorder notes a death after the close that it caused; cause goes first here.
+  // The recorder notes a death after the close that it caused. Here the cause comes first.
   const caused =
     kind === 'engineDies' && events.at(-1)?.kind === 'engineCloses' ? events.pop() : undefined;
   events.push({ atMs, kind, connection });
@@ -110,7 +117,10 @@ function isOpen(events: readonly ControlEvent[], connection: number): boolean {
   );
 }
 
-/** A frame was written as its length, `#`, and the payload with CR and LF spelled out and followed by a line break. */
+/**
+ * The recorder writes a frame as its length, `#`, and the payload. It spells out CR and LF in the
+ * payload and adds a line break after them.
+ */
 function decodeFrame(block: string): string {
   const [, length, escaped] = /^(\d+)#([\s\S]*)$/.exec(block) ?? [];
   const payload = (escaped ?? '').replaceAll('\\r\\n\n', '\r\n');
@@ -133,7 +143,8 @@ function parseWire(text: string): Omit<Recording, 'control'> {
     ...unreachable.map(({ to }) => to),
     ...having('AR').map(({ from }) => from),
   ]);
-  // What was sent to a closed port did not arrive, here as there. drachtio greets itself with the word TEST on starting.
+  // A message to a closed port did not arrive, then or now. On starting, drachtio sends the word
+  // TEST to itself.
   const wire = records
     .filter(({ block, from, to }) => block !== undefined && from !== to && !closedPorts.has(to))
     .map(({ atMs, from, to, block = '' }): WireEvent => {

@@ -1,5 +1,6 @@
-// Plays one recorded scenario against a running engine: srf's frames and the far ends' packets go in, in the recorded
-// causal order and never by the clock; what the engine says is matched with what the real server said.
+// Plays one recorded scenario against a running engine. It sends srf's frames and the far ends'
+// packets in the recorded causal order, never by the clock. It compares what the engine sends with
+// what drachtio-server sent.
 
 import {
   compareControl,
@@ -33,7 +34,7 @@ import {
   type WirePeer,
 } from './sockets.ts';
 
-/** What the replay needs of an engine; a second `start` follows a `stop` on the same ports. */
+/** What the replay needs of an engine. A second `start` after a `stop` uses the same ports. */
 export type EngineUnderTest = {
   start(): Promise<{ readonly sipPort: number; readonly controlPort: number }>;
   stop(): Promise<void>;
@@ -42,17 +43,29 @@ export type EngineUnderTest = {
 export type Difference = Mismatch & { readonly message: string };
 
 export type ReplayOptions = {
-  /** The real server's timers drive this scenario: repeats are compared loosely, and waits are longer. */
+  /**
+   * The server's own timers drive this scenario. Repeats are compared loosely, and waits are
+   * longer.
+   */
   readonly timed: boolean;
-  /** Frames that the recorder missed because they were never whole: sent when a connection's first reply is in. */
+  /**
+   * Bytes that the recorder missed because they never formed a whole frame. They are sent after a
+   * connection's first reply.
+   */
   readonly unrecorded?: { readonly connection: number; readonly bytes: string };
-  /** Messages that the engine, known to differ, does not send: they are not waited for. */
+  /** Messages that the engine is known not to send. The replay does not wait for them. */
   readonly absent: readonly string[];
-  /** Messages that the engine, known to differ, adds on a connection: awaited before the client closes it. */
+  /**
+   * Messages that the engine is known to add on a connection. The replay waits for them before the
+   * client closes it.
+   */
   readonly added: readonly string[];
 };
 
-/** The recorder stamps the control connection and the wire separately; closer than this says nothing about the order. */
+/**
+ * The recorder stamps the control connection and the wire separately. A smaller distance says
+ * nothing about the order.
+ */
 const CLOCK_SKEW_MS = 5;
 const ANSWER_DEADLINE_MS = 30_000;
 const TIMER_DEADLINE_MS = 40_000;
@@ -133,7 +146,10 @@ class Replay {
     this.#naming = new Naming(ports);
   }
 
-  /** One track in its order; each input also waits for what clearly came earlier on the other track. */
+  /**
+   * Plays one track in its order. Each input also waits for the events of the other track that
+   * clearly came earlier.
+   */
   async #playTrack<Event extends ControlEvent | WireEvent>(
     name: 'control' | 'wire',
     track: readonly Expectation<Event>[],
@@ -156,15 +172,16 @@ class Replay {
 
   async #awaitMatch(expectation: Expectation<ControlEvent | WireEvent>): Promise<void> {
     if (this.#options.absent.includes(expectation.label)) return this.#missing(expectation);
-    // How often a timer fires within its transaction's life is compared at the end, with a tolerance.
+    // The number of a timer's repeats is compared at the end, with a tolerance.
     if (this.#options.timed && expectation.repeatOf !== undefined) return;
     if (await until(() => expectation.matched, this.#deadlineMs)) return;
-    // One missing message often takes others with it: the rest of the list should not take minutes.
+    // One missing message often makes others missing. Waiting for all of them must not take
+    // minutes.
     this.#deadlineMs = Math.min(this.#deadlineMs, 300);
     this.#missing(expectation);
   }
 
-  /** One of the deliberate additions; others are not waited for. */
+  /** Waits for a known addition. Does not wait for other messages. */
   async #untilSent(name: string): Promise<void> {
     if (!this.#options.added.includes(name)) return;
     await until(() => this.#arrived.includes(name), this.#deadlineMs);
@@ -191,7 +208,8 @@ class Replay {
         for (const name of awaited) await this.#untilSent(name);
         this.#closed.add(event.connection);
         this.#connections.get(event.connection)?.close();
-        // In the recording seconds pass before the next input; here the engine may not have noticed yet.
+        // In the recording, seconds pass before the next input. Here the engine may not have
+        // noticed the close yet.
         await this.#untilSent('wire CANCEL');
         return;
       }
@@ -203,7 +221,7 @@ class Replay {
         return;
       case 'fromEngine':
       case 'engineCloses':
-        // What the engine does is awaited, not done.
+        // The replay waits for the engine's own events and does not play them.
         return;
       default:
         event satisfies never;
@@ -284,7 +302,7 @@ class Replay {
     expectation.matched = true;
   }
 
-  /** Frames of one connection come in the recorded order. */
+  /** Reports a frame that comes before an earlier one of the same connection. */
   #reportDisorder(expectation: Expectation<ControlEvent>, connection: number): void {
     const earlier = this.#control
       .slice(0, this.#control.indexOf(expectation))
@@ -310,7 +328,10 @@ class Replay {
     this.differences.push({ message, aspect: 'added', recorded: 'not sent', live });
   }
 
-  /** Two thirds at least: the last repeat falls close to the transaction's end, and a busy machine delays some. */
+  /**
+   * Expects at least two thirds of the repeats. The last repeat falls close to the transaction's
+   * end, and a busy machine delays some.
+   */
   #reportRepeats(): void {
     const repeats = this.#wire.filter(
       ({ event, repeatOf }) => event.kind === 'fromEngine' && repeatOf !== undefined,

@@ -1,10 +1,11 @@
-// Waiting without sleeping: for a condition, and for an engine to have said all that it has to say.
+// Waits without sleeping: for a condition, or until an engine has sent everything that it has to
+// send.
 
 import { connectControl, openUdpPeer } from './sockets.ts';
 
 const ANSWER_DEADLINE_MS = 30_000;
 const POLL_MS = 2;
-/** What the first round sets off in the engine is out by the end of the second. */
+/** Whatever the first round triggers in the engine has been sent by the end of the second. */
 const ROUNDS = 2;
 
 export async function until(condition: () => boolean, deadlineMs: number): Promise<boolean> {
@@ -16,7 +17,10 @@ export async function until(condition: () => boolean, deadlineMs: number): Promi
   return true;
 }
 
-/** Whatever the engine has still to say is said before it answers these, on the control port and on the wire. */
+/**
+ * Sends a request on the control port and one on the wire. The engine sends everything that is
+ * pending before it answers them.
+ */
 export async function settle(ports: {
   readonly sipPort: number;
   readonly controlPort: number;
@@ -36,7 +40,7 @@ export async function settle(ports: {
   }
 }
 
-/** No scenario has a route for PUBLISH: the engine answers it by itself. */
+/** No scenario has a route for PUBLISH, so the engine answers it by itself. */
 function settlingRequest(port: number, round: number): string {
   return [
     'PUBLISH sip:settle@127.0.0.1 SIP/2.0',

@@ -1,5 +1,5 @@
-// The sockets of a replay: srf's end of a control connection, and the far ends' UDP and TCP ports. They only frame and
-// deliver; what arrives is handed to a callback.
+// The sockets of a replay: srf's end of a control connection, and the far ends' UDP and TCP ports.
+// They only do framing and pass what arrives to a callback.
 
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -58,7 +58,10 @@ export async function openUdpPeer(onText: (text: string) => void): Promise<WireP
   };
 }
 
-/** A TCP far end: the engine connects to it, and it answers on the connection that the engine opened last. */
+/**
+ * Opens a far end on TCP. The engine connects to it. It sends on the connection that the engine
+ * opened last.
+ */
 export async function openTcpPeer(onText: (text: string) => void): Promise<WirePeer> {
   const connections: TcpSocket[] = [];
   const server: Server = createServer((socket) => {
@@ -93,7 +96,7 @@ function messageEnd(text: string): number | undefined {
   return text.length >= head + 4 + length ? head + 4 + length : undefined;
 }
 
-/** A port without a listener: it was free a moment ago. */
+/** Returns a port without a listener. It was in use a moment ago. */
 export async function closedPort(): Promise<number> {
   const peer = await openTcpPeer(() => undefined);
   await peer.close();

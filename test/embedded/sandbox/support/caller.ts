@@ -1,4 +1,4 @@
-// A caller of its own engine, through drachtio-srf, with a socket that keeps every RTP packet.
+// A caller with an engine of its own, through drachtio-srf. Its socket stores every RTP packet.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -16,15 +16,15 @@ export type Packet = {
 };
 
 export type PlacedCall = {
-  /** The final answer: 200 with the dialog, or the refusal. */
+  /** The final response: 200 with the dialog, or the refusal. */
   readonly final: Promise<{ readonly status: number; readonly dialog?: Srf.Dialog }>;
   readonly provisionals: readonly { readonly status: number; readonly body: string }[];
-  /** Resolves when the callee hung up. */
+  /** Resolves when the callee hangs up. */
   readonly hungUp: Promise<void>;
   readonly packets: readonly Packet[];
   readonly offer: string;
   cancel(): void;
-  /** One packet to where the callee listens, of silence if it is not said of what. */
+  /** Sends one packet to the callee's address. Default: silence. */
   sendRtp(
     to: { readonly host: string; readonly port: number },
     audio?: { readonly payloadType: number; readonly payload: Uint8Array },
@@ -32,7 +32,10 @@ export type PlacedCall = {
 };
 
 export type Caller = {
-  /** With `offer` the audio goes where that says, and none is kept here. */
+  /**
+   * Places a call. If `offer` is set, the audio goes to the address in that SDP, and no packets are
+   * stored here.
+   */
   place(
     user: string,
     options?: { readonly formats?: string; readonly offer?: string },
@@ -92,7 +95,7 @@ function dial(
       uri,
       { localSdp: offer, headers: { From: '<sip:caller@offhook.test>' } },
       {
-        // Called with an error first, whatever its types say.
+        // srf passes an error first, although its types omit it.
         cbRequest: ((_error: unknown, request?: Srf.SrfRequest) => {
           sent = request;
         }) as (request: Srf.SrfRequest) => void,
@@ -150,7 +153,7 @@ function offerSdp(port: number, formats: string): string {
   return `${lines.join('\r\n')}\r\n`;
 }
 
-/** Where an SDP says that its audio is. */
+/** Returns the audio port of an SDP. */
 export function audioPort(sdp: string): number {
   return Number(/^m=audio (\d+)/m.exec(sdp)?.[1] ?? 0);
 }

@@ -1,4 +1,5 @@
-// Says that it rests, rests for longer than any test lasts, and sends back what it is sent.
+// Posts a message that it rests, rests for longer than any test lasts, and sends every message
+// back.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type RestMemory, ThreadRest } from '../../../../src/lib/threads/thread-rest.ts';
