@@ -1,5 +1,5 @@
-// Which credentials and which scope each endpoint asks for, as the specification says it: no other will do, and every
-// endpoint that the document has is in this table.
+// Each endpoint requires the credentials and the scope that the specification names, and accepts no
+// others. The table contains every endpoint of the OpenAPI document.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Scope, scopes } from '../../src/store/apps/app-directory.ts';
@@ -11,7 +11,7 @@ type Endpoint = readonly [
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   scheme: 'jwt' | 'apiKey',
-  /** Undefined: a grant of another kind. */
+  /** Undefined if the endpoint requires another kind of grant. */
   scope: Scope | undefined,
 ];
 
@@ -65,7 +65,7 @@ const endpoints: readonly Endpoint[] = [
 
 describe.each(databaseKinds)('access on %s', (kind) => {
   let clients = 0;
-  /** By scope: an app that has it alone, and one that has every other. */
+  /** For each scope, an app that has only this scope, and one that has all others. */
   const only = new Map<Scope, TestApp>();
   const allBut = new Map<Scope, TestApp>();
   const rig = forSuite(() => startRig(kind));
@@ -88,22 +88,22 @@ describe.each(databaseKinds)('access on %s', (kind) => {
       .replace('{callId}', 'call-1')
       .replace(/\{\w+\}/g, 'some-id');
     const body = method === 'GET' || method === 'DELETE' ? undefined : {};
-    // Each from an address of its own: so many failures of one would be a 429.
+    // Each request comes from its own address: so many failures from one address would be a 429.
     clients += 1;
     const as = { as: app, scheme, from: `192.0.2.${clients % 250}` };
     const { statusCode } = await rig.ask(method as 'GET', url, body, as);
     return statusCode;
   }
 
-  test('every endpoint of the document is known here', async () => {
+  test('the table contains every endpoint of the document', async () => {
     const { paths } = (await rig.ask('GET', '/openapi.json')).json<{
       paths: Record<string, Record<string, { security?: readonly object[]; tags: string[] }>>;
     }>();
     const documented = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods)
-        // A link that is good by itself.
+        // The signed link is itself the credential.
         .filter(([, { security }]) => security !== undefined && security.length > 0)
-        // The credentials of Twilio's form are those of one call: test/api/twilio.
+        // Routes in Twilio's form use the credentials of one call: test/api/twilio.
         .filter(([, { tags }]) => !tags.includes('twilio'))
         .map(([method, { security = [] }]) =>
           [`${method.toUpperCase()} ${path}`, ...security.flatMap((way) => Object.keys(way))].join(
@@ -123,7 +123,7 @@ describe.each(databaseKinds)('access on %s', (kind) => {
   });
 
   test.each(endpoints)(
-    '%s %s asks for its scheme (%s), and for nothing else',
+    '%s %s requires its scheme (%s) and accepts no other',
     async (...endpoint) => {
       const [, , scheme] = endpoint;
       const wrong = scheme === 'jwt' ? 'apiKey' : 'jwt';
@@ -135,7 +135,7 @@ describe.each(databaseKinds)('access on %s', (kind) => {
   );
 
   test.each(endpoints.filter(([, , , scope]) => scope !== undefined))(
-    '%s %s (%s) asks for the scope "%s", and for no other',
+    '%s %s (%s) requires the scope "%s" and no other',
     async (...endpoint) => {
       const [, , scheme, scope = 'Dialout'] = endpoint;
 
@@ -145,7 +145,7 @@ describe.each(databaseKinds)('access on %s', (kind) => {
   );
 
   test.each(endpoints.filter(([, path]) => /\{(botId|streamId)\}/.test(path)))(
-    '%s %s knows no bot of another account, under either name',
+    '%s %s finds no bot of another account, under either name',
     async (...endpoint) => {
       const few = await rig.addApp({ bots: ['bot-2', 'bot-of-rival'] });
 

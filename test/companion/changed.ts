@@ -1,6 +1,8 @@
-// A body that is right but for one member.
+// A valid body with one member changed.
 
-/** The body with one member changed, by its dotted path; undefined: left out. */
+/**
+ * Returns the body with one member changed, given its dotted path. Undefined removes the member.
+ */
 export function changed(body: object, path: string, value: unknown): Record<string, unknown> {
   const copy = structuredClone(body) as Record<string, unknown>;
   const names = path.split('.');

@@ -1,4 +1,4 @@
-// Bodies that the specification allows, one of each shape, with every member that it lists.
+// Bodies that the specification allows: one of each form, with every member that it lists.
 
 export const apiKey = 'sk-the-whole-secret-9';
 export const maskedKey = 's************9';
@@ -88,7 +88,7 @@ export const existingApi = {
   IOMappings: ['textToText', 'imageToText'],
 };
 
-/** The existing-provider form with its mapping in one place, where the specification has it in two. */
+/** The existing-provider form with its mapping in only one place. The specification names two. */
 export function onlyIn(place: 'fields' | 'body') {
   const { mapProvider, IOMappings, ...rest } = existingApi;
   return place === 'fields' ? rest : { ...rest, fields: api.fields, mapProvider, IOMappings };

@@ -1,4 +1,4 @@
-// DELETE of a connection: it and its secrets are gone for good, and no other account's can be.
+// DELETE removes a connection and its secrets for good, and never one of another account.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
@@ -29,7 +29,7 @@ describe.each(databaseKinds)('deleting a connection on %s', (kind) => {
   test.each([
     ['of a provider', vendorA],
     ['of provider API, which cannot be updated', customApi],
-  ])('one %s: it is answered, and not there any more', async (_name, body) => {
+  ])('removes a connection %s, and returns its id', async (_name, body) => {
     const kept = await create(vendorA);
     const id = await create(body);
 
@@ -41,7 +41,7 @@ describe.each(databaseKinds)('deleting a connection on %s', (kind) => {
     expect((await remove(id)).statusCode).toBe(404);
   });
 
-  test('may say a content type, as every request about connections does, and has no body', async () => {
+  test('accepts a content type, as every request about connections has, and no body', async () => {
     const headers = { 'content-type': 'application/json' };
 
     expect((await remove(await create(vendorA), { headers })).statusCode).toBe(200);
@@ -51,7 +51,7 @@ describe.each(databaseKinds)('deleting a connection on %s', (kind) => {
     expect(await stored()).toEqual([]);
   });
 
-  test('takes an API key with the scope that creates', async () => {
+  test('requires an API key with the scope for creation', async () => {
     const id = await create(vendorA);
     const reader = await rig.addApp({ scopes: ['View Connections'] });
     const statusOf = async (ask: Ask) => (await remove(id, ask)).statusCode;
@@ -63,7 +63,7 @@ describe.each(databaseKinds)('deleting a connection on %s', (kind) => {
     expect(await statusOf({ as: await rig.addApp({ scopes: ['Manage Connections'] }) })).toBe(200);
   });
 
-  test("another account's connection is as if it was not, and stays; nor is an id more than an id", async () => {
+  test("does not find another account's connection or an invalid id, and deletes nothing", async () => {
     const id = await create(vendorA);
 
     expect((await remove(id, { as: rig.rival })).statusCode).toBe(404);

@@ -42,7 +42,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     (await create(body, how)).json<Connection>().connectionId;
 
   describe('create', () => {
-    test('answers with the connection, its secret masked, without modifiedOn', async () => {
+    test('returns the connection with its secret masked, without modifiedOn', async () => {
       proves(
         'connections.create.response.connectionId',
         'connections.create.response.fields',
@@ -74,7 +74,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['connections.create.rule.API-custom', 'customApi'],
       ['connections.create.rule.API-existing', 'existingApi'],
     ];
-    test.each(shapes)('%s: takes the whole body and says its fields', async (id, name) => {
+    test.each(shapes)('%s: accepts the complete body and returns its fields', async (id, name) => {
       proves(id);
       const { fields, provider } = everyShape[name];
 
@@ -89,7 +89,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test.each(['customApi', 'existingApi'] as const)(
-      '%s: every member is kept, secrets sealed and not readable',
+      '%s: stores every member, and secrets only encrypted',
       async (name) => {
         const { provider: _, connectionName: __, ...settings } = everyShape[name];
         const id = await idOf(everyShape[name]);
@@ -118,13 +118,13 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     );
 
     test.each(newConnectionExamples)(
-      'takes the example of $provider, $connectionName',
+      'accepts the example of $provider, $connectionName',
       async (body) => {
         expect((await create(body)).statusCode).toBe(200);
       },
     );
 
-    // What is left out, of which body, and the member that the 400 names.
+    // The removed member, its body, and the member that the 400 names.
     const required: readonly [SpecId, object, string][] = [
       ['connections.create.body.provider', vendorA, 'provider'],
       ['connections.create.body.connectionName', vendorA, 'connectionName'],
@@ -168,7 +168,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(problemOf(response).errors?.map((error) => error.path)).toEqual([named]);
     });
 
-    // A member, and a value that it cannot have.
+    // A member, and a value that is not valid for it.
     const wrong: readonly [SpecId, object, string, unknown][] = [
       ['connections.create.body.provider', vendorA, 'provider', 'VendorC'],
       ['connections.create.body.connectionName', vendorA, 'connectionName', ''],
@@ -237,7 +237,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(problemOf(response).errors?.map((error) => error.path)).toEqual([path]);
     });
 
-    test('says which providers there are', async () => {
+    test('lists the providers', async () => {
       const response = await create({ ...vendorA, provider: 'VendorC' });
 
       expect(errorsOf(response)).toEqual([
@@ -259,11 +259,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['a misspelling', { ...customApi, isenable: false }, 'isenable'],
       ['what the service assigns', { ...vendorA, connectionId: 'cn-1' }, 'connectionId'],
       ['an account', { ...vendorA, accountId: 'rival' }, 'accountId'],
-      [
-        'a feature that is not known',
-        changed(existingApi, 'llmFeatures.magic', true),
-        'llmFeatures.magic',
-      ],
+      ['an unknown feature', changed(existingApi, 'llmFeatures.magic', true), 'llmFeatures.magic'],
       ['a member called like one that every object has', { ...vendorA, toString: 'x' }, 'toString'],
     ];
     test.each(strangers)('refuses %s by name', async (_name, body, path) => {
@@ -273,7 +269,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(errorsOf(response)).toEqual([`${path}: is not known`]);
     });
 
-    test('refuses members of both shapes of provider API', async () => {
+    test('refuses members of both forms of provider API', async () => {
       const response = await create({ ...customApi, idp: 'none' });
 
       expect(errorsOf(response)).toContain(
@@ -282,7 +278,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(response.statusCode).toBe(400);
     });
 
-    test('takes the model endpoint in fields as well, and both only where they agree', async () => {
+    test('accepts the model endpoint in fields too, and in both places only if they agree', async () => {
       const { LLM_API_URL, LLM_API_KEY, ...rest } = customApi;
       const inside = { ...rest, fields: { ...rest.fields, LLM_API_URL, LLM_API_KEY } };
 
@@ -297,7 +293,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ]);
     });
 
-    test('takes the mapping in fields alone, and beside them alone', async () => {
+    test('accepts the mapping only in fields, and only beside it', async () => {
       proves('connections.create.rule.API-existing');
       proves('connections.create.body.mapProvider', 'connections.create.body.IOMappings');
       for (const place of ['fields', 'body'] as const) {
@@ -325,12 +321,12 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(errorsOf(mapping)).toEqual(['IOMappings: must contain fields.IOMapping']);
     });
 
-    test('the model of provider API is its MODEL_NAME, unless the body says another', async () => {
+    test('the model of provider API is its MODEL_NAME, unless the body names another', async () => {
       expect((await create(customApi)).json()).toMatchObject({ model: 'house-7b' });
       expect((await create({ ...customApi, model: 'x' })).json()).toMatchObject({ model: 'x' });
     });
 
-    test('a FINALIZED connection reads as ACTIVE, or INACTIVE where it is not enabled', async () => {
+    test('a FINALIZED connection is returned as ACTIVE, or as INACTIVE if it is not enabled', async () => {
       proves('connections.create.body.status', 'connections.create.body.isEnable');
       const { isEnable: _, status: __, ...silent } = customApi;
       const enabled = await create(customApi);
@@ -344,7 +340,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       });
     });
 
-    test('a body that is not JSON is a 415, one that is none a 400', async () => {
+    test('a body of another type is a 415, and an invalid body a 400', async () => {
       proves('connections.create.header.Content-Type', 'service.data.rule.json');
       const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } };
 
@@ -369,7 +365,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['a payload of 65 KiB', { ...customApi, payload: { a: 'x'.repeat(65 * 1_024) } }],
       ['a number beyond all numbers', JSON.stringify(customApi).replace('0.2', '1e999')],
       [
-        'a number beyond all numbers in customVars',
+        'a number out of range in customVars',
         JSON.stringify(customApi).replace('"anything"', '-1e999'),
       ],
       ['a prototype', JSON.stringify(vendorA).replace('"fields"', '"__proto__":{"x":1},"fields"')],
@@ -400,7 +396,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect((await list()).json()).toMatchObject({ total: 0 });
     });
 
-    test('names that look like code, and numbers at the edge, are kept as they are', async () => {
+    test('names that look like code and extreme numbers are kept unchanged', async () => {
       const payload = { toString: 1e308, 'a.b[0]': "'; drop table connections; --", '': -0.5 };
       const connectionName = "Robert'); drop table connections; -- $1 🐎";
 
@@ -415,7 +411,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
   });
 
   describe('get', () => {
-    test('answers with the whole connection, its secrets masked', async () => {
+    test('returns the complete connection with its secrets masked', async () => {
       proves(
         'connections.get.path.connectionId',
         'connections.get.response.connectionId',
@@ -450,11 +446,14 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['of eleven', 'elevenchars', '************'],
       ['of twelve', 'twelve-chars', 't************s'],
       ['of 4,096', 'k'.repeat(4_096), 'k************k'],
-    ])('a key %s shows no more than its ends, nor its length', async (_length, key, masked) => {
-      const id = await idOf(changed(vendorB, 'fields.API_KEY', key));
+    ])(
+      'a key %s shows at most its first and last character, and not its length',
+      async (_length, key, masked) => {
+        const id = await idOf(changed(vendorB, 'fields.API_KEY', key));
 
-      expect((await get(id)).json()).toMatchObject({ fields: { API_KEY: masked } });
-    });
+        expect((await get(id)).json()).toMatchObject({ fields: { API_KEY: masked } });
+      },
+    );
 
     test.each(['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', 'cn-1', 'nonsense', "';--", 'toString'])(
       '%s is a 404',
@@ -506,7 +505,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       });
     });
 
-    test('filters by provider and status; total counts what matches, whatever the limit', async () => {
+    test('filters by provider and status; total ignores the limit', async () => {
       proves(
         'connections.list.query.provider',
         'connections.list.query.status',
@@ -550,7 +549,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
   });
 
   describe('update', () => {
-    test('replaces the key and answers without createdOn', async () => {
+    test('replaces the key and returns the connection without createdOn', async () => {
       proves(
         'connections.update.path.connectionId',
         'connections.update.body.fields',
@@ -623,8 +622,8 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
   });
 
-  describe('who may', () => {
-    test('an API key opens them, a token does not, nothing does not', async () => {
+  describe('access', () => {
+    test('requires an API key, and accepts no token', async () => {
       proves(
         'service.auth.rule.api-key',
         'connections.list.header.x-api-key',
@@ -651,7 +650,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(await statuses({})).toEqual([200, 200, 200, 200]);
     });
 
-    test('one scope reads, the other writes', async () => {
+    test('requires one scope to read and another one to write', async () => {
       proves(
         'connections.list.rule.scope',
         'connections.get.rule.scope',
@@ -673,7 +672,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect(await statuses({ as: rig.powerless })).toEqual([403, 403, 403, 403]);
     });
 
-    test("another account's connections are as if they were not", async () => {
+    test("another account's connections are not found", async () => {
       const id = await idOf(vendorA);
       const before = (await get(id)).json<object>();
       const how = { as: rig.rival };
@@ -687,7 +686,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
   });
 
-  test('no secret is in an answer, an error, a log or a stored row', async () => {
+  test('no secret is in a response, an error, a log or a stored row', async () => {
     const answers: string[] = [];
     const keep = (response: { readonly body: string }): void => {
       answers.push(response.body);
@@ -707,7 +706,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     keep(await update(id, { fields: { API_KEY: 'nk-the-next-secret-0' } }));
     keep(await update(id, { fields: { API_KEY: ['nk-the-next-secret-0'] } }));
     keep(await get(id));
-    // The database refuses: what is logged then must not hold the row.
+    // The database refuses the row. The log must not contain it.
     await rig.database.pool.query(
       'alter table connections add constraint no check (name <> $$no$$)',
     );

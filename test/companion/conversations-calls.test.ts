@@ -1,4 +1,4 @@
-// A dial-out call read as the conversation that it is, in each of its states.
+// A dial-out call as a conversation, in each of its states.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { sessionIdOf } from '../../src/calls/life/call-events.ts';
@@ -54,7 +54,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     });
   });
 
-  test('has both of its ends active while it is up', async () => {
+  test('has two active participants while it is up', async () => {
     const { endedAt: _later, ...sofar } = times;
     await store(sofar);
 
@@ -72,31 +72,34 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     ['Caller-disconnected', 'USER_CLOSED', [undefined, true]],
     ['Bot-disconnected', 'BOT_CLOSED', [true, undefined]],
     ['Gateway-disconnected', 'SYSTEM_CLOSED', [undefined, undefined]],
-  ] as const)('that ended %s is %s', async (reasonCode, metaStatus, endedChat) => {
-    const end = endEventOf(call, { reasonCode, machineDetection: 'amd_human_detected' });
-    await store({ ...times, endEvent: end });
+  ] as const)(
+    'that ended with %s has the metaStatus %s',
+    async (reasonCode, metaStatus, endedChat) => {
+      const end = endEventOf(call, { reasonCode, machineDetection: 'amd_human_detected' });
+      await store({ ...times, endEvent: end });
 
-    const session = (await get()).json<{ participants: { endedChat?: boolean }[] }>();
+      const session = (await get()).json<{ participants: { endedChat?: boolean }[] }>();
 
-    expect(session).toMatchObject({
-      status: 'CLOSED',
-      participants: [
-        { status: 'INACTIVE', endTimeStamp: '2026-03-01T10:01:00.456Z' },
-        { status: 'INACTIVE', endTimeStamp: '2026-03-01T10:01:00.456Z' },
-      ],
-      dispositions: {
-        status: 'completed',
-        remarks: '200 OK',
-        metaStatus,
-        dispositionSets: [
-          { dispositionsSet: 'machineDetection', dispositionCodes: 'amd_human_detected' },
+      expect(session).toMatchObject({
+        status: 'CLOSED',
+        participants: [
+          { status: 'INACTIVE', endTimeStamp: '2026-03-01T10:01:00.456Z' },
+          { status: 'INACTIVE', endTimeStamp: '2026-03-01T10:01:00.456Z' },
         ],
-      },
-    });
-    expect(session.participants.map((participant) => participant.endedChat)).toEqual(endedChat);
-  });
+        dispositions: {
+          status: 'completed',
+          remarks: '200 OK',
+          metaStatus,
+          dispositionSets: [
+            { dispositionsSet: 'machineDetection', dispositionCodes: 'amd_human_detected' },
+          ],
+        },
+      });
+      expect(session.participants.map((participant) => participant.endedChat)).toEqual(endedChat);
+    },
+  );
 
-  test('that was not answered is closed too, and was never begun', async () => {
+  test('that was not answered is closed without a start', async () => {
     const end = endEventOf(call, {
       type: 'failed',
       outcome: 'busy',
@@ -160,7 +163,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     expect((await get({}, call.callId)).statusCode).toBe(404);
   });
 
-  test('that went on to agents is what the contact center says of it', async () => {
+  test('that was passed on to agents is returned as the contact center published it', async () => {
     await store();
     const body = publishedConversation.parse({
       sessionId,

@@ -1,4 +1,4 @@
-// Conversations on their way from the contact center: published on NATS, asked for over HTTP.
+// Conversations that the contact center publishes on NATS and clients read over HTTP.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
@@ -38,7 +38,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
       return Object.entries(members).every(([name, value]) => body[name] === value);
     }, 'the conversation as it was published last');
 
-  test('its example arrives as it is', async () => {
+  test('the example arrives unchanged', async () => {
     await publish();
     await until({ status: 'CLOSED' });
 
@@ -46,7 +46,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
     expect((await get()).body).toEqual(session);
   });
 
-  test('times become UTC with milliseconds, what is not known is left out, what is new to us is dropped', async () => {
+  test('times become UTC with milliseconds, and absent and unknown members are omitted', async () => {
     await publish(
       {
         status: 'ACTIVE',
@@ -94,7 +94,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
     await until({ status: 'CLOSED' });
   });
 
-  test('an earlier version that comes late, or again, changes nothing', async () => {
+  test('an earlier version that arrives late or again changes nothing', async () => {
     const told = (version: number, status: string) => ({
       bot: { botId: 'st-1', accountId: 'acme' },
       body: publishedConversation.parse({ ...example, status }),
@@ -114,7 +114,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
     expect(await statusAfter(told(5, 'fifth'))).toBe('fifth');
   });
 
-  test('what is not valid, of another account or of none becomes a dead letter that says why', async () => {
+  test('an invalid conversation, or one of another or no account, becomes a dead letter with the reason', async () => {
     const letters: { readonly reason: string }[] = [];
     const subscription = rig.events.nats.subscribe(
       `${rig.events.prefix}.dead.ingest-conversations`,
@@ -138,7 +138,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
 
     expect(letters.map(({ reason }) => reason.replaceAll(/\s+/g, ' ')).toSorted()).toEqual([
       expect.stringMatching(/^the bot is not registered/),
-      expect.stringMatching(/^the bot belongs to another account/),
+      expect.stringMatching(/^the bot is registered for another account/),
       expect.stringMatching(/^the database refuses it/),
       expect.stringMatching(/^the database refuses it/),
       expect.stringMatching(/participants\[0\]\.startTimeStamp$/),

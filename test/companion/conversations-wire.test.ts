@@ -1,5 +1,5 @@
-// A GET with a body over real sockets, and what the other routes make of one: nothing. Connections stay good for the next
-// request whatever came before.
+// A GET with a body over real sockets. Other routes ignore such a body. The connection can be used
+// for the next request, whatever came before.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -50,7 +50,9 @@ function written({ path: target = path, body, headers }: Message): string {
   return `GET ${target} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`;
 }
 
-/** All at once on one connection; the status of each answer, in order. */
+/**
+ * Sends all messages at once on one connection, and returns the status of each response, in order.
+ */
 async function statusesOf(...texts: readonly string[]): Promise<readonly number[]> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1');
   let received = '';
@@ -88,7 +90,7 @@ describe('the body of a GET', () => {
     expect(await ask(otherDay)).toBe(404);
   });
 
-  test('leaves the connection for the next request, whatever it was', async () => {
+  test('leaves the connection usable for the next request', async () => {
     const chunked = `${written({ headers: { 'transfer-encoding': 'chunked' } })}5\r\n{"end\r\n15\r\nDate":"2026-11-19"}\r\n\r\n0\r\n\r\n`;
     const large = JSON.stringify({ startDate: 'x'.repeat(100_000) });
 
@@ -105,7 +107,7 @@ describe('the body of a GET', () => {
     ).toEqual([200, 404, 413, 400, 401, 404, 200]);
   });
 
-  test('that never arrives whole is no failure', async () => {
+  test('that never arrives completely is not logged as a failure', async () => {
     const { server } = rig.server;
     const arrived = once(server, 'request');
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
@@ -123,15 +125,15 @@ describe('the body of a GET', () => {
   test.each([
     ['no body, but its type', {}],
     ['an empty body', { body: '' }],
-    ['a body that was not asked for', { body: thatDay }],
-    ['a body that is no JSON', { body: '{' }],
+    ['an unexpected body', { body: thatDay }],
+    ['a body that is not JSON', { body: '{' }],
     ['a prototype', { body: '{"__proto__":{}}' }],
     ['more than 256 KiB', { body: 'x'.repeat(300_000) }],
-    ['a type that we do not know', { body: 'a=b', headers: { 'content-type': 'text/plain' } }],
-    ['a type that is none', { headers: { 'content-type': 'json' } }],
+    ['an unknown type', { body: 'a=b', headers: { 'content-type': 'text/plain' } }],
+    ['an invalid type', { headers: { 'content-type': 'json' } }],
     ['an encoding', { body: '{}', headers: { 'content-encoding': 'gzip' } }],
   ] satisfies readonly [string, Message][])(
-    'elsewhere disturbs no request: %s',
+    'disturbs no request on other routes: %s',
     async (_name, more) => {
       expect(
         await statusesOf(

@@ -1,4 +1,4 @@
-// Conversation details: who may ask, what is answered, on which days.
+// Conversation details: access, responses and the restriction to days.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -22,7 +22,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
   afterEach(() => rig.clear());
 
   let version = 1_795_000_000_000_000;
-  /** As its consumer hands it over. */
+  /** Stores it as its consumer does. */
   const tell = (members: Record<string, unknown> = {}, accountId = 'acme') => {
     const body = publishedConversation.parse({
       sessionId: 'ss-1',
@@ -41,7 +41,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
       headers: { ...headers, ...ask.headers },
     });
 
-  test('has every documented member, to the letter', async () => {
+  test('has every documented member, exactly', async () => {
     proves(
       'conversations.get.response._id',
       'conversations.get.response.participants',
@@ -155,7 +155,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     }
   });
 
-  test('is for apps with the scope, of the account', async () => {
+  test('requires an app of the account with the scope', async () => {
     proves(
       'conversations.get.header.auth',
       'conversations.get.rule.scope',
@@ -194,7 +194,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     ['application/json-seq, */*', 406],
     ['', 406],
     [undefined, 406],
-  ])('a client that accepts %s gets a %i', async (accept, status) => {
+  ])('accept %s is a %i', async (accept, status) => {
     proves('conversations.get.header.accept');
     await tell();
 
@@ -217,10 +217,10 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     ['until that day', { endDate: '2026-11-20' }, 200],
     ['later days', { startDate: '2026-11-21' }, 404],
     ['earlier days', { endDate: '2026-11-19' }, 404],
-    // 23:30 to 00:10 on the clocks of Kiritimati, a day later than UTC.
+    // 23:30 to 00:10 in Kiritimati, a day ahead of UTC.
     ['the last local minutes', { endDate: '2026-11-20', timeZoneOffset: -840 }, 200],
     ['the first local minutes', { startDate: '2026-11-21', timeZoneOffset: -840 }, 200],
-    // 21:30 to 22:10 on the 19th, behind UTC.
+    // 21:30 to 22:10 on the 19th in a zone behind UTC.
     ['a day too early there', { startDate: '2026-11-20', timeZoneOffset: 720 }, 404],
     ['the day before there', { endDate: '2026-11-19', timeZoneOffset: 720 }, 200],
     ['no days at all', { timeZoneOffset: 60 }, 200],
@@ -250,7 +250,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     expect((await get({ query, body: days })).statusCode).toBe(status);
   });
 
-  test('that goes on is found today; one without any time, when it was told', async () => {
+  test('a session that goes on is found today; one without times, on the day of its publication', async () => {
     const today = new Date().toISOString().slice(0, 10);
     await tell({ status: 'ACTIVE' });
     expect((await get({ query: { startDate: today } })).statusCode).toBe(200);
@@ -264,9 +264,9 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     ['days that contradict', { startDate: '2026-11-20' }, { startDate: '2026-11-21' }, 'startDate'],
     ['days the wrong way round', {}, { startDate: '2026-11-20', endDate: '2026-11-19' }, 'endDate'],
     ['a half in each', { endDate: '2026-11-19' }, { startDate: '2026-11-20' }, 'endDate'],
-    ['a day that there is not', {}, { startDate: '2026-02-30' }, 'startDate'],
+    ['a day that does not exist', {}, { startDate: '2026-02-30' }, 'startDate'],
     ['a time', {}, { endDate: '2026-11-20T00:00:00Z' }, 'endDate'],
-    ['a zone off the map', {}, { timeZoneOffset: -841 }, 'timeZoneOffset'],
+    ['a zone out of range', {}, { timeZoneOffset: -841 }, 'timeZoneOffset'],
     ['a zone as text', {}, { timeZoneOffset: '60' }, 'timeZoneOffset'],
     ['half a minute', { timeZoneOffset: '0.5' }, undefined, 'timeZoneOffset'],
     ['a misspelling', {}, { startdate: '2026-11-20' }, 'startdate'],
@@ -304,7 +304,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
   });
 
   test.each(['ss-2', 'SS-1', 'ss-1%20', '%00', 'ss-1%ff', `ss-${'x'.repeat(126)}`])(
-    'a session called %s is none',
+    'a session called %s is not found',
     async (name) => {
       await tell();
 
@@ -319,7 +319,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     },
   );
 
-  test('the same session of another account is another', async () => {
+  test('the same session id of another account is another session', async () => {
     await tell({ _id: 'ours' });
     await tell({ _id: 'theirs' }, 'rival');
 

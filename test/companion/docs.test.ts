@@ -1,4 +1,4 @@
-// /docs with every area: what the page would keep a browser from sending is not in what it shows.
+// /docs with every area. It omits what would keep a browser from sending a request.
 
 import { expect, test } from 'vitest';
 import { forSuite } from '../support/opened.ts';
@@ -33,7 +33,7 @@ test('/docs has every operation, with the parameters that a person fills in', as
   );
 });
 
-test('/docs has a body where browsers send one: with every method but GET', async () => {
+test('/docs has bodies for every method except GET, for which browsers send none', async () => {
   const withBody = (operations: readonly (Operation & { method: string })[]) =>
     operations.filter(({ requestBody }) => requestBody !== undefined);
   const described = withBody(await operationsOf('/openapi.json'));
@@ -44,12 +44,12 @@ test('/docs has a body where browsers send one: with every method but GET', asyn
   );
 });
 
-test('/docs has no pattern that means something else where the page applies it', async () => {
+test('/docs has no pattern that has another meaning in the page', async () => {
   const patterns = (await operationsOf('/docs/json')).flatMap(({ parameters = [] }) =>
     parameters.flatMap(({ schema }) => schema.pattern ?? []),
   );
 
   expect(patterns.length).toBeGreaterThan(0);
-  // Read without the flag `u`, these are a set of letters.
+  // Without the flag `u`, these match a set of letters.
   expect(patterns.filter((pattern) => /\\[pP]\{/.test(pattern))).toEqual([]);
 });

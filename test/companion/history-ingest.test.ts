@@ -1,4 +1,4 @@
-// Messages on their way from the bot runtime: published on NATS by any client, asked for over HTTP.
+// Messages that any client publishes on NATS for the bot runtime, and that clients read over HTTP.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedMessage } from '../../src/companion/history/message-schema.ts';
@@ -39,7 +39,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     return rows.length === 0;
   };
 
-  test('its example arrives, whichever name of the bot it was published under', async () => {
+  test('the example arrives under either name of the bot', async () => {
     proves('history.messages.response.botId');
     const [example] = (publishedMessage.meta() as { examples: [Published] }).examples;
 
@@ -53,7 +53,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     ]);
   });
 
-  test('a later version replaces an earlier one, and the same again changes nothing', async () => {
+  test('a later version replaces an earlier one, and a repetition changes nothing', async () => {
     proves('history.messages.response.status');
     const message = published({ type: 'outgoing', status: 'queued' });
 
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('what comes late or twice does not bring back an earlier version', async () => {
+  test('a late or repeated message does not restore an earlier version', async () => {
     const body = (status: Published['status'], createdBy: string) =>
       publishedMessage.parse(published({ _id: 'ms-1', status, createdBy }));
     const bot = { botId: 'st-1', accountId: 'acme' };
@@ -86,7 +86,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('counts follow when a later version moves a message to another user, channel or task', async () => {
+  test('counts change if a later version moves a message to another user, channel or task', async () => {
     await tell(rig.database, [{ _id: 'ms-1', createdBy: 'u-1' }, { createdBy: 'u-1' }]);
     await tell(rig.database, [
       { _id: 'ms-1', createdBy: 'u-2', channels: [{ type: 'slack' }], taskType: 'alert' },
@@ -101,7 +101,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('old messages are forgotten, and counted no more', async () => {
+  test('old messages are deleted and no longer counted', async () => {
     const day = (date: string) => ({ createdOn: `${date}T00:00:00.000Z`, createdBy: `u-${date}` });
     await tell(rig.database, [
       ...Array.from({ length: 1_100 }, () => day('2025-11-19')),
@@ -116,7 +116,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('old trace ids are forgotten, and their messages stay', async () => {
+  test('old trace ids are deleted, and their messages stay', async () => {
     await tell(rig.database, [
       { createdOn: '2025-11-19T23:59:59.999Z', traceId: 'old' },
       { createdOn: '2025-11-20T00:00:00.000Z', traceId: 'young' },
@@ -132,7 +132,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('nothing is lost while the database takes nothing', async () => {
+  test('nothing is lost while the database stores nothing', async () => {
     const failures = () => rig.logged().split('cannot handle a batch of messages').length;
     await rig.database.pool.query('alter table messages rename to messages_away');
     const before = failures();
@@ -144,7 +144,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     await eventually(async () => (await history()).total === 120, 'all are stored', 30_000);
   });
 
-  test('several nodes may store at once, whatever they share', async () => {
+  test('several nodes can store the same messages at once', async () => {
     const messages = Array.from({ length: 60 }, (_, index) => ({
       _id: `ms-${index}`,
       createdBy: `u-${index % 7}`,
@@ -158,7 +158,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
-  test('what is not valid makes a dead letter that names what is wrong', async () => {
+  test('an invalid message becomes a dead letter that names the error', async () => {
     const bad: readonly (readonly [object, string])[] = [
       [{ _id: undefined }, '_id'],
       [{ _id: 'x' }, '_id'],
@@ -191,8 +191,8 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
 
   test.each([
     ['of a bot that is not registered', 'st-nobody'],
-    ['whose subject has what no database takes in the place of the bot', 'st-\u0000'],
-  ])('a message %s makes a dead letter', async (_what, bot) => {
+    ['with a bot id that no database accepts', 'st-\u0000'],
+  ])('a message %s becomes a dead letter', async (_what, bot) => {
     const dead = streamNames(rig.events.prefix).dead;
     const { last_seq } = (await rig.events.manager.streams.info(dead)).state;
 

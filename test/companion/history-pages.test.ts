@@ -1,5 +1,5 @@
-// Pages of the history: where they start, which way they go, which sessions they skip, what is left. Every answer is compared
-// with one that is worked out here from all messages.
+// Pages of the history: start, direction, skipped sessions, and whether more is available. Every
+// response is compared with one that the test computes from all messages.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ type Told = Published & { readonly bot: string };
 
 const dayMs = 86_400_000;
 
-/** Two bots; few users, sessions and instants, so that they meet, on ten days. */
+/** Two bots on ten days, with few users, sessions and times, so that filters overlap. */
 const all: readonly Told[] = Array.from({ length: 150 }, (_, index) => {
   const session = Math.floor(index / 9) + (index % 4 === 0 ? 1 : 0);
   return {
@@ -86,7 +86,7 @@ function matching(path: Path, body: Asked): readonly Told[] {
     .toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
 }
 
-/** Both included; one alone opens seven days. */
+/** Both dates are included. One date alone opens a window of seven days. */
 function windowOf({ dateFrom = '', dateTo = '' }: Asked) {
   const from = Date.parse(dateFrom);
   const to = Date.parse(dateTo.length === 10 ? `${dateTo}T23:59:59.999Z` : dateTo);
@@ -107,7 +107,7 @@ function expectedPage(path: Path, body: Asked) {
   const way = (start && body.direction) ?? (forward ? 1 : -1);
   const isAtOrAfter = (one: Told) => start === undefined || !isOlder(one, start);
   const isAtOrBefore = (one: Told) => start === undefined || !isOlder(start, one);
-  // Both ways, the message itself is one of the older ones.
+  // With both directions, the message itself counts as one of the older ones.
   const after = messages.filter((one) => isAtOrAfter(one) && (way > 0 || one._id !== msgId));
   const older = way > 0 ? [] : withoutSessions(messages.filter(isAtOrBefore).toReversed(), skip);
   const newer = way < 0 ? [] : withoutSessions(after, skip);
@@ -119,7 +119,7 @@ function expectedPage(path: Path, body: Asked) {
   };
 }
 
-/** One from each side by turns, from one alone when the other has no more. */
+/** Takes messages from both sides in turns, and from one side alone when the other has no more. */
 function around(older: readonly Told[], newer: readonly Told[], limit: number): readonly Told[] {
   let [before, after] = [0, 0];
   while (before + after < Math.min(limit, older.length + newer.length)) {
@@ -130,7 +130,7 @@ function around(older: readonly Told[], newer: readonly Told[], limit: number): 
   return [...older.slice(0, before).toReversed(), ...newer.slice(0, after)];
 }
 
-/** Sessions count in the order in which they come. */
+/** Counts sessions in the order of their messages. */
 function withoutSessions(messages: readonly Told[], skip = 0): readonly Told[] {
   const skipped = [...new Set(messages.map(({ sessionId }) => sessionId))].slice(0, skip);
   return messages.filter(({ sessionId }) => !skipped.includes(sessionId));
@@ -170,7 +170,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
       ],
     ],
     ['a message to start from', ['skip', 'limit', 'forward', 'msgId', 'direction', 'userId']],
-  ] as const)('are those of all messages: %s', async (_what, members) => {
+  ] as const)('equal the pages that are computed from all messages: %s', async (_what, members) => {
     proves('history.post.body.skip', 'history.post.body.limit', 'history.post.body.forward');
     proves('history.post.body.msgId', 'history.post.body.direction', 'history.post.body.sessionId');
     proves('history.messages.response.total', 'history.messages.response.moreAvailable');
@@ -196,7 +196,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     );
   });
 
-  test('offset means what skip means, in both methods', async () => {
+  test('offset equals skip, in both methods', async () => {
     proves('history.post.body.offset', 'history.get.query.skip', 'history.get.query.offset');
     const path = '/api/public/bot/st-1/getMessages';
     const expected = expectedPage(path, { userId: 'user-1', skip: 2 });
@@ -211,7 +211,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     }
   });
 
-  test('page after page by the last message reads everything once', async () => {
+  test('paging by the last message reads everything once', async () => {
     proves('history.post.body.msgId', 'history.get.query.limit');
     const path = '/api/public/getMessages';
     const seen: string[] = [];
@@ -227,7 +227,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     expect(new Set(seen).size).toBe(page.total);
   });
 
-  test('a message that there is not, or that is of another bot, is a 404', async () => {
+  test('an unknown message, or one of another bot, is a 404', async () => {
     const path = '/api/public/bot/st-1/getMessages';
     const ofOther = all.find(({ bot }) => bot === 'st-2');
 
@@ -238,7 +238,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     }
   });
 
-  test('sessions are looked for as far back as it takes', async () => {
+  test('sessions are searched as far back as necessary', async () => {
     const long = Array.from({ length: 2_500 }, () => ({
       sessionId: 'ss-long',
       createdBy: 'user-long',
@@ -258,7 +258,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
   });
 });
 
-test('pages leave connections of the database to calls, however many are asked for at once', async () => {
+test('pages leave database connections for calls, however many are requested at once', async () => {
   await using rig = await startRig('postgres');
   await tell(rig.database, [{}]);
   const ask = async () =>
@@ -273,7 +273,7 @@ test('pages leave connections of the database to calls, however many are asked f
   expect(new Set(crowd)).toEqual(new Set([200, 503]));
 });
 
-test('a page of the largest messages ends early, and says so', async () => {
+test('a page of the largest messages ends early, and reports that more is available', async () => {
   await using rig = await startRig('postgres');
   const components = [{ cT: 'text', data: { text: 'x'.repeat(60_000) } }];
   await tell(

@@ -1,4 +1,4 @@
-// How the history is read: by an index, in the order of the answer, however much is stored.
+// The history is read by an index, in the order of the response, however much is stored.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { HistoryQuery } from '../../src/companion/history/history-request.ts';
@@ -49,7 +49,7 @@ const statements: readonly (readonly [string, Sql])[] = [
 describe.each(databaseKinds)('plans of the history on %s', (kind) => {
   const database = forSuite(() => openTestDatabase(kind, { own: true }));
   beforeAll(async () => {
-    // Three bots in three accounts, so that each has a ninth.
+    // Three bots in each of three accounts, so that each bot has a ninth of the messages.
     await database.pool.query(`
       insert into messages
       select case i % 3 when 0 then 'acme' else 'acct-' || i % 3 end, 'st-' || i / 3 % 3 + 1, 'ms-' || i, i,
@@ -60,7 +60,7 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
       from generate_series(1, 9000) i`);
   });
 
-  // First with tables that were never analysed, as on PGlite.
+  // First with tables that were never analysed, as in PGlite.
   describe.each(['as they are', 'analysed'])('tables %s', (state) => {
     beforeAll(async () => {
       if (state === 'analysed') await database.pool.query('analyze messages, message_counts');

@@ -1,4 +1,4 @@
-// Messages as producers publish them, and as the history answers them.
+// Messages as producers publish them, and as history responses contain them.
 
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
@@ -15,7 +15,7 @@ export type Page = z.infer<typeof messagePage>;
 export type Published = z.input<typeof publishedMessage>;
 
 let version = 1_795_000_000_000_000;
-/** Each told message is a millisecond younger than the one before. */
+/** Each message is a millisecond younger than the previous one. */
 let createdMs = Date.parse('2026-11-20T09:30:00.000Z');
 
 export function published(members: Partial<Published> = {}): Published {
@@ -36,7 +36,7 @@ export function published(members: Partial<Published> = {}): Published {
   };
 }
 
-/** As the consumer of `ingest.messages` hands them over, in the order in which they were published. */
+/** Stores messages as the consumer of `ingest.messages` does, in the order of their publication. */
 export async function tell(
   database: Pick<Database, 'pool'>,
   messages: readonly Partial<Published>[],

@@ -1,4 +1,5 @@
-// The largest page over real sockets: how it is compressed, and that what goes out as text is what is documented.
+// The largest page over real sockets: its compression, and whether its text matches the documented
+// schema.
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { request } from 'undici';
@@ -52,7 +53,7 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
     return { status: response.statusCode, encoding, headers, sent, page: JSON.parse(text) as Page };
   };
 
-  test('are one page, and each is as it is documented', async () => {
+  test('are one page, and each matches its schema', async () => {
     proves('history.messages.rule.v2-limit', 'history.post.body.limit');
     const { status, headers, page } = await ask(undefined);
 
@@ -80,9 +81,9 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
     ['identity', 'identity'],
     ['zstd', 'identity'],
     [undefined, 'identity'],
-  ])('accept-encoding %s is answered in %s', async (accepted, expected) => {
+  ])('accept-encoding %s results in %s', async (accepted, expected) => {
     proves('history.messages.header.accept-encoding');
-    // Below and above what is compressed at once.
+    // Below and above the size up to which a response is compressed at once.
     for (const limit of [20, 500]) {
       const { encoding, headers, sent, page } = await ask(accepted, { limit });
 
@@ -94,7 +95,7 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
     }
   });
 
-  test('what is too small to gain is sent as it is, and so it is read from a body that was compressed', async () => {
+  test('a small page is not compressed, and compressed request bodies are not decompressed', async () => {
     const { encoding, page } = await ask('gzip, deflate, br', { limit: 1 });
 
     expect(encoding).toBe('identity');

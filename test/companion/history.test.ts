@@ -1,4 +1,4 @@
-// Conversation history: its five forms, who may read, what is answered.
+// Conversation history: its five forms, access and responses.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -52,7 +52,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     ['POST', v1, 'history.v1-post.rule.path'],
     ['POST', v2, 'history.v2-post.rule.path'],
     ['POST', console, 'history.admin-post.rule.path'],
-  ] as const)('%s %s answers the messages, most recent first', async (method, url, id) => {
+  ] as const)('%s %s returns the messages, most recent first', async (method, url, id) => {
     proves(id, 'history.messages.rule.recent-first', 'history.messages.path.botId');
     proves('history.messages.header.auth', 'history.messages.header.Content-Type');
     const told = await tell(rig.database, [{}, {}, {}]);
@@ -67,7 +67,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     expect(page.messages.map(({ _id }) => _id)).toEqual(told.toReversed());
   });
 
-  test('a message is answered with every documented member, as it was published', async () => {
+  test('a message is returned with every documented member, as it was published', async () => {
     const [example] = (publishedMessage.meta() as { examples: [{ _id: string }] }).examples;
     await tell(rig.database, [example]);
 
@@ -89,7 +89,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     proves('history.messages.response.tags', 'history.messages.response.sessionId');
   });
 
-  test('every type and status of a message comes through', async () => {
+  test('every type and status of a message is returned', async () => {
     const types = ['incoming', 'outgoing'] as const;
     const statuses = ['received', 'queued', 'in progress', 'delivered', 'pending'] as const;
     proves('history.messages.response.type', 'history.messages.response.status');
@@ -101,21 +101,21 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     expect(page.messages.map(({ type, status }) => ({ type, status }))).toEqual(all.toReversed());
   });
 
-  test('timestamps are answered in UTC with milliseconds, whatever zone they were published in', async () => {
+  test('timestamps are returned in UTC with milliseconds, whatever zone they were published in', async () => {
     await tell(rig.database, [{ createdOn: '2026-11-20T11:30:00+02:00' }]);
     proves('history.messages.rule.utc', 'history.messages.response.createdOn');
 
     expect((await first(get(v1)))?.createdOn).toBe('2026-11-20T09:30:00.000Z');
   });
 
-  test('the icon is the logo of the bot, and empty where there is none', async () => {
+  test('the icon is the logo of the bot, and empty if it has none', async () => {
     proves('history.messages.response.icon');
     expect(await pageOf(get(v1))).toMatchObject({ icon: 'https://bots.example.com/logo.png' });
     expect(await pageOf(get('/api/public/bot/st-2/getMessages'))).toMatchObject({ icon: '' });
     expect(await pageOf(post(console))).toMatchObject({ icon: '' });
   });
 
-  test('the alias of a bot reads what was published under its id', async () => {
+  test('the alias of a bot finds messages that were published under its id', async () => {
     await tell(rig.database, [{}]);
 
     const page = await pageOf(get('/api/public/bot/stream-1/getMessages'));
@@ -123,8 +123,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     expect(page.messages.map(({ botId }) => botId)).toEqual(['st-1']);
   });
 
-  describe('who may read', () => {
-    test('an app with the scope Chat History, and no other', async () => {
+  describe('access', () => {
+    test('requires the scope Chat History', async () => {
       proves('history.messages.rule.scope-app', 'history.messages.header.auth');
       const as = await rig.addApp({ scopes: ['Bot Analytics > Chat History', 'Dialout'] });
       const reader = await rig.addApp({ scopes: ['Chat History'] });
@@ -139,7 +139,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       }
     });
 
-    test('on the path of the admin console, one with Bot Analytics > Chat History, and no other', async () => {
+    test('requires the scope Bot Analytics > Chat History on the path of the admin console', async () => {
       proves('history.messages.rule.scope-admin');
       const as = await rig.addApp({ scopes: ['Chat History'] });
       const reader = await rig.addApp({ scopes: ['Bot Analytics > Chat History'] });
@@ -149,14 +149,14 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect((await post(console, {}, { as: reader })).statusCode).toBe(200);
     });
 
-    test('the bot of another account is a 404, and so is one that the app was not granted', async () => {
+    test('a bot of another account is a 404, and so is one that the app was not granted', async () => {
       const as = await rig.addApp({ bots: ['st-2'] });
 
       expect((await get('/api/public/bot/st-rival/getMessages')).statusCode).toBe(404);
       expect((await post(v1, {}, { as })).statusCode).toBe(404);
     });
 
-    test('messages of one account are not read by another, even for a bot of the same id', async () => {
+    test('another account cannot read the messages, even of a bot with the same id', async () => {
       await tell(rig.database, [{}], { botId: 'st-shared', accountId: 'rival' });
 
       const url = '/api/public/bot/st-shared/getMessages';
@@ -198,7 +198,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect(errorsOf(without)).toEqual(['userId: is required']);
     });
 
-    test('channelType: rtm where it is left out, and each of the 25', async () => {
+    test('channelType: rtm by default, and each of the 25', async () => {
       proves('history.get.query.channelType', 'history.post.body.channelType');
       proves('history.messages.response.channels.type');
       const told = await tell(
@@ -235,7 +235,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       ]);
     });
 
-    test('callId: what was said in one call, on whichever channel', async () => {
+    test('callId: messages of one call, on any channel', async () => {
       proves('history.get.query.callId');
       const [spoken] = await tell(rig.database, [
         { callId: 'call-1', channels: [{ type: 'ivrVoice' }] },
@@ -269,7 +269,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
         2,
       ],
     ];
-    test.each(inQuery)('%s: the POST takes it in the query as well', async (id, query, count) => {
+    test.each(inQuery)('%s: the POST accepts it in the query as well', async (id, query, count) => {
       proves(id);
       await tell(rig.database, [
         { createdBy: 'u-1', sessionId: 'ss-1', agentInfo: { name: 'Ada' } },
@@ -288,7 +288,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       }
     });
 
-    test('the query and the body of a POST go together: what contradicts is named', async () => {
+    test('the query and the body of a POST are combined, and contradictions are named', async () => {
       const [wanted] = await tell(rig.database, [
         { createdBy: 'u-1', callId: 'call-1' },
         { createdBy: 'u-2', callId: 'call-1' },
@@ -303,7 +303,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect(errorsOf(await ask({ forward: 'true' }, {}))).toEqual(['forward: is not known']);
     });
 
-    test('tags: messages whose tags contain these', async () => {
+    test('tags: messages with all of these tags', async () => {
       proves('history.post.body.tags');
       const [spring, both] = await tell(rig.database, [
         { tags: { campaign: 'spring' } },
@@ -322,7 +322,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect(await tagged({ constructor: 'x' })).toEqual([]);
     });
 
-    test('version 2 leaves out messages of alert and action tasks, version 1 has them', async () => {
+    test('version 2 omits messages of alert and action tasks, version 1 includes them', async () => {
       proves('history.messages.rule.v1-tasks', 'history.messages.rule.v2-tasks');
       const told = await tell(
         rig.database,
@@ -352,7 +352,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
         days.map((day) => ({ createdOn: at(day) })),
       );
 
-    test('a day is meant whole, an instant to its millisecond', async () => {
+    test('a day counts as a whole, and an instant to its millisecond', async () => {
       proves('history.get.query.dateFrom', 'history.get.query.dateTo');
       proves('history.post.body.dateFrom', 'history.post.body.dateTo');
       await tellDays();
@@ -381,7 +381,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       );
     });
 
-    test('the span is less than 7 days; with one date it is the 7 days from it or up to it', async () => {
+    test('the span must be less than 7 days; one date alone means the 7 days from it or up to it', async () => {
       proves('history.messages.rule.span');
       await tellDays();
 
@@ -411,7 +411,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       '2026-11-20T09:30:00+02:00',
       '0000-01-01',
       '9999-12-31',
-    ])('%j is no date', async (dateFrom) => {
+    ])('%j is not a date', async (dateFrom) => {
       const response = await get(v1, { dateFrom });
 
       expect(response.statusCode).toBe(400);
@@ -419,7 +419,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
   });
 
-  describe('what is included when it is asked for', () => {
+  describe('members that are included on request', () => {
     test('includeTraceId: on incoming messages, for 30 days', async () => {
       proves('history.post.body.includeTraceId', 'history.messages.response.traceId');
       proves('history.messages.rule.trace-retention');
@@ -444,7 +444,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect(await traces({})).toEqual(Array(4).fill(undefined));
     });
 
-    test('getAgentsInfo: who wrote it in the contact center', async () => {
+    test('getAgentsInfo: the agent who wrote the message', async () => {
       proves('history.get.query.getAgentsInfo', 'history.post.body.getAgentsInfo');
       const agentInfo = { agentId: 'a-1', name: 'Ada' };
       await tell(rig.database, [{ agentInfo }]);
@@ -455,7 +455,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect(await first(post(v1))).not.toHaveProperty('agentInfo');
     });
 
-    test('includeSecureForm: what the user submitted; required for the GET of version 2', async () => {
+    test('includeSecureForm: the form input of the user; required for the GET of version 2', async () => {
       proves('history.get.query.includeSecureForm');
       const secureForm = { accountNumber: '00012345' };
       await tell(rig.database, [{ secureForm }]);
@@ -472,7 +472,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
   });
 
-  describe('what is refused', () => {
+  describe('refuses', () => {
     test.each([
       ['skip and offset that differ', { skip: 1, offset: 2 }, ['skip', 'offset']],
       [
@@ -481,14 +481,14 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
         ['msgId', 'dateFrom', 'dateTo'],
       ],
       ['a message and a date', { msgId: 'ms-1', dateTo: '2026-11-20' }, ['msgId', 'dateTo']],
-      ['a direction from nowhere', { direction: 1 }, ['direction']],
-      ['a member that is not known', { channeltype: 'rtm' }, ['channeltype']],
+      ['a direction without a message', { direction: 1 }, ['direction']],
+      ['an unknown member', { channeltype: 'rtm' }, ['channeltype']],
       ['a skip below 0', { skip: -1 }, ['skip']],
       ['half a session', { offset: 0.5 }, ['offset']],
       ['booleans as text', { forward: 'true', includeTraceId: 1 }, ['forward', 'includeTraceId']],
-      ['a message that is none', { msgId: 'x' }, ['msgId']],
+      ['an invalid message id', { msgId: 'x' }, ['msgId']],
       [
-        'what no database holds',
+        'characters that no database can store',
         { userId: '\u0000', sessionId: ['\u0000'], tags: { a: '\u0000' } },
         ['userId', 'sessionId.0', 'tags'],
       ],
@@ -512,7 +512,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       ).toBe(400);
     });
 
-    test('what is not known in a query, and what is given in two places', async () => {
+    test('unknown members in a query, and members that are given twice', async () => {
       expect(errorsOf(await get(v1, { forward: 'true' }))).toEqual(['forward: is not known']);
       const twice = await rig.ask('POST', v1, { callId: 'c' }, { query: { callId: 'c' } });
       expect(errorsOf(twice)).toEqual(['callId: is also in the query']);

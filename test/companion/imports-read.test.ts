@@ -1,4 +1,5 @@
-// Reading what was imported, at the address of the import: by account, organization and type, page by page.
+// Reads imported records, at the address of the import: by account, organization and type, page by
+// page.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
@@ -44,7 +45,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
   };
   const idsIn = ({ records }: Page) => records.map(({ record }) => record._id);
 
-  test('are answered with every member, and with who imported them, through which bot and when', async () => {
+  test('are returned with every member, the importing user, the bot and the time', async () => {
     const odd = group('sg-1', { note: { deep: [1, null, 'ü'] } });
     await load([odd]);
 
@@ -60,7 +61,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
     });
   });
 
-  test('come in pages by their id, each once, whatever is in the ids', async () => {
+  test('are paged by id, each once, whatever characters the ids contain', async () => {
     const ids = ['a b', 'sg-1', 'sg-10', 'sg-2', 'ä', '名前', '🎧', "'; --", 'x'.repeat(128)];
     await load(ids.map((id) => group(id)));
 
@@ -76,7 +77,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
     expect(idsIn(await pageOf())).toEqual(seen);
   });
 
-  test('that are large end a page early, and none is left out', async () => {
+  test('that are large end a page early, and none is missing', async () => {
     const large = {
       description: 'x'.repeat(9_000),
       agents: Array(10_000).fill('agent-id-of-20-chars'),
@@ -93,7 +94,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
     expect([...idsIn(first), ...idsIn(second)]).toHaveLength(50);
   });
 
-  test('are those of the organization; what is imported again is there once, as it is now', async () => {
+  test('are those of the organization; a record that is imported again is there once, in its latest form', async () => {
     await load([group('sg-1'), group('sg-2')]);
     await load([group('sg-1', { name: 'Invoices' })]);
     await load([group('sg-3')], { orgId: 'o-2' });
@@ -108,7 +109,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
     expect(idsIn(await pageOf({ orgId: 'o-3' }))).toEqual([]);
   });
 
-  test('of another account are out of reach, as is an account that there is not', async () => {
+  test('of another or an unknown account are not found', async () => {
     await load([group('sg-1')]);
     await load([group('sg-rival')], { accountId: 'rival' }, rig.rival);
     const statusOf = async (query: Record<string, string>, ask: Ask = {}) =>
@@ -120,7 +121,7 @@ describe.each(databaseKinds)('imported records on %s', (kind) => {
     expect(idsIn(await pageOf())).toEqual(['sg-1']);
   });
 
-  test('take the rights of the import', async () => {
+  test('require the rights of the import', async () => {
     const elsewhere = await rig.addApp({ bots: ['st-2'] });
     const statusOf = async (ask: Ask) => (await get({}, ask)).statusCode;
 

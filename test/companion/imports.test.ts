@@ -1,4 +1,4 @@
-// Import of skill groups: looked at as a whole, stored as a whole.
+// Imports skill groups: all are checked, and all or none are stored.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
@@ -67,7 +67,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     return rows;
   };
 
-  test('stores every record with every member, and says how many', async () => {
+  test('stores every record with every member, and returns their number', async () => {
     proves(
       'imports.store.header.auth',
       'imports.store.header.accountId',
@@ -111,7 +111,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect((await stored()).map(({ record }) => record)).toEqual([group, renamed, least]);
   });
 
-  test('takes the documented example', async () => {
+  test('accepts the documented example', async () => {
     const { metaData: named } = importExample;
     const agreeing = { accountId: named.accountId, orgId: named.orgId, type: named.type };
 
@@ -127,7 +127,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect((await stored()).map(({ record }) => record)).toEqual([more]);
   });
 
-  test('knows the bot by its stream alias too', async () => {
+  test('accepts the stream alias of the bot', async () => {
     const response = await rig.ask(
       'POST',
       url.replace('st-1', 'st-one'),
@@ -264,7 +264,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   });
 
   test.each(['queues', 'standardResponses', 'waitingExperience', 'toString', ''])(
-    'type %s is a 400 that says which are supported',
+    'type %s is a 400 that lists the supported types',
     async (type) => {
       proves('imports.store.query.type', 'imports.store.body.metaData.type');
       const other = { ...metaData, type };
@@ -278,7 +278,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     },
   );
 
-  test('a body that is not JSON is a 415, one without its members a 400', async () => {
+  test('a body of another type is a 415, one without its members a 400', async () => {
     proves('imports.store.header.Content-Type');
     const text = { headers: { ...headers, 'content-type': 'text/plain' } };
 
@@ -295,15 +295,15 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   const megabyte = 1_024 * 1_024;
   const hostile: readonly [string, string][] = [
     [
-      'a million records of nothing',
+      'a million empty records',
       JSON.stringify({ data: [], metaData }).replace('[]', `[${'{},'.repeat(megabyte)}{}]`),
     ],
     [
-      '5,000 records of nothing',
+      '5,000 empty records',
       JSON.stringify({ data: Array.from({ length: 5_000 }, () => ({})), metaData }),
     ],
     [
-      'a million skills of nothing',
+      'a million empty skills',
       JSON.stringify({ data: [{ ...least, skills: 0 }], metaData }).replace(
         '"skills":0',
         `"skills":[${'{},'.repeat(megabyte)}{}]`,
@@ -332,7 +332,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
       JSON.stringify({ data: [{ ...least, description: '\ud800' }], metaData }),
     ],
     [
-      'a number beyond all numbers',
+      'a number out of range',
       JSON.stringify({ data: [{ ...least, x: 0 }], metaData }).replace('"x":0', '"x":1e999'),
     ],
     [
@@ -352,7 +352,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect(await stored()).toEqual([]);
   });
 
-  test('a body of nearly 5 MiB is stored; over it is a 413 that says the limit', async () => {
+  test('a body of nearly 5 MiB is stored; a larger one is a 413 that names the limit', async () => {
     const description = 'd'.repeat(1_000);
     const body = {
       data: Array.from({ length: 4_600 }, (_, index) => ({
@@ -373,7 +373,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect(await stored()).toHaveLength(4_600);
   });
 
-  test('imports of the same records at once end with those of one of them, whole', async () => {
+  test('simultaneous imports of the same records end with all records of one of them', async () => {
     const many = (name: string) =>
       Array.from({ length: 200 }, (_, index) => ({ ...least, _id: `sg-${index}`, name }));
 
@@ -388,7 +388,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect(names.size).toBe(1);
   });
 
-  test('nothing is stored where the database refuses one of the records', async () => {
+  test('nothing is stored if the database refuses one of the records', async () => {
     await rig.database.pool.query(
       "alter table imported_records add constraint no check (record_id <> 'sg-2')",
     );
@@ -399,7 +399,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     expect(await stored()).toEqual([]);
   });
 
-  test('needs a token of an app with the scope, of this account and bot', async () => {
+  test('requires a token of an app with the scope, the account and the bot', async () => {
     proves('imports.store.rule.scope', 'imports.store.header.auth', 'service.auth.rule.jwt');
     const rivals = { accountId: 'rival', orgId: 'o-1', type: 'skillGroups' };
     const theirs = {

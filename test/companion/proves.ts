@@ -1,4 +1,5 @@
-// Says inside a test which items of the specification it proves. It counts once the test passed, in a whole run.
+// Records which items of the specification a test proves. A proof counts once the test has passed
+// in a complete run.
 
 import { TestRunner } from 'vitest';
 import type { DatabaseKind } from '../support/databases.ts';
@@ -12,31 +13,37 @@ declare module 'vitest' {
 
 type Task = NonNullable<ReturnType<typeof TestRunner.getCurrentTest>>;
 
-/** In a test that runs once on each kind of database: `describe.each(databaseKinds)('… on %s', …)`. */
+/**
+ * For a test that runs once on each kind of database: `describe.each(databaseKinds)('… on %s', …)`.
+ */
 export function proves(...ids: readonly [SpecId, ...SpecId[]]): void {
   const task = currentTest();
   const kind = kindIn(task);
   if (kind === undefined) {
-    throw new Error('no title above this test names its database; provesOnAny() where it has none');
+    throw new Error(
+      'no title above this test names its database; use provesOnAny() if it needs none',
+    );
   }
   record(task, kind, ids);
 }
 
-/** In a test whose outcome no database has a say in: pure code, an API on scripted services, a call on the wire. */
+/**
+ * For a test that does not depend on a database: pure code, an API on scripted services, a call
+ * over sockets.
+ */
 export function provesOnAny(...ids: readonly [SpecId, ...SpecId[]]): void {
   record(currentTest(), 'any', ids);
 }
 
-/** The same in concurrent tests, which have to say which of them they are: `test('…', ({ task }) => …)`. */
+/** For concurrent tests, which must pass their own task: `test('…', ({ task }) => …)`. */
 export function taskProvesOnAny(task: Task, ...ids: readonly [SpecId, ...SpecId[]]): void {
   record(task, 'any', ids);
 }
 
 function currentTest(): Task {
   const task = TestRunner.getCurrentTest();
-  if (task === undefined) throw new Error('only a test proves something');
-  if (task.concurrent === true)
-    throw new Error('a concurrent test says which it is: taskProvesOnAny');
+  if (task === undefined) throw new Error('only a test can prove an item');
+  if (task.concurrent === true) throw new Error('a concurrent test must use taskProvesOnAny');
   return task;
 }
 

@@ -36,7 +36,7 @@ describe('result files', () => {
     Buffer.concat((await file?.content.toArray()) ?? []);
 
   test.each([0, 1, chunkBytes, chunkBytes + 1, 3 * chunkBytes])(
-    'of %d bytes come back whole',
+    'of %d bytes are returned completely',
     async (size) => {
       const content = randomBytes(size);
       await put(`of-${size}`, content);
@@ -48,7 +48,7 @@ describe('result files', () => {
     },
   );
 
-  test('are read no faster than they are taken', async () => {
+  test('are read no faster than the reader takes them', async () => {
     await put('long', randomBytes(40 * chunkBytes));
     let asked = 0;
     const { direct } = connection.manager;
@@ -73,7 +73,7 @@ describe('result files', () => {
     await content?.return?.();
   });
 
-  test('that are replaced or deleted while they are read end with an error, never as another file', async () => {
+  test('that are replaced or deleted during a read end with an error, never as another file', async () => {
     for (const change of ['replace', 'delete'] as const) {
       await put('moving', randomBytes(8 * chunkBytes));
       const file = await createResultFiles(connection).open('moving');
@@ -89,7 +89,7 @@ describe('result files', () => {
     }
   });
 
-  test('that are not what was put are cut short before their last piece', async () => {
+  test('with a wrong digest end before their last chunk', async () => {
     await put('forged', randomBytes(2 * chunkBytes));
     const bucket = await openBucket(connection);
     const info = await bucket.info('forged');
@@ -106,11 +106,11 @@ describe('result files', () => {
       for await (const piece of file?.content ?? []) sizes.push((piece as Buffer).length);
     };
 
-    await expect(all()).rejects.toThrow('not what was put');
+    await expect(all()).rejects.toThrow('does not match its digest');
     expect(sizes).toEqual([chunkBytes]);
   });
 
-  test('are not there where there is none, nor where it was deleted, nor behind links', async () => {
+  test('are undefined if they are missing, deleted or only a link', async () => {
     const bucket = await openBucket(connection);
     const other = await new Objm(connection.jetstream).create('other-bucket');
     await bucket.link('link', await other.putBlob({ name: 'secret' }, Buffer.from('x')));
@@ -123,7 +123,7 @@ describe('result files', () => {
     expect(await files.open('never')).toBeUndefined();
   });
 
-  test('are put once: the same name again leaves what is there', async () => {
+  test('are stored once: a second file of the same name is ignored', async () => {
     const files = createResultFiles(connection);
     await files.put('acme/b-1/tr-1/7', 'once');
     await files.put('acme/b-1/tr-1/7', 'twice');
@@ -131,7 +131,7 @@ describe('result files', () => {
     expect((await read(await files.open('acme/b-1/tr-1/7'))).toString()).toBe('once');
   });
 
-  test('are kept for as long as the configuration says, also where the bucket was there before', async () => {
+  test('are kept for the configured time, also in an existing bucket', async () => {
     await ensureResultBucket(connection, 3);
 
     const { ttl } = await (await openBucket(connection)).status();
@@ -151,7 +151,7 @@ describe('links to result files', () => {
     };
   };
 
-  test('work for 15 minutes, at every node with the same key, and with no other key', () => {
+  test('are valid for 15 minutes, on every node with the same key, and with no other key', () => {
     const keyBytes = randomBytes(32);
     let nowMs = 1_795_000_000_000;
     const clock = { now: () => new Date(nowMs) };
@@ -183,7 +183,7 @@ describe('links to result files', () => {
     await server.listen({ host: '127.0.0.1', port: 0 });
     const { port } = server.server.address() as AddressInfo;
     try {
-      // Undefined: the address that the request came to.
+      // Undefined stands for the address on which the request arrived.
       expect(await get(port, host)).toBe(expected ?? `http://127.0.0.1:${port}`);
     } finally {
       await server.close();

@@ -1,4 +1,4 @@
-// Rows against definitions: what is stored, and what is said of each column.
+// Checks rows against definitions: the stored values, and the error of each column.
 
 import { describe, expect, test } from 'vitest';
 import { checkRow } from '../../src/companion/tables/row-check.ts';
@@ -8,7 +8,7 @@ function columnOf(type: ColumnType, required = false) {
   return { columns: [{ name: 'c', type, required }] };
 }
 
-/** What is stored of a value, or what is said of it. */
+/** Returns the stored value, or the error. */
 function stored(type: ColumnType, value: unknown): unknown {
   const checked = checkRow(columnOf(type), { c: value });
   return checked.ok ? checked.row['c'] : checked.errors.map(({ message }) => message);
@@ -54,7 +54,7 @@ describe('a value', () => {
     expect(stored(type, value)).toEqual([message]);
   });
 
-  test.each(columnTypes)('of type %s may be null or left out unless it is required', (type) => {
+  test.each(columnTypes)('of type %s may be null or omitted unless it is required', (type) => {
     const required = { ok: false, errors: [{ path: 'data.c', message: 'is required' }] };
 
     expect(checkRow(columnOf(type), { c: null })).toEqual({ ok: true, row: { c: null } });
@@ -65,7 +65,7 @@ describe('a value', () => {
 });
 
 describe('a row', () => {
-  test('with more members than any table has columns is told so once', () => {
+  test('with more members than any table has columns gets one error', () => {
     const many = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`c${index}`, 1]));
 
     expect(checkRow(columnOf('number'), many)).toEqual({
@@ -74,7 +74,7 @@ describe('a row', () => {
     });
   });
 
-  test('takes nothing from the prototypes of objects', () => {
+  test('uses nothing from the prototypes of objects', () => {
     const checked = checkRow(
       {
         columns: [
@@ -103,17 +103,17 @@ describe('a definition', () => {
     ],
     ['with the name of an object member', withColumn({ name: 'constructor' })],
     ['that no app may write to yet', { ...definition, writers: [] }],
-  ])('%s is taken', (_name, value) => {
+  ])('%s is accepted', (_name, value) => {
     expect(tableDefinition.safeParse(value).success).toBe(true);
   });
 
   test.each<[string, object]>([
-    ['a table name that is no id', { ...definition, name: 'a/b' }],
+    ['a table name that is not an id', { ...definition, name: 'a/b' }],
     ['no columns', { ...definition, columns: [] }],
     ['an unknown type', withColumn({ type: 'text' })],
     ['a misspelled member', withColumn({ require: true })],
     ['a system column', withColumn({ name: 'sys_Id' })],
-    ['a system column in other case', withColumn({ name: 'created_on' })],
+    ['a system column in another case', withColumn({ name: 'created_on' })],
     ['a name that no JSON request can carry', withColumn({ name: '__proto__' })],
     ['a NUL in a name', withColumn({ name: 'a\u0000b' })],
     ['half a character in a name', withColumn({ name: '\ud83d' })],
@@ -124,7 +124,7 @@ describe('a definition', () => {
       'a name twice',
       { ...definition, columns: ['C', 'c'].map((name) => ({ name, type: 'date' })) },
     ],
-    ['a writer that is no id', { ...definition, writers: ['a b'] }],
+    ['a writer that is not an id', { ...definition, writers: ['a b'] }],
   ])('with %s is refused', (_name, value) => {
     expect(tableDefinition.safeParse(value).success).toBe(false);
   });

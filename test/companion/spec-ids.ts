@@ -1,6 +1,6 @@
-// Every endpoint, parameter, header, field and rule of the service's specification by an id, with the words that it has
-// there: `<area>.<operation>.<query|header|path|body|response|rule>.<name>`. Tests name the ids that they prove
-// (proves.ts), and a whole run fails where one is left over (spec-report.ts).
+// Ids of every endpoint, parameter, header, field and rule of the service's specification, with its
+// words: `<area>.<operation>.<query|header|path|body|response|rule>.<name>`. Tests name the ids
+// that they prove (proves.ts), and a complete run fails if one is not proven (spec-report.ts).
 
 import { connectionIds } from './spec/connections.ts';
 import { conversationIds } from './spec/conversations.ts';
@@ -11,7 +11,7 @@ import { notificationIds } from './spec/notifications.ts';
 import { tableIds } from './spec/tables.ts';
 import { testRunIds } from './spec/test-runs.ts';
 
-/** What is said of the service as a whole. */
+/** What the specification says about the service as a whole. */
 const serviceIds = {
   'service.auth.rule.jwt': 'All other endpoints use the header `auth` holding a signed token',
   'service.auth.rule.api-key':

@@ -1,4 +1,4 @@
-// The check of a whole run would be no check if it let something pass.
+// The check of a complete run must not overlook a missing proof.
 
 import { expect, test } from 'vitest';
 import { type SpecId, specIds } from './spec-ids.ts';
@@ -6,7 +6,7 @@ import { missingFrom } from './spec-report.ts';
 
 const all = Object.keys(specIds) as SpecId[];
 
-test('what no test proved is missing, on each database that lacks it', () => {
+test('reports unproven items, for each database that lacks the proof', () => {
   const proofs = new Map(all.map((id) => [id, new Set<'postgres' | 'pglite' | 'any'>(['any'])]));
   expect(missingFrom(proofs)).toEqual([]);
 
@@ -19,7 +19,7 @@ test('what no test proved is missing, on each database that lacks it', () => {
   ]);
 });
 
-test('no item stands in the specification’s list twice', () => {
+test('the specification’s list has no item twice', () => {
   expect(new Set(all).size).toBe(all.length);
   expect(
     all.filter(

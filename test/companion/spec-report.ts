@@ -1,14 +1,14 @@
-// At the end of a whole run: is there an item of the specification that no test proved? A run of some files, or of tests
-// by name, says nothing about the rest and is left alone.
+// Reports, at the end of a complete run, the items of the specification that no test has proven. A
+// run of some files or tests says nothing about the other items, so it is ignored.
 
 import type { Reporter, TestModule, TestSpecification, Vitest } from 'vitest/node';
 import type { DatabaseKind } from '../support/databases.ts';
 import { type SpecId, specIds } from './spec-ids.ts';
 
-/** Written again: the module that owns it is for test files, and this runs outside of them. */
+/** Repeated here, because its module is for test files and this code runs outside of them. */
 const databaseKinds: readonly DatabaseKind[] = ['postgres', 'pglite'];
 
-/** More are missing only where tests failed, which say so themselves. */
+/** More items are missing only after failed tests, which report their own failure. */
 const mostListed = 40;
 
 type Proofs = ReadonlyMap<SpecId, ReadonlySet<DatabaseKind | 'any'>>;
@@ -40,7 +40,7 @@ export class SpecReport implements Reporter {
           .slice(0, mostListed)
           .map(({ id, on }) => `  ${id} (on ${on.join(' and ')}): ${specIds[id]}`),
         ...(missing.length > mostListed ? [`  and ${missing.length - mostListed} more`] : []),
-        ' A test says what it proves: test/companion/proves.ts\n',
+        ' A test names the items that it proves: test/companion/proves.ts\n',
       ].join('\n'),
     );
     process.exitCode = 1;

@@ -1,4 +1,4 @@
-// The rig itself: what the suites of every area rest on.
+// Tests of the rig itself, on which the suites of every area depend.
 
 import { describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
@@ -8,7 +8,7 @@ import { startRig } from './support.ts';
 describe.each(databaseKinds)('the rig on %s', (kind) => {
   const rig = forSuite(() => startRig(kind));
 
-  test('tells its apps apart by their credentials', async () => {
+  test('distinguishes its apps by their credentials', async () => {
     const url = '/api/public/bot/st-1/calls/no-call';
 
     expect((await rig.ask('GET', url, undefined, { as: undefined })).statusCode).toBe(401);
@@ -16,7 +16,7 @@ describe.each(databaseKinds)('the rig on %s', (kind) => {
     expect((await rig.ask('GET', url, undefined, { as: rig.rival })).statusCode).toBe(404);
   });
 
-  test('keeps apps and bots when it is cleared, and what was logged', async () => {
+  test('keeps its apps, bots and log when it is cleared', async () => {
     await rig.addBot({ botId: 'st-rival', accountId: 'rival' });
 
     await rig.clear();

@@ -1,11 +1,13 @@
-// The companion behind the real door: an API server on a real database of either kind, apps of two accounts with API keys and
-// tokens, and everything that was logged. With `nats: true` a real nats-server too, and ingest running on it.
+// The companion behind a complete API server, on a real database of either kind. It has apps of two
+// accounts with API keys and tokens, and keeps everything that was logged. With `nats: true` it
+// also has a real nats-server, and ingest runs on it.
 //
-//   describe.each(databaseKinds)('… on %s', (kind) => {
-//     let rig: Rig;
-//     beforeAll(async () => { rig = await startRig(kind); });
-//     afterEach(() => rig.clear());
-//     afterAll(() => rig.close());
+//  describe.each(databaseKinds)('… on %s', (kind) => {
+//    let rig: Rig;
+//    beforeAll(async () => { rig = await startRig(kind); });
+//    afterEach(() => rig.clear());
+//    afterAll(() => rig.close());
+//  });
 
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
@@ -31,9 +33,12 @@ import { empty, insertRows, tableNamesIn } from '../support/tables.ts';
 export type TestApp = AppCredentials;
 
 export type Ask = {
-  /** Left out: `rig.acme`; undefined: no app. */
+  /**
+   * The app that sends the request. Default: `rig.acme`. Undefined for a request without
+   * credentials.
+   */
   readonly as?: TestApp | undefined;
-  /** Which of the app's credentials; left out: the token. */
+  /** Which of the app's credentials to use. Default: the token. */
   readonly scheme?: 'jwt' | 'apiKey';
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | string[]>>;
@@ -46,30 +51,33 @@ export type Rig = AsyncDisposable & {
   readonly database: TestDatabase;
   readonly secrets: SecretBox;
   readonly events: EventConnection;
-  /** Of the account `acme`: every scope, every bot. */
+  /** An app of the account `acme` with every scope and every bot. */
   readonly acme: TestApp;
-  /** Of the account `rival`: every scope, every bot. */
+  /** An app of the account `rival` with every scope and every bot. */
   readonly rival: TestApp;
-  /** Of the account `acme`: no scope at all. */
+  /** An app of the account `acme` without scopes. */
   readonly powerless: TestApp;
-  /** Another app; left out: of `acme`, every scope, every bot. */
+  /** Adds an app. Default: of the account `acme`, with every scope and every bot. */
   addApp(changes: {
     readonly accountId?: string;
     readonly bots?: readonly string[];
     readonly scopes?: readonly Scope[];
   }): Promise<TestApp>;
-  /** Register bots before the first request that names them: the directory remembers for 5 s what it did not find. */
+  /**
+   * Registers a bot. Call it before the first request that names the bot: for 5 s the directory
+   * remembers that it did not find one.
+   */
   addBot(bot: Bot): Promise<void>;
-  /** A body that is a string is sent as it is. */
+  /** Sends a request. A string is sent as the body unchanged. */
   ask(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
     body?: unknown,
     ask?: Ask,
   ): Promise<Response>;
-  /** Every line that was logged so far, debug included. */
+  /** Returns every line that was logged so far, including debug lines. */
   logged(): string;
-  /** Empties the companion's tables; apps and bots stay. */
+  /** Empties the companion's tables. Apps and bots stay. */
   clear(): Promise<void>;
   close(): Promise<void>;
 };
@@ -85,7 +93,7 @@ export async function startRig(
   kind: DatabaseKind,
   options: {
     readonly nats?: boolean;
-    /** Instead of those that refuse: calls are not part of this rig. */
+    /** Replaces services that refuse every request, because this rig has no calls. */
     readonly services?: (
       dependencies: CompanionDependencies,
       closers: Closers,
@@ -209,7 +217,7 @@ export function problemOf(response: Response): ProblemDocument {
   return response.json<ProblemDocument>();
 }
 
-/** `path: message` of every wrong member, as one reads them. */
+/** Returns `path: message` for every wrong member. */
 export function errorsOf(response: Response): readonly string[] {
   return (problemOf(response).errors ?? []).map(({ path, message }) => `${path}: ${message}`);
 }

@@ -1,4 +1,4 @@
-// GET /api/public/tables/{tableName}: what was inserted is read again, page by page, by those who may write.
+// GET /api/public/tables/{tableName}: apps that may write read the inserted rows, page by page.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { rowsStatement } from '../../src/companion/tables/stored-rows.ts';
@@ -24,7 +24,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
   afterEach(() => rig.clear());
 
   let tables = 0;
-  /** A name of its own for each definition: the API remembers definitions for some seconds. */
+  /** Each definition has its own name, because the API caches definitions for some seconds. */
   async function define(
     changes: Partial<TableDefinition> & {
       readonly accountId?: string;
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect(response.statusCode, response.body).toBe(200);
     return response.json<Page>();
   };
-  /** Every page, by the names in it. */
+  /** Reads every page, and returns the names in each. */
   async function walk(table: string, limit: number): Promise<readonly (readonly string[])[]> {
     const pages: string[][] = [];
     let cursor: string | undefined;
@@ -59,7 +59,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     } while (cursor !== undefined);
     return pages;
   }
-  /** Many of one instant, as a busy table has them. */
+  /** Many rows with the same time, as in a busy table. */
   const fill = async (table: string, count: number, name = `'row-' || i`) =>
     await rig.database.pool.query(
       `insert into data_rows
@@ -70,7 +70,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
       [table, count],
     );
 
-  test('are answered as inserting them was, the newest first', async () => {
+  test('are returned as their insertion returned them, newest first', async () => {
     const table = await define();
     const first = await insert(table, { name: 'Jane', constructor: { deep: [1, null] } });
     await rig.database.pool.query(`update data_rows set created_on = created_on - interval '1 s'`);
@@ -83,7 +83,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     });
   });
 
-  test('come in pages, each row once, also where many are of one instant', async () => {
+  test('come in pages, each row once, even if many have the same time', async () => {
     const table = await define();
     await fill(table, 25);
 
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect((await pageOf(table)).rows).toHaveLength(25);
   });
 
-  test('that are inserted between two pages move nothing', async () => {
+  test('that are inserted between two pages do not shift the pages', async () => {
     const table = await define();
     await fill(table, 4);
     const { nextCursor = '' } = await pageOf(table, { limit: '2' });
@@ -108,7 +108,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect(rows).toHaveLength(2);
   });
 
-  test('that are large end a page early, and none is left out', async () => {
+  test('that are large end a page early, and none is missing', async () => {
     const table = await define();
     await fill(table, 50, `repeat('x', 200000) || i`);
 
@@ -118,7 +118,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect(new Set(pages.flat()).size).toBe(50);
   });
 
-  test('stay readable as they were stored when the definition changes', async () => {
+  test('are returned as they were stored after the definition has changed', async () => {
     const table = await define();
     await insert(table, { name: 'Jane' });
     await define({ name: table, columns: [{ name: 'other', type: 'integer' }], replace: true });
@@ -126,7 +126,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect((await pageOf(table)).rows).toMatchObject([{ name: 'Jane' }]);
   });
 
-  test('are for the apps that may write and no others, whatever scopes there are', async () => {
+  test('are readable only for apps that may write, whatever their scopes', async () => {
     const ours = await define({ writers: [rig.acme.appId] });
     await insert(ours, { name: 'Jane' });
     const statusOf = async (table: string, ask: Ask) => (await get(table, {}, ask)).statusCode;
@@ -141,7 +141,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect(await statusOf('a%00', {})).toBe(404);
   });
 
-  test('of a table of the same name in another account stay there, with its cursors too', async () => {
+  test('of a table of the same name in another account are not readable, nor are its cursors usable', async () => {
     const table = await define();
     await define({ name: table, accountId: 'rival' });
     await fill(table, 3);
@@ -175,7 +175,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
   test.each([
     ['first', undefined],
     ['next', { createdOn: new Date(), sysId: 'sys-1' }],
-  ])('of the %s page are found by an index, however many there are', async (_page, position) => {
+  ])('of the %s page are found by an index, however many rows exist', async (_page, position) => {
     await fill('other', 5_000);
     await rig.database.pool.query('analyze data_rows');
 

@@ -1,4 +1,4 @@
-// POST /api/public/tables/{tableName} through the real door, on both databases.
+// POST /api/public/tables/{tableName} through a complete server, on both databases.
 
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
   async function define(
     changes: Partial<TableDefinition> & { readonly accountId?: string } = {},
   ): Promise<TableDefinition> {
-    // A name of its own for each definition: the API remembers definitions for some seconds.
+    // Each definition has its own name, because the API caches definitions for some seconds.
     const name = changes.name ?? `t${Math.random().toString(36).slice(2)}`;
     const table = { accountId: 'acme', ...visits, ...changes, name };
     const tables = createDataTables({ database: rig.database, clock: { now: () => new Date() } });
@@ -43,7 +43,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     return rows as readonly Record<string, unknown>[];
   };
 
-  test('answers with the stored row and its system columns', async () => {
+  test('returns the stored row with its system columns', async () => {
     proves(
       'tables.insert.header.auth',
       'tables.insert.header.Content-Type',
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     ]);
   });
 
-  test('the example of the OpenAPI document is taken as it stands, and answers in its shape', async () => {
+  test('accepts the example of the OpenAPI document, and the response has the shape of its example', async () => {
     await define({ name: 'visits' });
     const { paths, components } = (await rig.ask('GET', '/openapi.json')).json<{
       paths: Record<string, { post: { operationId: string } }>;
@@ -131,7 +131,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(await storedRows()).toEqual([]);
   });
 
-  test('columns whose names mean something to SQL or JavaScript are only names', async () => {
+  test('column names with a meaning in SQL or JavaScript are only names', async () => {
     const names = [
       'constructor',
       'toString',
@@ -156,12 +156,12 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     ['a NUL in the name of a column', '{"data":{"name":"x","a\\u0000b":1}}', 400],
     ['a NUL in a value', '{"data":{"name":"\\u0000"}}', 400],
     ['half a surrogate pair', '{"data":{"name":"\\ud800"}}', 400],
-    ['a number beyond all numbers', '{"data":{"name":"x","visits":1e999}}', 400],
+    ['a number out of range', '{"data":{"name":"x","visits":1e999}}', 400],
     ['no data', '{}', 400],
     ['data that is a list', '{"data":[]}', 400],
     ['data that is null', '{"data":null}', 400],
     ['a list', '[]', 400],
-    ['no JSON', '{"data":', 400],
+    ['incomplete JSON', '{"data":', 400],
     ['nothing', '', 400],
     ['more than 256 KiB', `{"data":{"name":"${'x'.repeat(256 * 1_024)}"}}`, 413],
   ])('refuses %s', async (_name, body, status) => {
@@ -174,7 +174,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(await storedRows()).toEqual([]);
   });
 
-  test('a body that is no object is called the body: it has no name', async () => {
+  test('the error of a body that is not an object calls it the body', async () => {
     const { name } = await define();
 
     const response = await rig.ask('POST', `/api/public/tables/${name}`, '[]');
@@ -182,7 +182,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(problemOf(response).errors).toEqual([{ path: '', message: 'must be an object (body)' }]);
   });
 
-  test('whatever a row holds, it is stored as it is answered, or refused member by member', async () => {
+  test('a row is stored as it is returned, or refused with every wrong member', async () => {
     const types = ['string', 'number', 'json'] as const;
     const { name } = await define({ columns: types.map((type) => ({ name: type, type })) });
     const text = fc.string({ unit: 'binary', maxLength: 20 });
@@ -214,7 +214,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     );
   });
 
-  test('takes what is granted: to the app by its id, or to every app of the account, scopes or not', async () => {
+  test('accepts a grant to the app’s id or to every app of the account, whatever the scopes', async () => {
     proves('tables.insert.rule.write-access');
     const ours = await define({ writers: [rig.acme.appId] });
     const everybodys = await define({ writers: ['*'] });
@@ -233,7 +233,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(await storedRows()).toHaveLength(3);
   });
 
-  test("a table of another account is as if it was not, whatever it grants; nor is a table's name more than an id", async () => {
+  test('a table of another account, or an invalid table name, is not found', async () => {
     const { name } = await define({ writers: ['*', rig.rival.appId] });
     const own = await define({ name, accountId: 'rival', writers: [] });
     const ask = async (table: string, app = rig.rival) =>
@@ -247,7 +247,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(await storedRows()).toEqual([]);
   });
 
-  test('wants a JWT, and looks at nothing else before it and the grant', async () => {
+  test('requires a JWT, and checks it and the grant first', async () => {
     const { name } = await define({ writers: [] });
     const path = `/api/public/tables/${name}`;
 

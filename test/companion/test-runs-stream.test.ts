@@ -1,5 +1,6 @@
-// A batch test run found under `stream/{streamId}` by the identifier that it was published with, which no operator needs to
-// know of; and what a producer or a tenant gets out of the identifier of another one: nothing.
+// A batch test run is found under `stream/{streamId}` by the identifier that it was published with.
+// No operator needs to register that identifier. Using the identifier of somebody else gives a
+// producer or a tenant no access.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -32,7 +33,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
   afterEach(() => rig.clear());
 
   let version = 0;
-  /** As the consumer stores what a producer published about this bot. */
+  /** Stores a run as the consumer does after a producer has published it for this bot. */
   const told = async (botId: string, run: PublishedTestRun, accountId = 'acme') => {
     version += 1;
     const store = applyTestRuns(
@@ -46,13 +47,13 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     await rig.ask('GET', statusPath(name, { form: 'stream', bot: stream }), undefined, { as });
   const statusOf = async (...asked: Parameters<typeof ask>) => (await ask(...asked)).statusCode;
 
-  test('the identifier that a run was published with finds it, though no bot is registered under it', async () => {
+  test('the identifier that a run was published with finds it, even if no bot is registered under it', async () => {
     proves('test-runs.status.path.streamId');
     await publish(rig.events, running());
     const key = { accountId: 'acme', botId: 'b-1', runId };
     await eventually(
       async () => (await findTestRun(rig.database, key)) !== undefined,
-      'it is stored',
+      'the run is stored',
     );
 
     const response = await ask();
@@ -62,7 +63,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect(response.json()).toEqual(run);
   });
 
-  test('an app that may see the bot of the run finds it, one of another bot does not', async () => {
+  test('an app that may see the bot of the run finds it, and another app does not', async () => {
     await told('b-1', running());
     await told('b-2', running({ _id: 'tr-2' }));
 
@@ -71,7 +72,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect(await statusOf(streamId, rig.powerless)).toBe(403);
   });
 
-  test('the link of a run that was found so leads to its file', async () => {
+  test('the link of such a run leads to its file', async () => {
     await told('b-1', completed({ resultCsv: 'a,b\r\n' }));
 
     const { result } = (await ask()).json<{ result: { fileUrl: string } }>();
@@ -79,7 +80,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect(result.fileUrl).toContain(`/api/public/test-results/acme/b-1/${runId}?`);
   });
 
-  test('suite, run and language must be its own, as with the bot', async () => {
+  test('suite, run and language must match, as with the bot', async () => {
     await told('b-1', running());
     const path = statusPath(suite, { form: 'stream', bot: streamId });
     const inLanguage = async (language: string) =>
@@ -93,7 +94,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect((await rig.ask('GET', other)).statusCode).toBe(404);
   });
 
-  test('the last version says which stream it is of', async () => {
+  test('the last version determines the stream', async () => {
     await told('b-1', running());
     await told('b-1', running({ streamId: 'st-later' }));
 
@@ -101,7 +102,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect(await statusOf()).toBe(404);
   });
 
-  test('another account finds nothing, and what it publishes under the same identifier is found by itself alone', async () => {
+  test('another account finds only what it published under the same identifier itself', async () => {
     await told('b-1', running({ utterance_ran: 7 }));
     expect(await statusOf(streamId, rig.rival)).toBe(404);
 
@@ -111,7 +112,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect((await ask(streamId, rig.rival)).json()).toMatchObject({ utterance_ran: 39 });
   });
 
-  test('a registered identifier means its bot and no other, whatever runs are published with', async () => {
+  test('a registered identifier names only its own bot, whatever runs are published with it', async () => {
     await told('b-1', running({ streamId: 'st-2' }));
     await told('b-1', running({ _id: 'tr-2', streamId: 'st-rival' }));
     expect(await statusOf('st-2')).toBe(404);
@@ -123,7 +124,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect((await ask('st-2')).json()).toMatchObject({ utterance_ran: 7 });
   });
 
-  test('of two bots that tell one run of one stream none is taken for the other', async () => {
+  test('a run of one stream that two bots publish is ambiguous', async () => {
     await told('b-1', running({ utterance_ran: 7 }));
     await told('b-2', running({ utterance_ran: 39 }));
 
@@ -135,14 +136,14 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     expect((await ask(streamId, ofSecond)).json()).toMatchObject({ utterance_ran: 39 });
   });
 
-  test('a bot that has since become another account’s takes its runs out of reach', async () => {
+  test('the runs of a bot that has moved to another account are not found', async () => {
     await told('b-rival', running());
 
     expect(await statusOf()).toBe(404);
     expect(await statusOf(streamId, rig.rival)).toBe(404);
   });
 
-  test('what is told under the name of a bot is found by it before what merely says so', async () => {
+  test('a run of the bot with this name takes precedence over a run that only claims it', async () => {
     await told('st-unregistered', running({ utterance_ran: 7 }));
     await told('b-1', running({ utterance_ran: 39, streamId: 'st-unregistered' }));
 

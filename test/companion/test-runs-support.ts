@@ -86,7 +86,7 @@ export async function publish(
   await jetstream.publish(ingestSubject(prefix, 'testruns', bot), JSON.stringify(run));
 }
 
-/** What a test runner puts a large file into. */
+/** The object store into which a test runner puts a large file. */
 export async function openBucket({ jetstream, prefix }: EventConnection) {
   return await new Objm(jetstream).open(`${prefix}-test-results`);
 }

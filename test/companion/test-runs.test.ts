@@ -1,4 +1,5 @@
-// The status of batch test runs, from what is published on a real nats-server to what is answered, on both databases.
+// The status of batch test runs, from publication on a real nats-server to the response, on both
+// databases.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createResultFiles } from '../../src/companion/result-files.ts';
@@ -36,7 +37,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   });
   afterEach(() => rig.clear());
 
-  /** As the consumer does it, without the way there. */
+  /** Stores a run as the consumer does, without NATS. */
   const apply = (...versions: readonly (readonly [PublishedTestRun, number])[]) =>
     applyTestRuns(
       rig.database,
@@ -51,7 +52,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     await publish(rig.events, run, bot);
     await eventually(
       async () => (await stored(run._id))?.run.status === run.status,
-      'it is stored',
+      'the run is stored',
     );
   }
 
@@ -60,7 +61,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     return response.json<{ result: { fileUrl: string } }>().result.fileUrl;
   }
 
-  test('a running run is told with its progress, and without what only a result has', async () => {
+  test('a running run is returned with its progress, and without the members of a result', async () => {
     proves(
       'test-runs.status.header.auth',
       'test-runs.status.path.botId',
@@ -99,7 +100,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(response.json()).toEqual(run);
   });
 
-  test('a completed run is told with its result, and without its progress', async () => {
+  test('a completed run is returned with its result, and without its progress', async () => {
     proves(
       'test-runs.status.rule.completed',
       'test-runs.status.response.result.isAvailable',
@@ -140,7 +141,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(response.json()).toEqual({ ...run, result: { ...run.result, fileUrl } });
   });
 
-  test('the file that came with the message is a CSV behind the link, for every client that has it', async () => {
+  test('the link leads every client to the CSV that came with the message', async () => {
     const resultCsv = 'utterance,expected\r\n"Zażółć, ""gęślą""",🎧\r\n';
     await published(completed({ resultCsv }));
     const url = await fileUrlOf();
@@ -161,7 +162,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(result).not.toHaveProperty('resultCsv');
   });
 
-  test('a file that the producer put into the bucket is behind the link, to the byte', async () => {
+  test('the link leads to the exact bytes of a file that the producer put into the bucket', async () => {
     const content = Buffer.alloc(700_000, 'héllo,1\r\n');
     const bucket = await openBucket(rig.events);
     await bucket.putBlob({ name: 'large.csv' }, content);
@@ -174,15 +175,15 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   });
 
   test.each([
-    ['it is said not to be available', { fileId: 'large.csv', isAvailable: false }],
-    ['there is none', {}],
-  ])('there is no link to a file where %s', async (_name, changes) => {
+    ['the run says that it is not available', { fileId: 'large.csv', isAvailable: false }],
+    ['the run has no file', {}],
+  ])('there is no link to a file if %s', async (_name, changes) => {
     await published(completed({}, changes));
 
     expect(await fileUrlOf()).toBeUndefined();
   });
 
-  test('both forms of the path take both identifiers of the bot', async () => {
+  test('both forms of the path accept both identifiers of the bot', async () => {
     proves('test-runs.status.path.streamId', 'test-runs.status.path.botId');
     await published(running(), 'st-1');
     const status = async (form: string, bot: string) =>
@@ -199,7 +200,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     '100% / of ?them#',
     "' or 1=1; --",
     'x'.repeat(128),
-    // The accent as a character of its own.
+    // The accent is a separate character.
     'Cafe\u0301',
   ])('the suite %j is found by its name, URL-encoded', async (name) => {
     proves('test-runs.status.path.testSuiteName');
@@ -217,7 +218,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     ['de', 404],
     ['english please', 400],
     ['../..', 400],
-  ])('with bot-language %j the answer is a %d', async (language, status) => {
+  ])('bot-language %j is a %d', async (language, status) => {
     proves('test-runs.status.header.bot-language');
     await apply([running(), 1]);
 
@@ -228,7 +229,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     if (status === 400) expect(problemOf(response).errors?.[0]?.path).toBe('bot-language');
   });
 
-  test('what is told again, late or twice changes nothing; a completed run never runs again', async () => {
+  test('a late or repeated message changes nothing; a completed run never runs again', async () => {
     const progress = (utterance_ran: number) => running({ utterance_ran });
     const ran = async () => {
       const run = (await stored())?.run;
@@ -250,7 +251,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect((await stored())?.run).toMatchObject({ result: { precision: '0.5' } });
   });
 
-  test('the file of a correction replaces the one before, which readers read to its end', async () => {
+  test('the file of a correction replaces the previous one, which readers can read to its end', async () => {
     await apply([completed({ resultCsv: 'first' }), 1]);
     const first = await createResultFiles(rig.events).open((await stored())?.fileName ?? '');
     await apply([completed({ resultCsv: 'second' }), 2]);
@@ -262,7 +263,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(Buffer.concat((await first?.content.toArray()) ?? []).toString()).toBe('first');
   });
 
-  test('an invalid run is a dead letter with its reason, as is one of an unknown bot', async () => {
+  test('an invalid run, or one of an unknown bot, becomes a dead letter with its reason', async () => {
     const { manager, prefix } = rig.events;
     const dead = streamNames(prefix).dead;
     const before = (await manager.streams.info(dead)).state.messages;
@@ -290,7 +291,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(await stored()).toBeUndefined();
   });
 
-  test('needs the scope and a JWT; another tenant finds nothing', async () => {
+  test('requires the scope and a JWT; another tenant finds nothing', async () => {
     proves('test-runs.status.rule.scope', 'test-runs.status.header.auth');
     await apply([completed({ resultCsv: 'ours' }), 1]);
     const status = async (ask: Parameters<Rig['ask']>[3], bot = 'b-1') =>
@@ -308,7 +309,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect((await rig.ask('GET', statusPath('a\u0000b'))).statusCode).toBe(400);
   });
 
-  test('a link that was changed in any way opens nothing', async () => {
+  test('a link that was changed in any way is refused', async () => {
     await apply([completed({ resultCsv: 'ours' }), 31], [completed({ _id: 'tr-other' }), 32]);
     const url = await fileUrlOf();
     const signature = /signature=(.*)$/.exec(url)?.[1] ?? '';
@@ -338,7 +339,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect((await rig.ask('GET', url, undefined, { as: undefined })).body).toBe('ours');
   });
 
-  test('a link opens nothing after 15 minutes, nor once the file is gone', async () => {
+  test('a link is refused after 15 minutes, and not found once the file is gone', async () => {
     await apply([completed({}, { fileId: 'gone.csv' }), 1]);
     const linkOf = (agoS: number) =>
       createResultLinks(rig.secrets, { now: () => new Date(Date.now() - agoS * 1_000) }).make(key);
@@ -353,7 +354,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(gone.statusCode).toBe(404);
   });
 
-  test('while NATS is unreachable the status is told all the same, and the file is a 503', async () => {
+  test('while NATS is unreachable, the status is still returned, and the file is a 503', async () => {
     await using alone = await startRig(kind);
     await alone.addBot({ botId: 'b-1', accountId: 'acme' });
     const store = applyTestRuns(alone.database, { put: () => Promise.reject() }, clock);
@@ -375,7 +376,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(rig.logged()).not.toMatch(/signature=|confidential-utterance/);
   });
 
-  test('every example of the OpenAPI document can be published, and is answered as its example', async () => {
+  test('every example of the OpenAPI document can be published, and is returned as its example', async () => {
     const { components, webhooks } = (await rig.ask('GET', '/openapi.json')).json<{
       components: { schemas: Record<string, { examples: PublishedTestRun[] }> };
       webhooks: Record<string, unknown>;

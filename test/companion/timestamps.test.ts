@@ -1,4 +1,5 @@
-// Every instant that the service tells is ISO 8601 UTC with milliseconds: in the document, and from either database.
+// Every time that the service returns is ISO 8601 UTC with milliseconds: in the document, and from
+// either database.
 
 import { describe, expect, test } from 'vitest';
 import { timestamp } from '../../src/calls/contract/timestamp.ts';
@@ -12,7 +13,7 @@ import { startRig } from './support.ts';
 type Node = { readonly [name: string]: unknown };
 const reference = { $ref: '#/components/schemas/Timestamp' };
 
-/** Members of what is answered and notified, by name; references are followed once. */
+/** Returns the members of responses and notifications, by name. References are followed once. */
 function membersOf(document: Node): ReadonlyMap<string, readonly Node[]> {
   const members = new Map<string, Node[]>();
   const { schemas } = document['components'] as { readonly schemas: Node };
@@ -42,10 +43,10 @@ function objectIn(value: unknown): Node {
   return typeof value === 'object' && value !== null ? (value as Node) : {};
 }
 
-describe.each(databaseKinds)('instants on %s', (kind) => {
+describe.each(databaseKinds)('times on %s', (kind) => {
   const rig = forSuite(() => startRig(kind));
 
-  test('are all of one documented form', async () => {
+  test('all have the documented form', async () => {
     proves('service.data.rule.timestamps');
     const members = membersOf((await rig.server.inject('/openapi.json')).json<Node>());
     const named = [...members].filter(([name]) =>
@@ -70,7 +71,7 @@ describe.each(databaseKinds)('instants on %s', (kind) => {
   });
 
   test.each(['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.120Z', '2026-10-25T00:59:59.999Z'])(
-    '%s comes back as it went in, whatever the zone of the session',
+    '%s is returned as it was stored, whatever the zone of the session',
     async (text) => {
       const call = acceptedCall({ acceptedAt: new Date(text) });
       await insertRows(rig.database.pool, 'calls', [
@@ -99,11 +100,11 @@ test.each([
   ['2026-03-01T10:00:00Z', '2026-03-01T10:00:00.000Z'],
   ['2026-03-01T10:00:00.1239Z', '2026-03-01T10:00:00.123Z'],
   ['2026-03-01T00:30:00.5+05:30', '2026-02-28T19:00:00.500Z'],
-])('%s is told as %s', (text, told) => {
+])('%s is written as %s', (text, written) => {
   const { pattern } = timestamp.meta() as { readonly pattern: string };
 
-  expect(timestamp.parse(text)).toBe(told);
-  expect(told).toMatch(new RegExp(pattern));
+  expect(timestamp.parse(text)).toBe(written);
+  expect(written).toMatch(new RegExp(pattern));
 });
 
 test.each([
@@ -112,6 +113,6 @@ test.each([
   '2026-03-01',
   '0000-01-01T00:00:00+01:00',
   '9999-12-31T23:59:59-01:00',
-])('%s is no instant', (text) => {
+])('%s is not a valid time', (text) => {
   expect(timestamp.safeParse(text).success).toBe(false);
 });

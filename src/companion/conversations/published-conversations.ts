@@ -37,7 +37,7 @@ export function followConversations(
     schema: publishedConversation,
     ownerOf: (name) => bots.ownerOf(name),
     refuse: ({ bot, body }) =>
-      body.accountId === bot.accountId ? undefined : 'the bot belongs to another account',
+      body.accountId === bot.accountId ? undefined : 'the bot is registered for another account',
     apply: (batch) => storeConversations(database, batch),
     refusalOf: dataRefusal,
     maxBatch,

@@ -1,4 +1,4 @@
-// What the specification says of connections, item by item.
+// What the specification says about connections, item by item.
 
 export const connectionIds = {
   'connections.list.header.x-api-key': 'Common request headers: `x-api-key` (required)',

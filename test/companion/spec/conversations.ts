@@ -1,4 +1,4 @@
-// What the specification says of conversation details, item by item.
+// What the specification says about conversation details, item by item.
 
 export const conversationIds = {
   'conversations.get.header.auth': '`auth` (JWT, required)',

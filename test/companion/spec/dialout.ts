@@ -1,4 +1,4 @@
-// What the specification says of the dial-out request and its answer, item by item.
+// What the specification says about the dial-out request and its response, item by item.
 
 export const dialoutIds = {
   'dialout.start.header.auth': 'header `auth` (JWT)',

@@ -1,5 +1,5 @@
-// What the specification says of the conversation history, item by item. Four forms: GET and POST, v1 and v2; what all of
-// them share is `history.messages`.
+// What the specification says about the conversation history, item by item. It has four forms: GET
+// and POST, v1 and v2. `history.messages` is what all of them share.
 
 export const historyIds = {
   'history.v1-get.rule.path': 'v1 GET `/api/public/bot/{botId}/getMessages`',

@@ -1,4 +1,4 @@
-// What the specification says of the import of contact-center configuration, item by item.
+// What the specification says about the import of contact-center configuration, item by item.
 
 export const importIds = {
   'imports.store.header.auth': '`auth` (JWT, required)',

@@ -1,4 +1,4 @@
-// What the specification says of call notifications, item by item.
+// What the specification says about call notifications, item by item.
 
 export const notificationIds = {
   'notifications.post.rule.method':

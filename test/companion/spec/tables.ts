@@ -1,4 +1,4 @@
-// What the specification says of data tables, item by item.
+// What the specification says about data tables, item by item.
 
 export const tableIds = {
   'tables.insert.header.auth': 'header `auth` (JWT)',

@@ -1,4 +1,4 @@
-// What the specification says of the status of batch tests, item by item.
+// What the specification says about the status of batch tests, item by item.
 
 export const testRunIds = {
   'test-runs.status.header.auth': 'Header: `auth` (JWT)',
