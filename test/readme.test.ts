@@ -26,7 +26,7 @@ describe('a table is the code’s', () => {
   test.each([
     ['configuration', 'sip-config/README.md', configuration],
     ['sandbox', 'README.md', sandbox],
-    ['outcomes', 'README.md', outcomes],
+    ['outcomes', 'src/notifier/README.md', outcomes],
     ['problems', 'src/api/README.md', problems],
     ['events', 'src/events/README.md', events],
   ])('that of the %s in %s', (name, page, text) => {
