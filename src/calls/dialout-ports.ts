@@ -29,7 +29,7 @@ export type Submission = {
   readonly remarks?: DialoutRemarks;
 };
 
-/** Remarks in an answer, beside the ids. Each is present only if it applies. */
+/** Remarks in an answer, in addition to the ids. Each is present only if it applies. */
 export type DialoutRemarks = {
   /** URI of the dialled number, if the target was written without `+`. */
   readonly target?: string;
@@ -78,7 +78,10 @@ export type RoutePlanner = {
   plan(
     target: DialTarget,
     trunk: string | undefined,
-    /** The account that may use the trunk. Default trunk: that of the account, if it has one. */
+    /**
+     * The account that must be allowed to use the trunk. The default trunk is that of the account,
+     * if it has one.
+     */
     accountId: string,
   ):
     | {
@@ -126,8 +129,8 @@ export type AcceptResult =
   /** A limit of the app is reached. Nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
   /**
-   * Certainly not stored. `isKeyNew`: the idempotency key did not come before. Omitted if that is
-   * not known.
+   * Certainly not stored. `isKeyNew` is true if the idempotency key did not come before, and
+   * omitted if that is not known.
    */
   | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
@@ -219,7 +222,7 @@ export type Taken = {
   readonly tookMs: number;
 };
 
-/** What one pass over all waiting calls finds. */
+/** The result of one sweep over all waiting calls. */
 export type Sweep = {
   /** Calls that no process has taken and that are too late to be dialled. */
   readonly expired: readonly AcceptedCall[];

@@ -45,7 +45,7 @@ export type PlaceRequest = {
   readonly callId: CallId;
   /** Id of a second leg. Omitted for the first leg of the call. */
   readonly legId?: string;
-  /** Headers of the INVITE beside those of the trunk. */
+  /** Headers of the INVITE in addition to those of the trunk. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly target: DialTarget;
   readonly trunk?: string;

@@ -1,5 +1,5 @@
-// What happened in a call beside its events, in order. Bounded: of a call with many notes, the
-// beginning and the end are kept.
+// Notes of what happened in a call besides its events, in order. Bounded: of a call with many
+// notes, the beginning and the end are kept.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 

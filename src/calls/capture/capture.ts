@@ -1,5 +1,5 @@
-// What is kept of a call for people who inspect it, beside its events: the SIP messages, how loud
-// both sides were, and when its bot, its commands and its transcript did what.
+// What is kept of a call for people who inspect it, in addition to its events: the SIP messages,
+// how loud both sides were, and the notes of what its bot, its commands and its transcript did.
 
 import type { CallId } from '../contract/identity.ts';
 

@@ -17,7 +17,7 @@ export const commandId = z
 /**
  * Makes the schema of a command.
  *
- * @param members the members beside the name and the id
+ * @param members the members in addition to the name and the id
  */
 export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   command: Name,
@@ -26,7 +26,7 @@ export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   return z.object({ command: z.literal(command), id: commandId.exactOptional(), ...members });
 }
 
-/** The members of every event, beside its `type` and `data`. */
+/** The members of every event, in addition to its `type` and `data`. */
 export const callEventEnvelope = z.object({
   ...callIdentity.shape,
   id: identifier,

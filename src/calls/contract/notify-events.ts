@@ -1,5 +1,5 @@
-// The events that `notifyEvents` of a dial-out request selects: they are notified with status
-// `Event`, beside the events that have a status of their own.
+// The events that `notifyEvents` of a dial-out request selects. They are notified with status
+// `Event`, in addition to the events that have a status of their own.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 

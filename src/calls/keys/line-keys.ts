@@ -1,7 +1,6 @@
-// Presses keys by SIP INFO, for a carrier that wants them so. The keys are pressed one after the
-// other: each waits until the far end has taken the key before it and that key is up again. The
-// reports are the same as those of the media worker for keys that it sends
-// (`src/media/rtp/key-sender.ts`).
+// Presses keys by SIP INFO, for carriers that want this. The keys are pressed one after the other:
+// each waits until the far end has taken the key before it and that key is up again. The reports
+// are the same as those of the media worker for keys that it sends (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { inBackground } from '../../lib/in-background.ts';

@@ -92,7 +92,7 @@ export const buildEnd = callSetup.assign(({ context }) => {
 });
 
 /**
- * Builds the events that are stored in place of the end if SQL holds the doubtful answer. That
+ * Builds the events that are stored instead of the end if SQL holds the doubtful answer. That
  * answer was not published, and detection never began.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {

@@ -7,7 +7,7 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 export type CallEnding = {
   readonly event: TerminalEvent;
   /**
-   * Stored in place of `event` if the database turns out to hold the answer. The machine gave that
+   * Stored instead of `event` if the database turns out to hold the answer. The machine gave that
    * answer up without knowing whether it was stored. In order: `answered` again, which may not have
    * been published, and last a terminal event.
    */

@@ -34,7 +34,9 @@ export const streamEvents = {
       connection: count
         .min(1)
         .describe('1 for the first connection, one more for each reconnection'),
-      openMs: durationMs.describe('from the begin of the successful attempt to `start`'),
+      openMs: durationMs.describe(
+        'from the start of the successful attempt until `start` was sent',
+      ),
     },
     line: ({ connection, openMs }) => `connection ${connection}, ${openMs} ms`,
     watched: ({ openMs }) => `the bot has the audio after ${openMs} ms`,
@@ -53,7 +55,7 @@ export const streamEvents = {
       playedMs: durationMs.exactOptional().describe('audio of the bot that was sent'),
       droppedMs: durationMs
         .exactOptional()
-        .describe('audio of the bot that was dropped because the buffer was full'),
+        .describe('audio of the bot that was dropped because there was no room for it'),
       underruns: count.exactOptional().describe('gaps of under 200 ms in the audio of the bot'),
       unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
       ignoredMessages: count.exactOptional().describe('invalid messages of the bot'),

@@ -1,8 +1,7 @@
-// A bridge of one call: the second leg, its media beside the media of the first leg, and how much
-// the two ends hear of each other. It stores each state of the second leg. It stores the dialog
-// before it acknowledges the 200 OK, so that a crash cannot leave a person in a call that no
-// process can end. The machine gets the reports, and hangs up the first leg when the second one is
-// over.
+// A bridge of one call: the second leg, the media of both legs, and how much the two ends hear of
+// each other. It stores each state of the second leg. It stores the dialog before it acknowledges
+// the 200 OK, so that a crash cannot leave a person in a call that no process can end. The machine
+// gets the reports, and hangs up the first leg when the second one is over.
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';

@@ -24,7 +24,7 @@ export const transferTarget = z
   })
   .describe(transferTargetMeaning);
 
-/** The members that a plan and a command share, beside `to`. */
+/** The members that a plan and a command share, in addition to `to`. */
 export const transferMembers = {
   mode: z
     .enum(transferModes)
