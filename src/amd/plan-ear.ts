@@ -29,8 +29,8 @@ export class PlanEar {
   #forgottenMs = 0;
 
   /**
-   * `restart` makes the analysis forget what was said. The ear calls it only once detection is done
-   * and no longer needs that speech.
+   * `restart` makes the analysis forget what was said. The ear calls it only once detection is
+   * done, because until then detection needs that speech.
    */
   constructor(grammar: EventGrammar, restart: () => void) {
     this.#grammar = grammar;

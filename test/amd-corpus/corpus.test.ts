@@ -1,5 +1,6 @@
-// What the detector reaches on the test set, as a floor: recordings as they are and as lines change them, and the synthetic
-// part. A change that loses people, machines or beeps fails here. `npm run amd:score` prints the same in full.
+// The minimum that the detector must reach on the test set: recordings as they are, recordings as
+// lines change them, and the synthetic part. A change that loses people, machines or beeps fails
+// here. `npm run amd:score` prints the same figures in full.
 
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +16,7 @@ import { makeSynthetic } from './synthetic.ts';
 
 const manifestPath = fileURLToPath(new URL('../fixtures/amd/manifest.csv', import.meta.url));
 
-/** Seconds of work on an idle machine. */
+/** On an idle machine this takes seconds. */
 const timeout = 120_000;
 
 type Item = { readonly file: string; readonly samples: Int16Array; readonly truth: Truth };
@@ -68,19 +69,22 @@ function moved(truth: Truth, byMs: number): Truth {
 
 const percent = ({ count, of }: Share) => (of === 0 ? 0 : (100 * count) / of);
 
-/** What a failure needs to be understood. */
+/** Describes a failure in enough detail to understand it. */
 function wrong(summary: Summary): string {
   return summary.wrong.map(({ file, faults }) => `${file}: ${faults.join('; ')}`).join('\n');
 }
 
-/** Percent, of what the detector reaches a little less. People taken for machines are what costs most. */
+/**
+ * Minimum figures in per cent, a little below what the detector reaches. People taken for machines
+ * are the most expensive mistake.
+ */
 type Floor = {
   readonly humansCalledMachines: number;
   readonly machinesKnown: number;
   readonly overall: number;
   readonly beepsFound: number;
   readonly beepsMet: number;
-  /** Recordings. */
+  /** Number of recordings. */
   readonly falseBeeps: number;
 };
 
@@ -88,12 +92,12 @@ const asRecorded: Floor = {
   humansCalledMachines: 3,
   machinesKnown: 93,
   overall: 95,
-  // Of 20, one is 5 %: held to 95 % are they and the made-up ones together.
+  // One of 20 beeps is 5 %. Only together with the synthetic beeps must 95 % be found.
   beepsFound: 90,
   beepsMet: 90,
   falseBeeps: 0,
 };
-/** As lines change them. */
+/** For recordings as lines change them. */
 const changed: Floor = {
   humansCalledMachines: 6,
   machinesKnown: 89,
@@ -123,7 +127,7 @@ function expectAtLeast(floor: Floor, summary: Summary): void {
 }
 
 describe('recordings', () => {
-  test('people, machines, silence and beeps', { timeout }, () => {
+  test('reach the minimum for people, machines, silence and beeps', { timeout }, () => {
     const summary = heard(recordings);
 
     expect(summary.files).toBe(73);
@@ -146,7 +150,7 @@ describe('recordings', () => {
   });
 });
 
-test('of all beeps, recorded and made up, 95 % are told within 150 ms of their end', {
+test('95 % of all beeps, recorded and synthetic, are reported within 150 ms of their end', {
   timeout,
 }, () => {
   const summary = heard([...recordings, ...synthetic]);
@@ -155,7 +159,7 @@ test('of all beeps, recorded and made up, 95 % are told within 150 ms of their e
   expect(percent(summary.beepsMet), wrong(summary)).toBeGreaterThanOrEqual(95);
 });
 
-test('beeps alone and after greetings are found; nothing else is one, and silence is silence', {
+test('beeps alone and after greetings are found, nothing else counts as a beep, and silence is silence', {
   timeout,
 }, () => {
   const summary = heard(synthetic);
@@ -168,7 +172,7 @@ function clipped(sample: number): number {
   return Math.max(-32_768, Math.min(32_767, Math.round(sample)));
 }
 
-/** Under what is loud enough to be the speech. */
+/** Adds noise below everything that is loud enough to be the speech. */
 function withNoise(samples: Int16Array): Int16Array {
   const random = seededRandom(samples.length);
   const loud = samples.filter((sample) => Math.abs(sample) > 200);
@@ -183,7 +187,7 @@ function overAlaw(samples: Int16Array): Int16Array {
   return Int16Array.from(encode('PCMA', samples), (byte) => decodeTable.PCMA[byte] ?? 0);
 }
 
-/** Filled with zeros before we got it. */
+/** Replaces lost packets by zeros, as a gateway before Offhook would. */
 function withLosses(samples: Int16Array): Int16Array {
   const random = seededRandom(samples.length);
   const changed = Int16Array.from(samples);

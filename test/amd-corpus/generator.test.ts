@@ -1,5 +1,5 @@
-// The generator of the corpus, on a voice that is made up: what it writes down about an answer is what sounds in it, the same
-// for the same seed, and no voice and no sound is in two parts.
+// The generator of the corpus, with a synthetic voice. Its notes about an answer match its sound,
+// the same seed gives the same answer, and no voice and no sound is in two parts.
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ function madeUpCast(): Cast {
 const cast = madeUpCast();
 const makers = [...peopleScenes, ...machineScenes, ...otherScenes].map(([, make]) => make);
 
-/** dB of a stretch of an answer. */
+/** Level of a section of an answer in dB. */
 function level(samples: Float64Array, fromMs: number, toMs: number): number {
   const part = samples.subarray(fromMs * 8, toMs * 8);
   const power = part.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(1, part.length);
@@ -40,7 +40,7 @@ function level(samples: Float64Array, fromMs: number, toMs: number): number {
 
 describe('every kind of answer', () => {
   test.each(makers.map((make, index) => [index, make] as const))(
-    '%i: the truth about it',
+    '%i has a manifest that matches its sound',
     (index, make) => {
       const scene = make(seededRandom(index), cast);
       const answer = scene.timeline.finish();
@@ -70,7 +70,7 @@ describe('every kind of answer', () => {
   });
 });
 
-test('the greeting ends with the last word before what comes of it', () => {
+test('the greeting ends with its last word, before the sounds that follow from it', () => {
   const word = babble(seededRandom(3), 600);
   const timeline = new Timeline().wait(300).say(word).endGreeting().wait(900).say(word).wait(500);
 

@@ -1,10 +1,14 @@
-// The two small models learn what can be learnt from numbers, and nothing from numbers that say nothing.
+// The two small models learn from numbers that carry information, and learn nothing from numbers
+// that carry none.
 
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../amd/made-up-audio.ts';
 import { boostedStumps, type Example, logistic } from './model/models.ts';
 
-/** `signal`: how far apart the two lie, in spreads of the first feature; the second says nothing. */
+/**
+ * `signal`: the distance between people and machines, in standard deviations of the first feature.
+ * The second feature carries no information.
+ */
 function made(signal: number, seed: number, count = 300): Example[] {
   const random = seededRandom(seed);
   const noise = () => random() + random() + random() - 1.5;
@@ -24,18 +28,18 @@ describe.each([
     return hits.length / measured.length;
   };
 
-  test('tells apart what lies apart', () => {
+  test('separates groups that differ', () => {
     expect(right(made(2, 1), made(2, 2))).toBeGreaterThan(0.9);
   });
 
-  test('tells nothing apart that does not', () => {
+  test('does not separate groups that do not differ', () => {
     const share = right(made(0, 1), made(0, 2));
 
     expect(share).toBeGreaterThan(0.35);
     expect(share).toBeLessThan(0.65);
   });
 
-  test('gives chances', () => {
+  test('returns probabilities', () => {
     const model = train(made(1, 3));
     for (const { features } of made(1, 4)) {
       expect(model(features)).toBeGreaterThan(0);

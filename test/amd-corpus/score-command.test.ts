@@ -1,4 +1,5 @@
-// `npm run amd:score`: a manifest in, figures out; two versions side by side; the page with the truth beside what was heard.
+// `npm run amd:score`: it reads a manifest and prints figures, compares two versions, and draws the
+// truth beside what the detector heard.
 
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,7 +37,7 @@ const truth = `\uFEFF${[
   'deep/er/quiet.WAV,human,0,400,,,,human',
 ].join('\r\n')}\r\n`;
 
-test('the figures, what is wrong, and the same as JSON', async () => {
+test('prints the figures and the mistakes, and stores them as JSON', async () => {
   const summary = join(folder, 'summary.json');
   const lines = await score(truth, '--summary', summary);
 
@@ -46,7 +47,7 @@ test('the figures, what is wrong, and the same as JSON', async () => {
   expect(lines).toContainEqual(expect.stringMatching(/^beeps found +0\.0 % +\(0\/1\) +0–79 %$/));
   expect(lines.slice(-3)).toEqual([
     'Wrong (2):',
-    `  ${join(folder, 'deep/machine.wav')}   beep not heard`,
+    `  ${join(folder, 'deep/machine.wav')}   beep missed`,
     `  ${join(folder, 'deep/er/quiet.WAV')}  human heard as no-speech`,
   ]);
   expect(JSON.parse(await readFile(summary, 'utf8'))).toMatchObject({
@@ -55,11 +56,11 @@ test('the figures, what is wrong, and the same as JSON', async () => {
   });
 });
 
-test('two versions side by side: figures by class, and what became right and wrong', async () => {
+test('compares two versions: figures by class, and the recordings that became right or wrong', async () => {
   const labelled = (other: string) =>
     `file,label,class\nperson.wav,human,hello\ndeep/machine.wav,${other},greeting\n`;
   const before = join(folder, 'before.json');
-  // The same recordings, and another truth: as if the detector had changed.
+  // The same recordings with another truth, as if the detector had changed.
   await score(labelled('human'), '--summary', before);
   const lines = await score(labelled('machine'), '--compare', before);
 
@@ -71,7 +72,7 @@ test('two versions side by side: figures by class, and what became right and wro
   expect(text).toContain('Wrong now (0):');
 });
 
-test('without classes the kinds of recordings have figures of their own', async () => {
+test('gives each kind of recording its own figures without classes', async () => {
   const lines = await score('file,label,kind\nperson.wav,human,real\ndeep/machine.wav,machine,x\n');
 
   expect(lines).toContainEqual(
@@ -80,14 +81,14 @@ test('without classes the kinds of recordings have figures of their own', async 
   expect(lines).toContainEqual(expect.stringMatching(/^machine: x +100\.0 % +\(1\/1\)/));
 });
 
-test('the settings are those of a request', async () => {
+test('takes the settings of a request', async () => {
   const one = 'file,label\nperson.wav,machine\n';
 
   expect((await score(one)).at(-1)).toContain('machine heard as human');
   expect((await score(one, '--threshold-word-count', '1')).at(-1)).toBe('Nothing wrong.');
 });
 
-test('the page has what is true beside what was heard, and what went wrong', async () => {
+test('draws the truth beside what was heard, with the mistakes', async () => {
   const plot = join(folder, 'page.html');
   await score(truth, '--plot', plot);
   const page = await readFile(plot, 'utf8');
@@ -102,7 +103,7 @@ test('the page has what is true beside what was heard, and what went wrong', asy
       ],
     },
     {
-      ...{ verdict: 'machine', group: 'machine', faults: ['beep not heard'] },
+      ...{ verdict: 'machine', group: 'machine', faults: ['beep missed'] },
       lanes: [...[{}, {}, {}], { items: [{}, { atMs: 6_000, untilMs: 6_400, tone: 'beep' }] }],
     },
     { verdict: 'no-speech', group: 'human', faults: ['human heard as no-speech'] },
@@ -111,7 +112,11 @@ test('the page has what is true beside what was heard, and what went wrong', asy
 
 test.each([
   ['no header', 'person.wav,human\n', 'needs a header with the columns file and label'],
-  ['another label', 'file,label\na.wav,robot\n', 'row 2: label "robot" is none of human, machine'],
+  [
+    'another label',
+    'file,label\na.wav,robot\n',
+    'row 2: label "robot" is not one of human, machine',
+  ],
   ['no file', 'file,label\n,human\n', 'row 2: no file'],
   ['a file that is not there', 'file,label\na.wav,human\n', 'no such file'],
 ])('%s is refused', async (_name, text, message) => {

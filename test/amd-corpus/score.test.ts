@@ -1,4 +1,5 @@
-// How recordings are judged: what counts as right, as early, as met and as a beep that was none.
+// How recordings are scored: what counts as right, as early, as reported in time, and as a false
+// beep.
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
@@ -76,7 +77,7 @@ describe('right and wrong', () => {
       [],
     ],
     [
-      'a beep told late',
+      'a beep reported late',
       judged(
         'machine',
         [
@@ -85,10 +86,10 @@ describe('right and wrong', () => {
         ],
         { beep },
       ),
-      ['beep told 300 ms after its end'],
+      ['beep reported 300 ms after its end'],
     ],
     [
-      'a beep told while it sounds',
+      'a beep reported while it sounds',
       judged(
         'machine',
         [
@@ -97,10 +98,10 @@ describe('right and wrong', () => {
         ],
         { beep },
       ),
-      ['beep told 300 ms before its end'],
+      ['beep reported 300 ms before its end'],
     ],
     [
-      'a beep told before it sounds',
+      'a beep reported before it sounds',
       judged(
         'machine',
         [
@@ -109,7 +110,7 @@ describe('right and wrong', () => {
         ],
         { beep },
       ),
-      ['a beep that is none', 'beep not heard'],
+      ['false beep', 'beep missed'],
     ],
     [
       'music taken for a beep',
@@ -117,7 +118,7 @@ describe('right and wrong', () => {
         ['amd_machine_detected', 900],
         ['amd_tone_detected', 900],
       ]),
-      ['a beep that is none'],
+      ['false beep'],
     ],
     [
       'the same where it cannot be told',
@@ -139,7 +140,7 @@ describe('right and wrong', () => {
   });
 });
 
-test('verdicts before the end of a greeting do not make the others look faster', () => {
+test('verdicts before the end of a greeting do not lower the delay of the others', () => {
   const delays = [400, 800, 1_200, -500].map((delay) =>
     judged('human', [['amd_human_detected', 3_000 + delay]], { greetingEndMs: 3_000 }),
   );
@@ -152,7 +153,7 @@ test('verdicts before the end of a greeting do not make the others look faster',
   });
 });
 
-test('each class has figures of its own, where the manifest names classes', () => {
+test('each class has figures of its own if the manifest names classes', () => {
   const items = [
     judged('human', [['amd_human_detected', 900]], { class: 'hello' }),
     judged('human', [['amd_machine_detected', 900]], { class: 'hello' }),
@@ -191,7 +192,7 @@ test.each([
   expect(interval.high).toBeCloseTo(high, 3);
 });
 
-test('words are compared once all was said', () => {
+test('words are compared after the last word', () => {
   const [first, last] = [
     { event: 'amd_machine_detected', elapsedMs: 2_000, reason: 'x', words: 9 },
     { event: 'amd_machine_stopped_speaking', elapsedMs: 6_000, reason: 'x', words: 14 },
@@ -202,7 +203,7 @@ test('words are compared once all was said', () => {
   expect(summarise([item]).wordsOff).toEqual({ count: 1, median: 3, p95: 3 });
 });
 
-test('with nothing of a kind the report says so, without NaN', () => {
+test('the report says "none" without recordings of a kind, never NaN', () => {
   const lines = summaryLines(summarise([judged('silence', [['amd_no_speech_detected', 5_000]])]));
 
   expect(lines.join('\n')).not.toMatch(/NaN|undefined|Infinity/);

@@ -1,5 +1,6 @@
-// The part of the test set that need not be stored: silences, the network's tones, music, and beeps of every pitch, length
-// and level, alone and after recorded greetings. The same samples on every machine.
+// The part of the test set that need not be stored: silences, network tones, music, and beeps of
+// every pitch, length and level, alone and after recorded greetings. The samples are the same on
+// every machine.
 
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { seededRandom } from '../amd/made-up-audio.ts';
@@ -7,7 +8,7 @@ import type { Truth } from './score/manifest.ts';
 
 export type Made = { readonly file: string; readonly samples: Int16Array; readonly truth: Truth };
 
-/** A recorded greeting, to put a beep behind or ringback before. */
+/** A recorded greeting, with a beep after it or ringback before it. */
 export type Greeting = {
   readonly name: string;
   readonly samples: Int16Array;
@@ -112,11 +113,17 @@ type Beep = {
   readonly hz: readonly number[];
   readonly ms: number;
   readonly dbfs: number;
-  /** The frequencies one after the other instead of together: a step, a warble, or a sweep in many. */
+  /**
+   * The frequencies sound one after another instead of together: a step, a warble, or a sweep in
+   * many steps.
+   */
   readonly inTurn?: true;
 };
 
-/** What answering machines and mailboxes sound: single and double, short and long, and some hardly audible. */
+/**
+ * The beeps of answering machines and mailboxes: single and double, short and long, and some hardly
+ * audible.
+ */
 const beeps: readonly Beep[] = [
   { hz: [1_000], ms: 500, dbfs: -8 },
   { hz: [1_400], ms: 300, dbfs: -10 },
@@ -174,7 +181,10 @@ function endedBy(greetings: readonly Greeting[]): Made[] {
   });
 }
 
-/** A greeting that waits after its hello for longer than a person's verdict takes, and beeps long after that. */
+/**
+ * A greeting that pauses after its hello for longer than the verdict "human" takes, and beeps long
+ * after that.
+ */
 function goingOn(hello: Greeting, greetings: readonly Greeting[], index: number): Made {
   const greeting = greetings[index % greetings.length] ?? hello;
   const beep = beeps[index % beeps.length] ?? { hz: [1_000], ms: 500, dbfs: -10 };
@@ -200,7 +210,7 @@ function goingOn(hello: Greeting, greetings: readonly Greeting[], index: number)
   };
 }
 
-/** A person who hears nothing says it again. */
+/** A person who hears nothing and says it again. */
 function askingAgain(hello: Greeting): Made {
   return {
     file: `synthetic/human-asks-again-${hello.name}`,
@@ -222,7 +232,7 @@ function sound({ hz, ms, dbfs, inTurn }: Beep): Int16Array {
   return joined(hz.map((step) => tone([step], ms / hz.length, dbfs)));
 }
 
-/** A person behind tones of the network, and before the keys that one presses. */
+/** A person after tones of the network, and before key presses. */
 function amongTones({ name, samples, endMs }: Greeting): Made[] {
   const person = (kind: string, before: Int16Array, after: Int16Array): Made => ({
     file: `synthetic/human-${kind}-${name}`,
@@ -245,7 +255,10 @@ function sum(parts: readonly Int16Array[]): Int16Array {
   return first.map((_, index) => parts.reduce((total, part) => total + (part[index] ?? 0), 0));
 }
 
-/** `smoothness` 0 is white; towards 1 the highs fall off. `dbfs` is the root mean square. */
+/**
+ * Makes noise. With `smoothness` 0 it is white; towards 1 the high frequencies fall off. `dbfs` is
+ * the root mean square.
+ */
 function noise(seed: number, ms: number, dbfs: number, smoothness: number): Int16Array {
   const random = seededRandom(seed);
   let value = 0;

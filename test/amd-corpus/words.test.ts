@@ -1,5 +1,5 @@
-// The tool that measures what words add: who says which words when, how they are misheard, and that it is the path of a call
-// that they take.
+// The tool that measures what words add: who says which words when, how they are misheard, and that
+// they take the same path as in a call.
 
 import { describe, expect, test } from 'vitest';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
@@ -14,7 +14,7 @@ const times = (words: readonly SpokenWord[]) =>
   words.map(({ text, fromMs, untilMs }) => [text, Math.round(fromMs), Math.round(untilMs)]);
 
 describe('words', () => {
-  test('are spread over what was said by their length, and over no pause', () => {
+  test('are spread over the speech by their length, but not over pauses', () => {
     const words = wordsOf('abc – abc abc', [
       [1_000, 2_000],
       [2_400, 2_900],
@@ -27,7 +27,7 @@ describe('words', () => {
     ]);
   });
 
-  test('of an announcement that is made twice come twice', () => {
+  test('come twice for an announcement that is made twice', () => {
     const words = wordsOf('not available', [
       [0, 1_000],
       [2_500, 3_480],
@@ -49,7 +49,7 @@ describe('words', () => {
     expect(spoken.words.map(({ text }) => text).join(' ')).toBe(said);
   });
 
-  test('that were not written down are words of no language; music has none', () => {
+  test('have no language if they are not written down; music has no words', () => {
     const person = spokenIn({ ...truth, label: 'human' }, 'a package', prompts);
     const music = spokenIn({ ...truth, label: 'other' }, 'a package', prompts);
 
@@ -68,24 +68,24 @@ describe('misheard', () => {
   const heardWith = (share: number) =>
     misheard(words, { share, random: seededRandom(1), vocabulary: ['other'] });
 
-  test('none of a hundred: all are as they were said', () => {
+  test('no word at 0 %: all are as they were said', () => {
     expect(heardWith(0).map(({ text, atFirst }) => [text, atFirst])).toEqual(
       words.map(({ text }) => [text, text]),
     );
   });
 
-  test('as many as asked for, and the same for the same seed', () => {
+  test('the requested share of the words, and the same for the same seed', () => {
     const heard = heardWith(0.25);
     const right = heard.filter(({ text }) => text !== 'other').length;
 
     expect(heard).toEqual(heardWith(0.25));
-    // An insertion leaves the word in its place.
+    // An inserted word leaves the real word in its place.
     expect(right).toBeGreaterThan(750);
     expect(right).toBeLessThan(850);
   });
 });
 
-test('a recogniser tells no word before it has heard it, corrects the newest, and settles after a pause', () => {
+test('the recogniser returns no word before it has heard it, corrects the newest, and ends a result after a pause', () => {
   const listener = createListener([
     { text: 'hello', atFirst: 'yellow', fromMs: 0, untilMs: 400 },
     { text: 'there', atFirst: 'there', fromMs: 400, untilMs: 800 },
@@ -105,7 +105,7 @@ describe.each<EngineKind>(['vosk', 'websocket'])('a call with %s', (kind) => {
     words: wordsOf(sentence, [[300, 900]]).map((word) => ({ ...word, atFirst: word.text })),
   });
 
-  test('is given the words as they come: a phrase that is known before the silence', async () => {
+  test('gets the words as they come and knows a phrase before the silence', async () => {
     await using engine = await startEngine(kind, 300);
 
     const person = await listenWithWords(samples, heard('hello Anna speaking'), engine, kind);
@@ -117,7 +117,8 @@ describe.each<EngineKind>(['vosk', 'websocket'])('a call with %s', (kind) => {
       reason: 'voicemail-phrase',
       transcript: 'after the tone',
     });
-    // The last word is heard at 900 ms, told in the answer to the next 100 ms, and taken with the frame after it.
+    // The last word is heard at 900 ms. The recogniser returns it with the answer to the next 100
+    // ms, and it counts from the frame after that.
     expect(machine[0]?.elapsedMs).toBe(1_220);
   });
 });

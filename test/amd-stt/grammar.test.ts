@@ -1,4 +1,5 @@
-// Whatever a recogniser claims, and whenever: the order of events, the clock and the timers are the detector's.
+// Whatever a recogniser claims, and whenever it does, the order of events, the clock and the timers
+// stay with the detector.
 
 import { expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -47,7 +48,7 @@ function listen(seed: number): AmdEvent[] {
   return events;
 }
 
-test('holds whatever is claimed', () => {
+test('the order of events holds whatever a recogniser claims', () => {
   for (let seed = 1; seed <= calls; seed += 1) {
     const events = listen(seed);
     expect(grammarFault(events), `seed ${seed}`).toBeUndefined();

@@ -23,7 +23,7 @@ function greetingOf(...events: readonly AmdEvent[]): string | undefined {
   return callContext(progress).session.UserSession.amdInfo.amdGreeting;
 }
 
-test('the greeting is what a machine had said at its verdict, then all of it', () => {
+test('the greeting is what the machine said up to the verdict, and later the whole greeting', () => {
   const machine: AmdEvent = {
     event: 'amd_machine_detected',
     reason: 'word-count',
@@ -41,7 +41,7 @@ test('the greeting is what a machine had said at its verdict, then all of it', (
   expect(greetingOf(machine, stopped)).toBe('You have reached Ann.');
 });
 
-test('a person has no greeting', () => {
+test('a call with the verdict human has no greeting', () => {
   const human: AmdEvent = {
     event: 'amd_human_detected',
     reason: 'short-greeting',

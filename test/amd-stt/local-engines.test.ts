@@ -1,5 +1,6 @@
-// Engines that people run beside the gateway, as scripted servers that speak their protocols: vosk-server answers each message
-// of audio, sherpa-onnx sends the text of a segment when it has some.
+// Engines that people run beside the gateway, as scripted servers that speak their protocols.
+// vosk-server answers each message of audio. sherpa-onnx sends the text of a segment whenever it
+// has some.
 
 import { describe, expect, test } from 'vitest';
 import { chunkMs } from '../../src/amd/stt/protocol.ts';
@@ -15,7 +16,10 @@ import { asked, TranscribedCall } from './support/transcribed-call.ts';
 const { announcement, hello } = createSounds();
 const endMs = 70_000;
 
-/** What vosk-server does: one answer a message, with the text that it has by then. */
+/**
+ * A script that acts as vosk-server does: one answer per message, with the text that it has by
+ * then.
+ */
 function voskThat(transcriptAt: (ms: number) => string) {
   return (session: EngineSession): void => {
     let answers = 0;
@@ -28,7 +32,7 @@ function voskThat(transcriptAt: (ms: number) => string) {
 }
 
 describe('vosk-server', () => {
-  test('gets its configuration first, the audio as it is, and eof at the end', async () => {
+  test('gets its configuration first, then unchanged audio, and eof at the end', async () => {
     await using engine = await startEngine({ kind: 'vosk' });
     const parameters = { words: 'true', max_alternatives: '0', model: 'small' };
     const provider = { parameters, apiKey: 'hush' };
@@ -38,7 +42,7 @@ describe('vosk-server', () => {
     const session = await engine.session();
     await session.untilHeard(500);
     call.stop();
-    await eventually(() => session.messages.length === 2, 'the end is told');
+    await eventually(() => session.messages.length === 2, 'the end is sent');
 
     expect(session.texts.at(-1)).toBe('{"eof" : 1}');
 
@@ -51,7 +55,7 @@ describe('vosk-server', () => {
     expect(samples).toBe(hello.samples[2_000]);
   });
 
-  test('has its words counted: it is known how far it has listened', async () => {
+  test('has its words counted, because its answers show how far it has listened', async () => {
     await using engine = await startEngine({ kind: 'vosk', script: voskThat(() => 'hi there') });
     const call = new TranscribedCall({ url: engine.url, kind: 'vosk', thresholdWordCount: 9 });
     call.play(announcement.samples);
@@ -70,14 +74,14 @@ describe('vosk-server', () => {
     });
   });
 
-  test('one that is behind is not waited for', async () => {
+  test('is not waited for if it lags', async () => {
     await using engine = await startEngine({ kind: 'vosk' });
     const call = new TranscribedCall({ url: engine.url, kind: 'vosk' });
     call.play(announcement.samples);
     call.pushUntil(2_500);
     const session = await engine.session();
     await session.untilHeard(2_500);
-    // The first tenth of a second, two and a half seconds late.
+    // The result for the first tenth of a second, two and a half seconds late.
     session.say('hello');
     await call.untilUnderstood(1);
     call.pushUntil(endMs);
@@ -86,14 +90,14 @@ describe('vosk-server', () => {
   });
 
   test.each([
-    ['a part', '{"partial": "you have"}', { transcript: 'you have', isFinal: false }],
+    ['a partial result', '{"partial": "you have"}', { transcript: 'you have', isFinal: false }],
     ['a sentence', '{"result": [], "text": "you have"}', { transcript: 'you have', isFinal: true }],
     [
       'a sentence with alternatives',
       '{"alternatives": [{"text": "you have", "confidence": 1}, {"text": "you halve"}]}',
       { transcript: 'you have', isFinal: true },
     ],
-  ])('%s is understood', (_name, message, said) => {
+  ])('has its message read: %s', (_name, message, said) => {
     const provider = { kind: 'vosk', url: 'ws://x', parameters: {} } as const;
     const protocol = voskProtocol(provider, asked);
 
@@ -113,7 +117,7 @@ describe('sherpa-onnx', () => {
     const session = await engine.session();
     await session.untilHeard(1_000);
     call.stop();
-    await eventually(() => session.texts.includes('Done'), 'the end is told');
+    await eventually(() => session.texts.includes('Done'), 'the end is sent');
 
     expect(session.messages).toEqual([]);
     const bytes = Buffer.concat(session.audio);
@@ -127,9 +131,9 @@ describe('sherpa-onnx', () => {
   });
 
   test.each([
-    ['says which result of a segment is the last', true],
-    ['only goes on with the next segment', false],
-  ])('one that %s', (_name, says) => {
+    ['marks the last result of a segment', true],
+    ['only continues with the next segment', false],
+  ])('is read if it %s', (_name, says) => {
     const protocol = sherpaOnnxProtocol(provider, asked);
     const read = (text: string, segment: number, isFinal = false) =>
       protocol.read(
@@ -144,11 +148,11 @@ describe('sherpa-onnx', () => {
     });
   });
 
-  test('its last word is no mistake', () => {
+  test('may end with its last message', () => {
     expect(sherpaOnnxProtocol(provider, asked).read('Done!')).toEqual({ kind: 'other' });
   });
 
-  test('segments without end are bounded', () => {
+  test('has its endless segments bounded', () => {
     const protocol = sherpaOnnxProtocol(provider, asked);
     let longest = 0;
     for (let segment = 0; segment < 1_000; segment += 1) {
@@ -159,10 +163,10 @@ describe('sherpa-onnx', () => {
     expect(longest).toBeLessThan(5_000);
   });
 
-  test('what is heard between two samples is what was there: nothing is added above', () => {
+  test('gets upsampled audio without added high frequencies', () => {
     const upsample = createUpsampler();
     const whole = tone([1_000], 400, -6);
-    // In chunks, as they come.
+    // In chunks, as in a call.
     const out = Array.from({ length: 4 }, (_, index) =>
       upsample(whole.subarray(index * 800, (index + 1) * 800)),
     ).flatMap((part) => Array.from(part));
@@ -182,7 +186,7 @@ describe.each<EngineKind>(['vosk', 'sherpa-onnx'])('an engine that speaks %s', (
   test.each([
     ['Please leave a message after the tone', 'voicemail-phrase'],
     ['If you record your name and reason for calling', 'call-screening'],
-  ])('settles it with a phrase: %s', async (transcript, reason) => {
+  ])('decides the verdict with a phrase: %s', async (transcript, reason) => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(hello.samples);
@@ -198,11 +202,11 @@ describe.each<EngineKind>(['vosk', 'sherpa-onnx'])('an engine that speaks %s', (
   });
 
   test.each<[string, string | Buffer, string]>([
-    ['what is no JSON', 'nonsense', 'not-understood'],
-    ['a list', '[]', 'not-understood'],
-    ['binary', Buffer.from([1, 2, 3]), 'not-understood'],
+    ['text that is not JSON', 'nonsense', 'not-understood'],
+    ['a JSON list', '[]', 'not-understood'],
+    ['a binary message', Buffer.from([1, 2, 3]), 'not-understood'],
     ['a thousand words at once', JSON.stringify({ text: 'word '.repeat(1_000) }), 'implausible'],
-  ])('and sends %s is given up', async (_name, message, reason) => {
+  ])('is given up if it sends %s', async (_name, message, reason) => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(hello.samples);
@@ -219,9 +223,9 @@ describe.each<EngineKind>(['vosk', 'sherpa-onnx'])('an engine that speaks %s', (
   });
 });
 
-test('an offer to help is a person who waits, though it took longer than people do', async () => {
+test('an offer to help is a person who waits, even after a greeting longer than a person’s', async () => {
   await using engine = await startEngine({ kind: 'sherpa-onnx' });
-  // Without words it is a machine by then.
+  // Without words, the verdict is "machine" by then.
   const alone = new TranscribedCall({ url: engine.url, speechToText: undefined });
   alone.play(announcement.samples);
   alone.pushUntil(endMs);

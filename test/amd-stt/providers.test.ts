@@ -34,22 +34,26 @@ describe('the file of speech-to-text providers', () => {
 
   test.each([
     ['YAML that cannot be read', 'providers: [', /^stt-providers\.yaml:\d+: /],
-    ['nothing', '', /file: /],
+    ['an empty file', '', /file: /],
     ['an unknown kind', withProvider('kind: morse'), /:3: providers\.acme\.kind: /],
-    ['our protocol without an address', withProvider('kind: websocket'), /providers\.acme\.url: /],
-    ['Vosk without an address', withProvider('kind: vosk'), /providers\.acme\.url: /],
+    [
+      'Offhook’s own protocol without a URL',
+      withProvider('kind: websocket'),
+      /providers\.acme\.url: /,
+    ],
+    ['Vosk without a URL', withProvider('kind: vosk'), /providers\.acme\.url: /],
     [
       'a parameter for sherpa-onnx, which takes none',
       withProvider('kind: sherpa-onnx\n    url: ws://127.0.0.1:1\n    parameters: { model: x }'),
       /:5: providers\.acme\.parameters: /,
     ],
     [
-      'an address that is none of a WebSocket',
+      'a URL that is not a WebSocket URL',
       withProvider('kind: deepgram\n    url: https://x.example'),
       /:4: providers\.acme\.url: must be a ws or wss URL/,
     ],
     [
-      'a password in the address',
+      'a password in the URL',
       withProvider('kind: deepgram\n    url: wss://a:b@x.example'),
       /must not hold a user, a password or a fragment/,
     ],
@@ -69,11 +73,11 @@ describe('the file of speech-to-text providers', () => {
       /is set by the gateway itself/,
     ],
     [
-      'a name that no request can say',
+      'a name that no request can contain',
       'providers:\n  "a b":\n    kind: deepgram\n',
       /a b: up to 64/,
     ],
-  ])('%s is refused, with the line and the field', (_name, text, message) => {
+  ])('%s is rejected with the line and the field', (_name, text, message) => {
     expect(() => load(text)).toThrow(message);
   });
 });

@@ -1,4 +1,5 @@
-// The whole gateway with a recogniser and a call screener at the far end: it is answered once, and it is told who comes, or that the person does not.
+// The whole gateway with a recogniser and a call screener at the far end. The gateway answers the
+// screener once. It then learns who comes, or that nobody does.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,17 +16,20 @@ import { type EngineSession, startEngine } from './support/scripted-engine.ts';
 
 const screener = 'tel:+12025550114';
 const screenerRejects = 'tel:+12025550115';
-/** Of `screener-question.wav`, after so much voice; who comes later says one word. */
+/**
+ * The words of `screener-question.wav`, each after this much voice. The voice that comes later says
+ * one word.
+ */
 const question = [
   { afterMs: 2_000, said: 'Hi. The person you are calling uses a call screening service.' },
   { afterMs: 4_000, said: 'Please say your name, and why you are calling.' },
 ];
-/** The end of a greeting is told that soon, so that the tests are. */
+/** Short, so that the end of a greeting is stated early and the tests are fast. */
 const timers = { greetingCompletionTimeoutMs: 800 };
 
 let gateway: GatewayProcess;
 
-/** Each round of detection has a connection of its own. */
+/** Recites the question in each session. Every round of detection has its own connection. */
 function recite(session: EngineSession): void {
   const left = [...question];
   let voiceMs = 0;
@@ -37,7 +41,7 @@ function recite(session: EngineSession): void {
   });
 }
 
-/** Of 8 kHz in 16 bits, by pieces of 20 ms. */
+/** Returns the duration of voice in 8 kHz, 16-bit audio, in steps of 20 ms. */
 function voiceMsOf(audio: Buffer): number {
   const samples = new Int16Array(
     audio.buffer.slice(audio.byteOffset, audio.byteOffset + audio.length),
@@ -91,7 +95,7 @@ const firstRound = [
 const ticksLate = (): Promise<number> => ticksLateOf(gateway.runtime);
 
 describe('a call that is screened', { concurrent: true, timeout: 180_000 }, () => {
-  test('is answered once, and the person who comes then is one', async () => {
+  test('is answered once, and the person who comes gets the verdict human', async () => {
     await undisturbed(ticksLate, async () => {
       const { callId, timeline } = await callScreener(screener);
       const isThere = async () => JSON.stringify(await timeline()).includes('amd_human_detected');
@@ -107,10 +111,10 @@ describe('a call that is screened', { concurrent: true, timeout: 180_000 }, () =
         { event: 'amd_human_detected', round: 2 },
         { event: 'amd_stopped', round: 2, reason: 'call-ended' },
       ]);
-      const told = { source: 'screening', sound: 'sound:who-is-calling' };
+      const playback = { source: 'screening', sound: 'sound:who-is-calling' };
       expect(events.filter(({ type }) => type.startsWith('playback'))).toMatchObject([
-        { type: 'playback-started', data: told },
-        { type: 'playback-finished', data: { ...told, reason: 'done', playedMs: 1_200 } },
+        { type: 'playback-started', data: playback },
+        { type: 'playback-finished', data: { ...playback, reason: 'done', playedMs: 1_200 } },
       ]);
       expect(notified.at(-1)).toMatchObject({
         ...{ status: 'completed', outcome: 'completed', reasonCode: 'Bot-disconnected' },
@@ -119,7 +123,7 @@ describe('a call that is screened', { concurrent: true, timeout: 180_000 }, () =
     });
   });
 
-  test('and rejected after its answer has no voice in round 2', async () => {
+  test('has no voice in round 2 if the screener rejects it after the answer', async () => {
     await undisturbed(ticksLate, async () => {
       const { callId, timeline } = await callScreener(screenerRejects);
       const notified = await receiver.untilEnded(callId, 40_000);

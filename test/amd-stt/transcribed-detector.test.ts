@@ -1,5 +1,5 @@
-// A detector with a provider beside it, over real sockets: what its words and phrases do, and that nothing it does wrong
-// changes more than a word in the reason.
+// A detector with a provider beside it, over real sockets: the effect of the provider's words and
+// phrases. No fault of the provider changes more than one suffix of the reason.
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
@@ -17,7 +17,7 @@ const hello = sounds.hello.samples;
 const endMs = 70_000;
 const kinds: readonly EngineKind[] = ['deepgram', 'websocket'];
 
-/** The same audio without a provider. */
+/** Runs the same audio without a provider. */
 function withoutProvider(audio: Int16Array, options: Partial<CallOptions> = {}): TranscribedCall {
   const call = new TranscribedCall({
     ...options,
@@ -33,7 +33,9 @@ function timeline(events: readonly AmdEvent[]) {
   return events.map(({ event, elapsedMs }) => ({ event, elapsedMs }));
 }
 
-/** Speaks in step with the audio: after each half second the provider says what it has by then. */
+/**
+ * Speaks in step with the audio: after each half second the provider returns what it has by then.
+ */
 async function converse(
   call: TranscribedCall,
   session: EngineSession,
@@ -52,7 +54,7 @@ async function converse(
 }
 
 describe.each(kinds)('a provider that speaks %s', (kind) => {
-  test('has its words counted instead of ours', async () => {
+  test('replaces the detector’s own count of words', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 9 });
     call.play(announcement);
@@ -71,7 +73,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     });
   });
 
-  test('makes a machine of a threshold of words', async () => {
+  test('decides the verdict of a word threshold', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 4 });
     call.play(hello);
@@ -90,7 +92,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
   test.each([
     ['Please leave a message after the tone', 'voicemail-phrase'],
     ['If you record your name and reason for calling', 'call-screening'],
-  ])('settles it with a phrase: %s', async (transcript, reason) => {
+  ])('decides the verdict with a phrase: %s', async (transcript, reason) => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(hello);
@@ -114,7 +116,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.names.at(-1)).toBe('amd_stopped');
   });
 
-  test('is asked anew who comes after call screening', async () => {
+  test('starts a new text for the voice after call screening', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(joined([announcement, silence(4_000), hello]));
@@ -140,7 +142,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     ]);
   });
 
-  test('is not believed of a silent line', async () => {
+  test('is ignored on a silent line', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.pushUntil(500);
@@ -154,7 +156,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(timeline(call.events)).toEqual(timeline(withoutProvider(new Int16Array(0)).events));
   });
 
-  test('tells the whole greeting at its end', async () => {
+  test('gives the whole greeting at its end', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 3 });
     call.play(announcement);
@@ -171,7 +173,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.event('amd_machine_detected')?.transcript).toBe('The person you');
   });
 
-  test('gets every frame as linear16, silence where it was lost, also what came before the connection', async () => {
+  test('gets every frame as linear16: lost frames as silence, and also frames from before the connection', async () => {
     let open = (): void => undefined;
     const handshakeWhen = new Promise<void>((resolve) => (open = resolve));
     await using engine = await startEngine({ kind, handshakeWhen });
@@ -195,7 +197,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(got.equals(expected)).toBe(true);
   });
 
-  test('is left when detection has stopped, and told so', async () => {
+  test('is closed with the closing message once detection has stopped', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     const session = await engine.session();
@@ -214,7 +216,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.failures).toEqual([]);
   });
 
-  test('hears nothing after the verdict on a person', async () => {
+  test('gets no audio after the verdict human', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(hello);
@@ -228,7 +230,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.names).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
-  test('interim results are replaced, final ones stay', async () => {
+  test('has its interim results replaced and its final ones kept', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(voicemail);
@@ -246,7 +248,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.transcriptions.map(({ words }) => words)).toEqual([1, 2, 3, 4]);
   });
 
-  test('without interim results only final ones count', async () => {
+  test('counts only final results if the request wants no interim results', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({
       url: engine.url,
@@ -267,7 +269,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
   });
 });
 
-describe('what the provider is told', () => {
+describe('the settings that a provider gets', () => {
   const everything = {
     sttProvider: 'engine',
     sttLanguage: 'de-DE',
@@ -288,7 +290,7 @@ describe('what the provider is told', () => {
     return session;
   }
 
-  test('Deepgram: everything in the query, the key as a token', async () => {
+  test('for Deepgram: everything in the query, the key as a token', async () => {
     const { query, request, messages } = await connected({
       kind: 'deepgram',
       provider: { apiKey: 'hush', parameters: { model: 'nova-3' } },
@@ -311,7 +313,7 @@ describe('what the provider is told', () => {
   });
 
   test.each([
-    ['nothing more', {}, { interim_results: 'true' }],
+    ['no further settings', {}, { interim_results: 'true' }],
     ['no interim results', { interim: false }, { interim_results: 'false' }],
     ['no endpointing', { sttVendorEndpointing: 0 }, { endpointing: 'false' }],
     [
@@ -319,7 +321,7 @@ describe('what the provider is told', () => {
       { continuousASRTimeoutInMS: 1_500 },
       { utterance_end_ms: '1500', interim_results: 'true' },
     ],
-  ])('Deepgram: %s', async (_name, changes, expected: Record<string, string>) => {
+  ])('for Deepgram with %s', async (_name, changes, expected: Record<string, string>) => {
     const { query } = await connected({
       kind: 'deepgram',
       speechToText: { ...asked, ...changes },
@@ -335,7 +337,7 @@ describe('what the provider is told', () => {
     });
   });
 
-  test('our own protocol: a start message, the key as a bearer', async () => {
+  test('for Offhook’s own protocol: a start message, the key as a bearer token', async () => {
     const { messages, request } = await connected({
       provider: { apiKey: 'hush', parameters: { model: 'small' } },
       speechToText: everything,
@@ -358,8 +360,11 @@ describe('what the provider is told', () => {
   });
 });
 
-describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
-  /** The verdict says so; names, times and the rest are as without. */
+describe.each(kinds)('a provider that speaks %s and fails', (kind) => {
+  /**
+   * Expects that only the reason of the verdict says so. Event names, times and the rest are as
+   * without a provider.
+   */
   function expectFallBack(
     call: TranscribedCall,
     state: string,
@@ -377,22 +382,18 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
   const trouble: readonly (readonly [string, string, (session: EngineSession) => void])[] = [
     ['closes at once', 'connection-lost', ({ socket }) => socket.close(1_011)],
     ['breaks the connection', 'connection-lost', ({ socket }) => socket.terminate()],
-    ['says what is no JSON', 'not-understood', (session) => session.send('<html>')],
-    ['says JSON that is no object', 'not-understood', (session) => session.send('[[[[1]]]]')],
+    ['sends text that is not JSON', 'not-understood', (session) => session.send('<html>')],
+    ['sends JSON that is not an object', 'not-understood', (session) => session.send('[[[[1]]]]')],
     [
-      'says a transcript that is none',
+      'sends a transcript that is not a string',
       'not-understood',
       (session) =>
         session.send({ type: 'Results', transcript: { a: 1 }, channel: { alternatives: 'x' } }),
     ],
     ['sends audio back', 'not-understood', ({ socket }) => socket.send(Buffer.alloc(320))],
+    ['sends an oversized message', 'not-understood', (session) => session.say('x'.repeat(100_000))],
     [
-      'sends a message without measure',
-      'not-understood',
-      (session) => session.say('x'.repeat(100_000)),
-    ],
-    [
-      'sends a message in pieces that never ends',
+      'sends a message in endless fragments',
       'not-understood',
       ({ socket }) => {
         for (let piece = 0; piece < 100; piece += 1) socket.send('{', { fin: false });
@@ -400,29 +401,29 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     ],
     ['makes up words', 'implausible', (session) => session.say('la '.repeat(500))],
     [
-      'makes up words bit by bit',
+      'makes up words a few at a time',
       'implausible',
       (session) => {
         for (let count = 0; count < 40; count += 1) session.say('la la', { final: true });
       },
     ],
     [
-      'chatters',
+      'sends too many messages',
       'too-many-messages',
       (session) => {
         for (let count = 0; count < 1_000; count += 1) session.send({ type: 'Metadata' });
       },
     ],
     [
-      'pings without end',
-      // Whichever bound it meets first.
+      'sends endless pings',
+      // Depends on which limit it exceeds first.
       expect.stringMatching(/too-many-messages|not-understood|connection-lost/) as string,
       ({ socket }) => {
         for (let count = 0; count < 1_000; count += 1) socket.ping();
       },
     ],
     [
-      'says that it failed',
+      'reports that it failed',
       'provider-error',
       (session) => session.send({ type: kind === 'deepgram' ? 'Error' : 'error', message: 'no' }),
     ],
@@ -467,7 +468,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expectFallBack(call, 'failed');
   });
 
-  test('is not there', async () => {
+  test('cannot be reached', async () => {
     const engine = await startEngine({ kind });
     await engine[Symbol.asyncDispose]();
     const call = new TranscribedCall({ url: engine.url, kind });
@@ -480,7 +481,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expectFallBack(call, 'failed');
   });
 
-  test('has a key that no header may hold', async () => {
+  test('has a key that a header cannot hold', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({
       url: engine.url,
@@ -495,7 +496,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expectFallBack(call, 'failed');
   });
 
-  test('stalls from the beginning', async () => {
+  test('stalls from the start', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 5 });
     call.play(voicemail);
@@ -507,7 +508,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expect(call.failures).toEqual([]);
   });
 
-  test('goes away half way: what it said is not believed any more', async () => {
+  test('disconnects halfway and has its earlier results discarded', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 9 });
     call.play(voicemail);
@@ -524,7 +525,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expectFallBack(call, 'failed', { thresholdWordCount: 9 });
   });
 
-  test('comes too late with what it has to say', async () => {
+  test('sends its results too late', async () => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(hello);
@@ -542,7 +543,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     expect(call.events[0]).toMatchObject({ transcript: 'He', transcription: 'late' });
   });
 
-  test('does not answer the closing: the connection is broken off', async () => {
+  test('does not answer the closing handshake and is disconnected', async () => {
     let greeted = false;
     let left = false;
     const deaf = { onAudio: () => (greeted = true), onLeft: () => (left = true) };
@@ -558,7 +559,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
 });
 
 describe('a provider that this gateway does not have', () => {
-  test('is one that failed, and says so', () => {
+  test('counts as failed, and the events say so', () => {
     const call = new TranscribedCall({
       url: 'ws://127.0.0.1:1/',
       speechToText: { sttProvider: 'gone', sttLanguage: 'en-US' },
@@ -573,7 +574,7 @@ describe('a provider that this gateway does not have', () => {
     expect(call.failures).toEqual([{ provider: 'gone', reason: 'unconfigured', failures: 1 }]);
   });
 
-  test('is replaced by the default, where there is one', async () => {
+  test('is replaced by the default provider if there is one', async () => {
     await using engine = await startEngine();
     const call = new TranscribedCall({
       url: engine.url,

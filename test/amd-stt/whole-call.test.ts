@@ -1,4 +1,5 @@
-// A gateway with a speech-to-text provider, a sandbox voicemail, and what the dialer and the bot are told.
+// A gateway with a speech-to-text provider and a sandbox voicemail: what the dialer and the bot
+// receive.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ import { type EngineSession, type ScriptedEngine, startEngine } from './support/
 const voicemail = 'tel:+12025550110';
 const personHangsUp = 'tel:+12025550101';
 const apiKey = 'a-key-that-no-log-shows';
-/** As a recogniser would say it: what it has after so much audio. */
+/** The results of a recogniser, each after this much audio. */
 const results = [
   { afterMs: 1_200, transcript: 'Hi you have', final: false },
   { afterMs: 2_400, transcript: 'Hi, you have reached Jane and Robert.', final: true },
@@ -85,7 +86,7 @@ async function dial(target: string, sttProvider?: string) {
 const ticksLate = (): Promise<number> => ticksLateOf(gateway.runtime);
 
 describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, () => {
-  test('tells the greeting of a voicemail in the evidence and in the context', async ({ task }) => {
+  test('has the greeting of a voicemail in the evidence and in the context', async ({ task }) => {
     taskProvesOnAny(task, 'dialout.context.rule.amdGreeting');
     await undisturbed(ticksLate, async () => {
       const { callId, notified } = await dial(voicemail, 'speaking');
@@ -126,7 +127,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
     });
   });
 
-  test('has the same events where the provider stalls, and says so', async () => {
+  test('has the same events if the provider stalls, and their reason says so', async () => {
     await undisturbed(ticksLate, async () => {
       const [stalled, without] = await Promise.all([dial(voicemail, 'stalling'), dial(voicemail)]);
 
@@ -139,7 +140,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
     });
   });
 
-  test('says in the event and in the log that a provider refused', async () => {
+  test('reports in the event and in the log that a provider rejected it', async () => {
     await undisturbed(ticksLate, async () => {
       const { notified } = await dial(personHangsUp, 'refusing');
 
@@ -155,7 +156,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
     });
   });
 
-  test('a person who hangs up takes the connection along', async () => {
+  test('ends normally with a stalled provider when the person hangs up', async () => {
     await undisturbed(ticksLate, async () => {
       const { notified } = await dial(personHangsUp, 'stalling');
 
@@ -164,7 +165,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
     });
   });
 
-  test('a provider that is not configured is accepted; detection goes on by ear, and says so', async () => {
+  test('is accepted with an unconfigured provider; detection works by sound, and its reason says so', async () => {
     await undisturbed(ticksLate, async () => {
       const [unknown, again, without] = await Promise.all([
         dial(voicemail, 'sttVendor'),
@@ -178,7 +179,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
         transcription: 'unconfigured',
       });
       expect(again.notified[1]?.['amd']).toMatchObject({ transcription: 'unconfigured' });
-      // Once for its name, however many calls have it.
+      // Logged once per provider name, however many calls use it.
       const warnings =
         gateway.output().split('speech-to-text provider is not configured').length - 1;
       expect(warnings).toBe(1);
@@ -189,7 +190,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
 describe('STT_DEFAULT_PROVIDER and STT_STRICT', () => {
   const file = () => join(dataDir.path, 'stt-providers.yaml');
 
-  test('a default that the file lacks stops the start, and says what is wrong', async () => {
+  test('a default provider that the file lacks stops the start with a clear error', async () => {
     const variables = {
       STT_PROVIDERS_FILE: file(),
       STT_DEFAULT_PROVIDER: 'nobody',
@@ -202,7 +203,7 @@ describe('STT_DEFAULT_PROVIDER and STT_STRICT', () => {
     );
   });
 
-  test('strict mode knows the names of the file alone; without it every name will do', async () => {
+  test('strict mode accepts only names of the file; otherwise every name is accepted', async () => {
     const secrets = () => ({ ENGINE_KEY: 'k' });
     const read = async (variables: Record<string, string>) =>
       await readSpeechToText(loadConfig({ STT_PROVIDERS_FILE: file(), ...variables }), secrets);

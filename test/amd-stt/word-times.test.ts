@@ -1,4 +1,4 @@
-// When what speech-to-text understood was said.
+// The times of the words that speech-to-text recognised.
 
 import { expect, test } from 'vitest';
 import { protocolFor } from '../../src/amd/stt/protocols.ts';
@@ -6,13 +6,13 @@ import { createWordTimes } from '../../src/amd/stt/word-times.ts';
 import type { HeardWords } from '../../src/calls/capture/capture.ts';
 
 function rig() {
-  const told: HeardWords[] = [];
-  return { told, times: createWordTimes((words) => told.push(...words)) };
+  const reported: HeardWords[] = [];
+  return { reported, times: createWordTimes((words) => reported.push(...words)) };
 }
 
 const settings = { sttProvider: 'engine', sttLanguage: 'en-US' };
 
-test('words have the times that Deepgram and Vosk say', () => {
+test('words have the times that Deepgram and Vosk give', () => {
   const timed = [
     { word: 'hello', punctuated_word: 'Hello,', start: 0.5, end: 0.9 },
     { word: 'anna', punctuated_word: 'Anna.', start: 1, end: 1.4 },
@@ -28,15 +28,15 @@ test('words have the times that Deepgram and Vosk say', () => {
     const provider = { kind, url: 'wss://x.example/', parameters: {} };
     const said = protocolFor(provider, settings).read(JSON.stringify(results[kind]));
     if (said.kind !== 'said') throw new Error(`${kind} was not understood`);
-    const { told, times } = rig();
+    const { reported, times } = rig();
     times.hear(said, 1_300);
 
-    expect(told.map(({ fromMs, untilMs }) => [fromMs, untilMs])).toEqual([
+    expect(reported.map(({ fromMs, untilMs }) => [fromMs, untilMs])).toEqual([
       [500, 900],
-      // No further than it has listened.
+      // No later than the recogniser has listened.
       [1_000, 1_300],
     ]);
-    expect(told.map(({ text }) => text.toLowerCase().replace(/\W/g, ''))).toEqual([
+    expect(reported.map(({ text }) => text.toLowerCase().replace(/\W/g, ''))).toEqual([
       'hello',
       'anna',
     ]);
@@ -48,15 +48,15 @@ test.each([
   [[{ word: 7, start: 0, end: 1 }]],
   [[null]],
   [Array.from({ length: 400 }, () => ({ word: 'a', start: 0, end: 1 }))],
-])('times that cannot be believed are none: %j', (result) => {
+])('implausible times are dropped: %j', (result) => {
   const provider = { kind: 'vosk', url: 'wss://x.example/', parameters: {} } as const;
   expect(protocolFor(provider, settings).read(JSON.stringify({ text: 'a', result }))).toEqual({
     ...{ kind: 'said', transcript: 'a', isFinal: true, untilMs: 100 },
   });
 });
 
-test('without times a result stands from the end of the silence before it to where it was heard', () => {
-  const { told, times } = rig();
+test('without times a result lasts from the end of the silence before it to how far the recogniser has listened', () => {
+  const { reported, times } = rig();
   times.hear({ transcript: '', isFinal: false }, 400);
   times.hear({ transcript: 'you', isFinal: false }, 700);
   times.hear({ transcript: 'you have', isFinal: true }, 1_100);
@@ -64,7 +64,7 @@ test('without times a result stands from the end of the silence before it to whe
   times.end();
   times.end();
 
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { text: 'you have', fromMs: 400, untilMs: 1_100 },
     { text: 'reached us', fromMs: 1_100, untilMs: 1_600 },
   ]);

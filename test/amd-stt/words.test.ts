@@ -14,11 +14,11 @@ describe('words', () => {
     ['multi', 'one two', 2],
     ['not a locale!', 'one two', 2],
     ['en', ' … ', 0],
-  ])('in %s: %s', (language, text, words) => {
+  ])('are counted in %s: %s', (language, text, words) => {
     expect(createWordCounter(language)(text)).toBe(words);
   });
 
-  test('that are not written apart are counted all the same', () => {
+  test('are counted in scripts without spaces too', () => {
     expect(createWordCounter('ja-JP')('留守番電話サービスに接続します')).toBeGreaterThan(3);
   });
 
@@ -117,20 +117,23 @@ describe('phrases', () => {
     expect(phraseFinder(language).settling(transcript)).toBe(phrase);
   });
 
-  describe.each(Object.entries(saidByPeople))('a person may say in %s', (language, sentences) => {
-    test.each(sentences.map((sentence) => [sentence]))('%s', (sentence) => {
-      for (const said of [sentence, plainWords(sentence)]) {
-        expect(phraseFinder(language).settling(said)).toBeUndefined();
-        expect(phraseFinder('multi').settling(said)).toBeUndefined();
-      }
-    });
-  });
+  describe.each(Object.entries(saidByPeople))(
+    'a person in %s does not decide the verdict with',
+    (language, sentences) => {
+      test.each(sentences.map((sentence) => [sentence]))('%s', (sentence) => {
+        for (const said of [sentence, plainWords(sentence)]) {
+          expect(phraseFinder(language).settling(said)).toBeUndefined();
+          expect(phraseFinder('multi').settling(said)).toBeUndefined();
+        }
+      });
+    },
+  );
 
   test.each([
-    ['of another language', 'fi', 'please leave a message after the tone'],
-    ['within other words', 'en', 'the beeper, the toned mailboxes'],
+    ['in another language', 'fi', 'please leave a message after the tone'],
+    ['inside other words', 'en', 'the beeper, the toned mailboxes'],
     ['without its end', 'en', 'at the'],
-    ['with one word another', 'en', 'at the stone, I now come to the phone'],
+    ['with one other word', 'en', 'at the stone, I now come to the phone'],
     ['with other vowels', 'hi', 'बाप के बाद'],
   ])('are not found %s', (_, language, transcript) => {
     expect(phraseFinder(language).settling(transcript)).toBeUndefined();
@@ -152,7 +155,7 @@ describe('phrases', () => {
     ['ru', 'Компания Вектор, добрый день, чем могу помочь?'],
     ['ca', 'Clínica Puig, bon dia, en què el puc ajudar?'],
     ['hi', 'नमस्ते, शर्मा ट्रेडर्स, मैं आपकी क्या मदद कर सकता हूँ?'],
-  ])('an offer to help in %s: %s', (language, transcript) => {
+  ])('include an offer to help in %s: %s', (language, transcript) => {
     const find = phraseFinder(language);
 
     expect(find.asksForHelp(transcript)).toBe(true);
@@ -160,7 +163,7 @@ describe('phrases', () => {
   });
 
   test.each(Object.entries(phrasesByLanguage))(
-    'of %s that settle are of several words',
+    'of %s that decide a verdict have several words',
     (_, table) => {
       const words = (phrase: string) => plainWords(phrase).split(' ').length;
       const settling = [...table.voicemail, ...table.callScreening];
@@ -170,32 +173,32 @@ describe('phrases', () => {
   );
 
   test.each([
-    ['what comes after it', 'How may I help you? For sales press one, for support press two.'],
-    ['a greeting without', 'You have reached Lake View Dental.'],
-  ])('%s is no offer', (_, transcript) => {
+    [
+      'a question with more text after it',
+      'How may I help you? For sales press one, for support press two.',
+    ],
+    ['a greeting without a question', 'You have reached Lake View Dental.'],
+  ])('do not include %s as an offer', (_, transcript) => {
     expect(phraseFinder('en').asksForHelp(transcript)).toBe(false);
   });
 
-  test.each(Object.entries(phrasesByLanguage))(
-    'of %s are found as they stand',
-    (language, table) => {
-      const find = phraseFinder(language);
-      const said = (phrase: string) => `well ${phrase.replaceAll('…', 'so')} then`;
+  test.each(Object.entries(phrasesByLanguage))('of %s are found exactly', (language, table) => {
+    const find = phraseFinder(language);
+    const said = (phrase: string) => `well ${phrase.replaceAll('…', 'so')} then`;
 
-      for (const phrase of table.callScreening) {
-        expect(find.settling(said(phrase))).toBe('call-screening');
-      }
-      for (const phrase of table.voicemail) {
-        expect(find.settling(said(phrase))).toBe('voicemail-phrase');
-      }
-      for (const phrase of table.asksForHelp) {
-        expect(find.asksForHelp(said(phrase))).toBe(true);
-        expect(find.settling(said(phrase))).toBeUndefined();
-      }
-    },
-  );
+    for (const phrase of table.callScreening) {
+      expect(find.settling(said(phrase))).toBe('call-screening');
+    }
+    for (const phrase of table.voicemail) {
+      expect(find.settling(said(phrase))).toBe('voicemail-phrase');
+    }
+    for (const phrase of table.asksForHelp) {
+      expect(find.asksForHelp(said(phrase))).toBe(true);
+      expect(find.settling(said(phrase))).toBeUndefined();
+    }
+  });
 
-  test('a long text without one is read in no time', () => {
+  test('are searched quickly in a long text without any', () => {
     const find = phraseFinder('multi');
     for (let round = 0; round < 100; round += 1) {
       find.settling('please leave your name '.repeat(90));
@@ -205,7 +208,7 @@ describe('phrases', () => {
 });
 
 describe('a transcript', () => {
-  test('keeps what is final and replaces what is not', () => {
+  test('keeps final results and replaces interim ones', () => {
     const transcript = createTranscript();
 
     transcript.hear({ transcript: 'you have', isFinal: false }, 1_000);
@@ -217,7 +220,7 @@ describe('a transcript', () => {
     expect(transcript.heardUntilMs).toBe(2_100);
   });
 
-  test('an interim result that comes late does not outlive the final one', () => {
+  test('drops an interim result at the final one', () => {
     const transcript = createTranscript();
 
     transcript.hear({ transcript: 'hello', isFinal: false }, 500);
@@ -227,7 +230,7 @@ describe('a transcript', () => {
     expect(transcript.text).toBe('Hello.');
   });
 
-  test('has heard no more than it was sent, and no less than before', () => {
+  test('has heard at most what was sent, and never less than before', () => {
     const transcript = createTranscript();
 
     transcript.hear({ transcript: 'a', isFinal: true, untilMs: 1e9 }, 800);
@@ -236,7 +239,7 @@ describe('a transcript', () => {
     expect(transcript.heardUntilMs).toBe(800);
   });
 
-  test('is bounded and fit for JSON and SQL whatever comes', () => {
+  test('is bounded and valid in JSON and SQL, whatever the provider sends', () => {
     const transcript = createTranscript();
 
     transcript.hear({ transcript: `a\u0000b\ud800 ${'x '.repeat(10_000)}`, isFinal: true }, 1_000);
@@ -252,8 +255,8 @@ describe('a transcript', () => {
 describe('a second opinion keeps up', () => {
   test.each([
     ['while a voice is heard, with a second of latency', 3_000, 0, 2_000, true],
-    ['not with more', 3_000, 0, 1_980, false],
-    ['in a pause, with all that was said before it', 3_000, 1_500, 1_500, true],
+    ['not with more latency', 3_000, 0, 1_980, false],
+    ['in a pause, with everything said before it', 3_000, 1_500, 1_500, true],
     ['not without the last words', 3_000, 1_500, 1_480, false],
   ])('%s', (_name, elapsedMs, pauseMs, heardUntilMs, expected) => {
     expect(keepsUp({ words: 3, heardUntilMs }, elapsedMs, pauseMs)).toBe(expected);

@@ -1,4 +1,4 @@
-// What becomes of a tone that may be a beep: by who picked up, and by what follows it.
+// How a tone that may be a beep is treated, depending on who picked up and on what follows it.
 
 import { describe, expect, test } from 'vitest';
 import { BeepBelief, type Company } from '../../src/amd/beep-belief.ts';
@@ -10,7 +10,9 @@ function beep(doubt: ToneDoubt, parts: Partial<ToneFound> = {}): ToneFound {
   return { kind: 'beep', hz: 1_000, ms: 300, doubt, ...parts };
 }
 
-/** One frame at a time: a tone that ended, one that sounds, a voice; nothing where a frame has none of them. */
+/**
+ * What one frame has: a tone that ended, a tone that sounds, a voice. Undefined members are absent.
+ */
 type Heard = { readonly found?: ToneFound; readonly hz?: number; readonly speaks?: boolean };
 
 function believed(company: Company, frames: Readonly<Record<number, Heard>>, wholeMs = 2_500) {
@@ -27,15 +29,15 @@ function believed(company: Company, frames: Readonly<Record<number, Heard>>, who
 
 const companies: readonly Company[] = ['machine', 'silence', 'undecided', 'person', 'hello'];
 
-describe('a beep without a doubt', () => {
+describe('a beep without doubt', () => {
   test.each(companies.filter((company) => company !== 'hello'))(
-    'is stated at once: %s',
+    'is believed at once: %s',
     (company) => {
       expect(believed(company, { 0: { found: beep('none') } })).toMatchObject([{ atMs: 0 }]);
     },
   );
 
-  test('after a mere hello is stated once it stayed alone for longer than a microwave pauses', () => {
+  test('is believed after a mere hello once it has stayed alone for longer than a pause of a microwave', () => {
     const [stated] = believed('hello', { 0: { found: beep('none') } });
 
     expect(stated).toMatchObject({ hz: 1_000, ms: 300 });
@@ -44,21 +46,21 @@ describe('a beep without a doubt', () => {
   });
 
   test.each<[string, Record<number, Heard>]>([
-    ['comes again', { 800: { hz: 1_000 } }],
-    ['is followed by another', { 300: { hz: 1_320 } }],
+    ['it comes again', { 800: { hz: 1_000 } }],
+    ['another tone follows', { 300: { hz: 1_320 } }],
     [
-      'is talked over',
+      'a voice talks over it',
       Object.fromEntries(
         [200, 220, 240, 260, 280, 300, 320, 340].map((ms) => [ms, { speaks: true }]),
       ),
     ],
-  ])('after a mere hello is none when it %s', (_, after) => {
+  ])('is rejected after a mere hello if %s', (_, after) => {
     const again = { 1400: { found: beep('none') } };
 
     expect(believed('hello', { 0: { found: beep('none') }, ...after, ...again })).toEqual([]);
   });
 
-  test('is not undone by a click', () => {
+  test('is believed in spite of a click', () => {
     const click = { 200: { speaks: true }, 220: { speaks: true } };
 
     expect(believed('hello', { 0: { found: beep('none') }, ...click })).toHaveLength(1);
@@ -68,26 +70,26 @@ describe('a beep without a doubt', () => {
 describe('a tone that the network may have sent', () => {
   const busy = beep('cadence', { hz: 425, ms: 250 });
 
-  test('is a beep when it does not come again', () => {
+  test('is a beep if it does not come again', () => {
     const [stated] = believed('machine', { 0: { found: busy } });
 
     expect(stated).toMatchObject({ hz: 425 });
-    // A pause of call waiting's: 600 ms.
+    // Longer than a pause of call waiting: 600 ms.
     expect(stated?.atMs).toBeGreaterThan(680);
     expect(stated?.atMs).toBeLessThan(900);
   });
 
-  test('is none when it does, and none for the rest of the call', () => {
+  test('is rejected for the rest of the call if it comes again', () => {
     const later = { 300: { hz: 425 }, 500: { found: busy }, 1000: { found: busy } };
 
     expect(believed('machine', { 0: { found: busy }, ...later })).toEqual([]);
   });
 
-  test('is none before any voice', () => {
+  test('is rejected before any voice', () => {
     expect(believed('silence', { 0: { found: busy } })).toEqual([]);
   });
 
-  test('is known as none when its pitch sounds again', () => {
+  test('is rejected as soon as its pitch sounds again', () => {
     const belief = new BeepBelief();
     belief.take(busy, 0, false, 'hello');
     expect(belief.isRefused(425)).toBe(false);
@@ -97,8 +99,8 @@ describe('a tone that the network may have sent', () => {
   });
 });
 
-describe('what sounds in a home', () => {
-  test('before any voice, with a room to be heard: must stay alone', () => {
+describe('a sound of a home', () => {
+  test('must stay alone if a room is heard before any voice', () => {
     const [stated] = believed('silence', { 0: { found: beep('room') } });
     const again = { 0: { found: beep('room') }, 980: { hz: 1_000 } };
 
@@ -107,22 +109,28 @@ describe('what sounds in a home', () => {
   });
 
   test.each(companies.filter((company) => company === 'machine' || company === 'undecided'))(
-    'with a room to be heard, after speech it is stated at once: %s',
+    'is believed at once after speech although a room is heard: %s',
     (company) => {
       expect(believed(company, { 0: { found: beep('room') } })).toMatchObject([{ atMs: 0 }]);
     },
   );
 
-  test.each<ToneDoubt>(['appliance', 'fading', 'echo'])('%s: a machine may beep so', (doubt) => {
-    expect(believed('machine', { 0: { found: beep(doubt) } })).toMatchObject([{ atMs: 0 }]);
-  });
+  test.each<ToneDoubt>(['appliance', 'fading', 'echo'])(
+    'with the doubt %s is believed after a machine verdict',
+    (doubt) => {
+      expect(believed('machine', { 0: { found: beep(doubt) } })).toMatchObject([{ atMs: 0 }]);
+    },
+  );
 
-  test.each<ToneDoubt>(['appliance', 'fading', 'echo'])('%s: none after a hello', (doubt) => {
-    expect(believed('hello', { 0: { found: beep(doubt) } })).toEqual([]);
-  });
+  test.each<ToneDoubt>(['appliance', 'fading', 'echo'])(
+    'with the doubt %s is rejected after a hello',
+    (doubt) => {
+      expect(believed('hello', { 0: { found: beep(doubt) } })).toEqual([]);
+    },
+  );
 });
 
-test('fax machines and announcements are never waited with', () => {
+test('fax machines and announcements are reported without a wait', () => {
   for (const kind of ['fax', 'sit'] as const) {
     const frames = { 0: { found: beep('none') }, 400: { found: beep('none', { kind }) } };
 
@@ -130,11 +138,11 @@ test('fax machines and announcements are never waited with', () => {
   }
 });
 
-test('no more pitches are remembered than a hostile line can make us', () => {
+test('the number of remembered pitches is bounded on a hostile line', () => {
   const belief = new BeepBelief();
   for (let hz = 300; hz < 3_000; hz += 10) belief.take(beep('echo', { hz }), 0, false, 'hello');
 
-  // The first is forgotten, the last is not.
+  // The first pitch is forgotten, the last one is not.
   expect(belief.take(beep('none', { hz: 300 }), 0, false, 'machine')).toBeDefined();
   expect(belief.take(beep('none', { hz: 2_900 }), 0, false, 'machine')).toBeUndefined();
 });

@@ -1,5 +1,5 @@
-// Whatever is heard, lost or late, and whenever the call ends: the order of the events, the timers, and the same events for
-// the same audio however it comes.
+// Properties that hold for any audio, lost or late frames, and any end of the call: the order of
+// the events, the timers, and the same events for the same audio however its frames arrive.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -31,7 +31,7 @@ function someSettings(random: Random): AmdSettings {
   };
 }
 
-/** Speech, pauses, beeps and noise in any order. */
+/** Makes speech, pauses, beeps and noise in random order. */
 function someCall(random: Random): Int16Array {
   if (random() < 0.4) return anything(random, 30_000);
   const parts: Int16Array[] = [];
@@ -46,7 +46,10 @@ function someCall(random: Random): Int16Array {
 
 type Frame = { readonly samples: Int16Array; readonly lost: boolean };
 
-/** Some lost, some swapped with their neighbours, as a network does where no jitter buffer helps. */
+/**
+ * Cuts samples into frames. Some are lost and some are swapped with their neighbours, as in a
+ * network without a jitter buffer.
+ */
 function framesOf(random: Random, samples: Int16Array): Frame[] {
   const lossShare = random() < 0.5 ? 0 : random() ** 2;
   const swapShare = random() < 0.5 ? 0 : 0.05;
@@ -71,7 +74,7 @@ function run(settings: AmdSettings, frames: readonly Frame[]): AmdEvent[] {
 }
 
 describe('any call', () => {
-  test('has its events in order and no timer exceeded by more than a frame', () => {
+  test('has its events in order and exceeds no timer by more than a frame', () => {
     const reasons = new Set<string>();
     for (let seed = 1; seed <= 120; seed += 1) {
       const random = seededRandom(seed);
@@ -83,13 +86,13 @@ describe('any call', () => {
       for (const { reason } of events) reasons.add(reason);
     }
 
-    // The calls reached what a detector can say, so the properties were put to the test.
+    // The calls reached all these reasons, so the properties were really tested.
     for (const reason of ['short-greeting', 'dense-speech', 'silence', 'tone', 'tone-timeout']) {
       expect(reasons).toContain(reason);
     }
   });
 
-  test('is stopped by its end, whenever that is', () => {
+  test('stops detection at its end, whenever that is', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const random = seededRandom(1_000 + seed);
       const frames = framesOf(random, someCall(random));
@@ -105,7 +108,7 @@ describe('any call', () => {
 });
 
 describe('the same audio', () => {
-  test('gives the same events in one buffer used again as in a frame each, among other calls', () => {
+  test('gives the same events in one reused buffer as in separate frames, with other calls beside it', () => {
     const random = seededRandom(7);
     const calls = Array.from({ length: 6 }, () => framesOf(random, someCall(random)));
     const alone = calls.map((frames) => run(defaultSettings, frames));

@@ -1,4 +1,4 @@
-// What the detector states about audio whose truth is known, timers and evidence included.
+// What the detector states about audio whose truth is known, with timers and evidence.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -32,7 +32,7 @@ describe('a person', () => {
     expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(5_000);
   });
 
-  test('is corrected by a beep within five seconds', () => {
+  test('turns into a machine at a beep within five seconds', () => {
     const events = listen(joined([hello, silence(4_500), beep]));
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
@@ -40,7 +40,7 @@ describe('a person', () => {
     expect(events[2]).toMatchObject({ reason: 'tone' });
   });
 
-  test('may say hello again, and is listened to for no longer', () => {
+  test('may say hello again without prolonging detection', () => {
     const events = listen(joined([hello, silence(1_200), hello]));
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
@@ -53,7 +53,7 @@ describe('a person', () => {
     ['a doorbell', () => joined([chime(659), chime(523)])],
     ['a busy tone', () => cadence([425], 500, 500, 4)],
     ['reorder', () => cadence([480, 620], 250, 250, 8)],
-  ])('stays one when %s sounds after the hello', (_, sound) => {
+  ])('stays a person if %s sounds after the hello', (_, sound) => {
     for (const gapMs of [300, 1_200, 3_000]) {
       const events = listen(joined([hello, silence(gapMs), sound(), silence(2_000)]));
 
@@ -61,7 +61,7 @@ describe('a person', () => {
     }
   });
 
-  test('may be as slow as the no-speech time-out allows', () => {
+  test('may answer as late as the no-speech time-out allows', () => {
     expect(names(listen(joined([silence(4_000), hello])))).toEqual([
       'amd_human_detected',
       'amd_stopped',
@@ -70,7 +70,7 @@ describe('a person', () => {
 });
 
 describe('a machine', () => {
-  test('talks on, stops, and nothing follows until the tone time-out', () => {
+  test('talks on and stops; detection ends at the tone time-out', () => {
     const events = listen(announcement);
 
     expect(names(events)).toEqual([
@@ -97,7 +97,7 @@ describe('a machine', () => {
     expect(events[2]).toMatchObject({ tone: { hz: 1_000 }, elapsedMs: events[1]?.elapsedMs });
   });
 
-  test('sends nothing from its beep on, and all the same stopped and beeped', () => {
+  test('is stated to stop and beep although it sends no packets after its beep', () => {
     const detector = createDetector(defaultSettings);
     const heard = framesOf(joined([announcement, silence(400), beep]));
     const events = heard.flatMap((frame) => [...detector.push(frame, false)]);
@@ -125,7 +125,7 @@ describe('a machine', () => {
     expect(events[1]).toMatchObject({ reason: 'silence' });
   });
 
-  test('a beep before any word is a machine without a greeting', () => {
+  test('is detected by a beep before any word, without a greeting', () => {
     expect(names(listen(joined([silence(1_000), beep])))).toEqual([
       'amd_machine_detected',
       'amd_tone_detected',
@@ -133,7 +133,7 @@ describe('a machine', () => {
     ]);
   });
 
-  test('a beep after the tone time-out is not stated', () => {
+  test('has no beep stated after the tone time-out', () => {
     const timers = { ...defaultSettings.timers, toneTimeoutMs: 8_000 };
     const events = listen(joined([announcement, announcement, beep]), { timers });
 
@@ -145,7 +145,7 @@ describe('a machine', () => {
     expect(events[2]).toMatchObject({ reason: 'tone-timeout' });
   });
 
-  test('that never stops speaking is left after 60 s', () => {
+  test('that never stops speaking is given up after 60 s', () => {
     const events = listen(joined(Array.from({ length: 16 }, () => announcement)));
 
     expect(names(events)).toEqual(['amd_machine_detected', 'amd_stopped']);
@@ -158,7 +158,7 @@ describe('a recording that says hello and waits before it goes on', () => {
   const delayMs = (events: readonly AmdEvent[]) =>
     (events.at(-1)?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0);
 
-  test('is corrected by its beep, however much later', () => {
+  test('turns into a machine at its beep, however late the beep comes', () => {
     const events = listen(joined([...goesOn, silence(1_000), beep]));
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
@@ -166,10 +166,10 @@ describe('a recording that says hello and waits before it goes on', () => {
     expect(delayMs(events)).toBeGreaterThan(5_000);
   });
 
-  test('is left three and a half seconds after its last word', () => {
+  test('is given up three and a half seconds after its last word', () => {
     const events = listen(joined(goesOn));
     const spokenMs = joined(goesOn).length / 8;
-    // A word's end is heard to within some frames.
+    // The end of a word is located to within a few frames.
     const errorMs = 200;
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
@@ -178,7 +178,7 @@ describe('a recording that says hello and waits before it goes on', () => {
     expect(events[1]?.elapsedMs).toBeLessThan(spokenMs + 3_500 + errorMs);
   });
 
-  test('is left at the tone time-out', () => {
+  test('is given up at the tone time-out', () => {
     const endless = joined([...goesOn, ...Array.from({ length: 5 }, () => announcement), beep]);
     const events = listen(endless);
 
@@ -190,13 +190,13 @@ describe('a recording that says hello and waits before it goes on', () => {
 });
 
 describe('word threshold', () => {
-  test('is a strict rule: one word of a person is a machine at one', () => {
+  test('is a strict rule: at 1, a person who says one word is a machine', () => {
     const events = listen(hello, { ...defaultSettings, thresholdWordCount: 1 });
 
     expect(events[0]).toMatchObject({ event: 'amd_machine_detected', reason: 'word-count' });
   });
 
-  test('lets a long greeting of fewer words be a person', () => {
+  test('makes a long greeting of fewer words a person', () => {
     const events = listen(announcement, { ...defaultSettings, thresholdWordCount: 100 });
 
     expect(events[0]).toMatchObject({ event: 'amd_human_detected', reason: 'word-count' });
@@ -214,14 +214,14 @@ describe('no voice', () => {
     ],
     ['dial tone', tone([350, 440], 8_000, -19)],
     ['European ringback', joined([silence(500), tone([425], 1_000, -15), silence(4_000)])],
-  ])('%s is no speech', (_, samples) => {
+  ])('%s is not speech', (_, samples) => {
     const events = listen(samples);
 
     expect(names(events)).toEqual(['amd_no_speech_detected', 'amd_stopped']);
     expect(events[0]?.elapsedMs).toBe(5_000);
   });
 
-  test('no-speech time-out counts from the answer', () => {
+  test('the no-speech time-out counts from the answer', () => {
     const timers = { ...defaultSettings.timers, noSpeechTimeoutMs: 1_240 };
 
     expect(listen(silence(0), { timers })[0]?.elapsedMs).toBe(1_240);
@@ -249,7 +249,7 @@ describe('fax', () => {
 });
 
 describe('the end of the call', () => {
-  test('is stated once with its reason, whatever was known', () => {
+  test('is stated once with its reason, whatever is known by then', () => {
     const detector = createDetector(defaultSettings);
     detector.push(new Int16Array(frameSamples), false);
 
@@ -261,7 +261,7 @@ describe('the end of the call', () => {
     expect(detector.push(new Int16Array(frameSamples), false)).toEqual([]);
   });
 
-  test('lost frames pass time and say nothing', () => {
+  test('lost frames count as time and add no sound', () => {
     const detector = createDetector(defaultSettings);
     const loud = new Int16Array(frameSamples).fill(20_000);
     const events = Array.from({ length: 300 }, () => detector.push(loud, true)).flat();

@@ -1,4 +1,5 @@
-// Whatever is heard, and whenever the call ends, the events follow the grammar and the clock never runs backwards.
+// Whatever the detector hears, and whenever the call ends, the events follow the grammar and the
+// clock never runs backwards.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -20,7 +21,7 @@ function someTimers(random: Random): AmdTimers {
   };
 }
 
-/** One call with frames lost and cut, ended at some time by the far end. */
+/** Runs one call with lost and truncated frames. The far end hangs up at a random time. */
 function wholeCall(seed: number): AmdEvent[] {
   const random = seededRandom(seed);
   const settings: AmdSettings = {
@@ -52,7 +53,7 @@ describe('order of detection events', () => {
       for (const { event } of events) verdicts.add(event);
     }
 
-    // The random calls reached every event but the failure of the detector itself.
+    // The random calls reached every event except the failure of the detector itself.
     expect([...verdicts].sort()).toEqual([
       'amd_decision_timeout',
       'amd_human_detected',
@@ -97,7 +98,7 @@ describe('a detector that fails', () => {
     expect(grammar.fail()).toEqual([]);
   });
 
-  test('lets a verdict stand', () => {
+  test('does not change a verdict', () => {
     const grammar = new EventGrammar(defaultSettings);
 
     expect(names(grammar.advance(heard(1_000)))).toEqual(['amd_human_detected']);

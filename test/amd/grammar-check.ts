@@ -1,4 +1,4 @@
-// The order of events as a regular expression over one letter an event.
+// Checks the order of events with a regular expression. Each event is one letter.
 
 import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event.ts';
 
@@ -13,10 +13,10 @@ const letters: Readonly<Record<AmdEventName, string>> = {
   amd_stopped: '.',
 };
 
-/** A tone or the end of speaking without a machine before it is impossible. */
+/** A tone or the end of speaking is impossible without a verdict before it. */
 const complete = /^(HT?|(MS?T?)?|N|D|E)\.$/;
 
-/** What is wrong with these events of a whole call; undefined when nothing is. */
+/** Describes what is wrong with the events of a whole call, or returns undefined if nothing is. */
 export function grammarFault(events: readonly AmdEvent[]): string | undefined {
   const word = events.map(({ event }) => letters[event]).join('');
   if (!complete.test(word)) return `order ${word}`;
@@ -25,7 +25,7 @@ export function grammarFault(events: readonly AmdEvent[]): string | undefined {
   );
   if (backwards) return 'the clock ran backwards';
   if (events.some(({ reason }) => !/^[a-z]+(-[a-z]+)*$/.test(reason)))
-    return 'a reason not kebab-case';
+    return 'a reason that is not kebab-case';
   const corrected = events.filter(({ corrects }) => corrects !== undefined);
   const human = word.startsWith('HT');
   return corrected.length === (human ? 1 : 0) ? undefined : 'a correction without a human verdict';

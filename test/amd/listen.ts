@@ -1,4 +1,4 @@
-// Feeds recordings and made-up audio to a detector, faster than real time.
+// Feeds recordings and synthetic audio to a detector, faster than real time.
 
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
@@ -7,10 +7,10 @@ import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event
 
 export const defaultSettings: AmdSettings = { timers: defaultAmdTimers };
 
-/** Longer than any timer: whatever is heard, the detector has stopped by then. */
+/** Longer than any timer: whatever it hears, the detector has stopped by then. */
 const longestMs = 70_000;
 
-/** Everything stated about this audio followed by silence. */
+/** Returns all events for this audio followed by silence. */
 export function listen(samples: Int16Array, settings: AmdSettings = defaultSettings): AmdEvent[] {
   const detector = createDetector(settings);
   const events: AmdEvent[] = [];

@@ -1,11 +1,12 @@
-// Audio that can be made again from a number: noise, tones, gaps and bursts, and things shaped a little like speech.
+// Audio that a seed reproduces: noise, tones, gaps and bursts, and sounds that are shaped a little
+// like speech.
 
 import { frameSamples } from '../../src/amd/frame.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 
 export type Random = () => number;
 
-/** Mulberry32: 0 up to 1, the same row for the same seed on every machine. */
+/** Mulberry32: numbers from 0 up to 1, the same sequence for the same seed on every machine. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -39,7 +40,7 @@ export function babble(random: Random, ms: number, level = 12_000): Int16Array {
   });
 }
 
-/** Up to `maxMs` of anything, with every part of the detector's interest in it. */
+/** Makes up to `maxMs` of random audio that exercises every part of the detector. */
 export function anything(random: Random, maxMs: number): Int16Array {
   const parts: Int16Array[] = [];
   const wholeMs = Math.round(random() * maxMs);
@@ -57,7 +58,7 @@ function part(random: Random, ms: number): Int16Array {
   if (kind === 1) return noise(random, ms, 32_000 * random() ** 4);
   if (kind === 2) return tone([300 + random() * 2_000], ms, -3 - random() * 40);
   if (kind === 3) return tone([440, 480 + random() * 400], Math.min(ms, 2_000), -10);
-  // Square wave at full scale, and noise that is on for one frame in two.
+  // A square wave at full scale, and noise in every second frame.
   if (kind === 4) {
     return Int16Array.from({ length: ms * 8 }, (_, index) => {
       const on = Math.floor(index / frameSamples) % 2 === 0;

@@ -1,4 +1,4 @@
-// The ear of a plan: the same analysis as detection's, during detection and after it.
+// The ear of a plan: it uses detection's analysis, during detection and after it.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -40,7 +40,7 @@ const toneMs = (events: readonly AmdEvent[]) =>
   events.find(({ event }) => event === 'amd_tone_detected')?.elapsedMs ?? Number.NaN;
 
 describe('the ear of a plan', () => {
-  test('tells each beep once: the first before detection states it, the others after detection', () => {
+  test('reports each beep once: the first before detection states it, the others after detection', () => {
     const line = new Line();
     line.hear(joined([voicemailTwice.samples, silence(500)]));
 
@@ -50,14 +50,14 @@ describe('the ear of a plan', () => {
     expect(line.beepsMs[1]).toBeGreaterThan(toneMs(line.events));
   });
 
-  test('takes nothing from what detection says where a message begins before that', () => {
+  test('leaves the events of detection unchanged if a message begins before they come', () => {
     const line = new Line();
     line.hear(mailbox, { onBeep: () => line.ear.forgetSpeaker() });
 
     expect(line.events).toEqual(listen(mailbox, settings));
   });
 
-  test('counts the speech of those who come after the message began', () => {
+  test('counts only speech from after the start of the message', () => {
     const line = new Line();
     line.hear(mailbox, { onBeep: () => line.ear.forgetSpeaker() });
     expect(line.ear).toMatchObject({ speechMs: 0, who: undefined });
@@ -68,7 +68,7 @@ describe('the ear of a plan', () => {
     expect(line.ear.who).toBe('human');
   });
 
-  test('is deaf to what comes back of a message, and only from its begin on', () => {
+  test('ignores the echo of a message, but only from the start of the message on', () => {
     const sent = tone([440], 2_000, -9);
     const sentPower = 10 ** (-9 / 10);
     const echo = sent.map((sample) => sample / 10);
@@ -81,7 +81,7 @@ describe('the ear of a plan', () => {
     expect(after.beepsMs).toHaveLength(1);
   });
 
-  test('hears nothing more once it is stopped, and a detector without a message to leave has no ear', () => {
+  test('is gone once detection is stopped, and for calls that leave no message', () => {
     const line = new Line();
     line.hear(mailbox);
     line.detector.stop('plans-over');

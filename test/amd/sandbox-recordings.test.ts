@@ -1,4 +1,4 @@
-// What the callees of the sandbox say first, through both laws of G.711 as a call would carry it.
+// The first words of the sandbox's callees, through both laws of G.711 as in a call.
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';

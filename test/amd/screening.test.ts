@@ -1,4 +1,5 @@
-// An assistant asks who is calling: a machine, but not the end of it. The next voice is listened to anew.
+// An assistant asks who is calling. It is a machine, but detection does not end there: it judges
+// the next voice afresh.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -12,7 +13,7 @@ import { defaultSettings, names } from './listen.ts';
 const sounds = createSounds();
 const question = sounds.announcement.samples;
 
-/** The recogniser understands the question two seconds into it. */
+/** Runs a call in which the recogniser understands the question two seconds after its start. */
 function screened(answer: Int16Array): AmdEvent[] {
   const detector = createDetector(defaultSettings);
   const samples = joined([question, silence(2_500), answer]);
@@ -31,18 +32,18 @@ function screened(answer: Int16Array): AmdEvent[] {
 }
 
 describe('call screening', () => {
-  test('then a person: detection says so when it stops', () => {
+  test('with a person after it: the reason of amd_stopped says so', () => {
     const events = screened(sounds.hello.samples);
 
     expect(names(events).slice(1)).toEqual(['amd_machine_stopped_speaking', 'amd_stopped']);
     expect(events[2]).toMatchObject({ reason: 'human-after-screening', words: 1 });
   });
 
-  test('then a longer message', () => {
+  test('with a longer message after it: the reason says that it is a machine', () => {
     expect(screened(question).at(-1)).toMatchObject({ reason: 'machine-after-screening' });
   });
 
-  test('then a beep: a message may be left', () => {
+  test('with a beep after it: a message can be left', () => {
     const events = screened(tone([1_000], 400, -12));
 
     expect(names(events).slice(1)).toEqual([
@@ -52,7 +53,7 @@ describe('call screening', () => {
     ]);
   });
 
-  test('then no voice, for as long as any greeting is waited for', () => {
+  test('with no voice after it: stops at the limit for greetings', () => {
     expect(screened(silence(1_000)).at(-1)).toMatchObject({
       reason: 'nobody-after-screening',
       elapsedMs: 60_000,
@@ -63,7 +64,7 @@ describe('call screening', () => {
 describe('tones of an announcement (SIT)', () => {
   const tones = joined([tone([950], 330, -14), tone([1_400], 330, -14), tone([1_800], 330, -14)]);
 
-  test('are a machine, and what it says has an end', () => {
+  test('are a machine, and the end of its announcement is stated', () => {
     const detector = createDetector(defaultSettings);
     const samples = joined([silence(300), tones, question]);
     const events: AmdEvent[] = [];

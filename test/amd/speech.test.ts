@@ -1,4 +1,4 @@
-// What is speech into the telephone, and what only sounds on the line.
+// Distinguishes speech into the telephone from sounds that are only on the line.
 
 import { describe, expect, test } from 'vitest';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
@@ -19,7 +19,7 @@ function rumble(random: Random, ms: number, level: number): Int16Array {
   });
 }
 
-/** Keys: clicks of 10 ms, five in a second. */
+/** Keyboard clicks of 10 ms, five a second. */
 function typing(random: Random, ms: number, level: number): Int16Array {
   return Int16Array.from({ length: ms * 8 }, (_, index) => {
     const since = index % 1_600;
@@ -42,7 +42,7 @@ function mixed(one: Int16Array, other: Int16Array): Int16Array {
   });
 }
 
-describe('no speech', () => {
+describe('sound without speech', () => {
   test.each([
     ['white noise', noise(seededRandom(1), 8_000, 200)],
     ['a car', rumble(seededRandom(2), 8_000, 900)],
@@ -53,7 +53,7 @@ describe('no speech', () => {
       'a dialled number',
       joined(['697', '770', '852'].map((low) => tone([Number(low), 1_336], 90, -12))),
     ],
-  ])('is %s', (_, samples) => {
+  ])('ends in the no-speech time-out: %s', (_, samples) => {
     expect(names(listen(samples))).toEqual(['amd_no_speech_detected', 'amd_stopped']);
   });
 });
@@ -71,14 +71,14 @@ describe('speech', () => {
     expect(first?.elapsedMs).toBeLessThan(hello.length / 8 + 1_200);
   });
 
-  test('in the background does not prolong what was said in front', () => {
+  test('in the background does not prolong the voice in front', () => {
     const behind = joined([silence(1_000), announcement]).map((sample) => Math.round(sample / 5));
     const [first] = listen(mixed(hello, behind));
 
     expect(first).toMatchObject({ event: 'amd_human_detected', reason: 'short-greeting' });
   });
 
-  test('is heard as quiet as -38 dBFS', () => {
+  test('is heard down to -38 dBFS', () => {
     const quiet = announcement.map((sample) => Math.round(sample / 12));
 
     expect(listen(quiet)[0]?.speechMs).toBeGreaterThan(3_000);
@@ -86,9 +86,9 @@ describe('speech', () => {
 
   test.each([
     ['a slow busy tone', [425], 480, -15],
-    ['a fast one', [425], 240, -15],
+    ['a fast busy tone', [425], 240, -15],
     ['a buzzer with its octave', [880, 1_760], 500, -15],
-  ])('is not what the edges of a tone in noise pass for: %s', (_, hz, ms, dbfs) => {
+  ])('does not include the edges of a tone in noise: %s', (_, hz, ms, dbfs) => {
     const cadence = Array.from({ length: 8 }, () => [tone(hz, ms, dbfs), silence(ms)]).flat();
     const line = joined([hello, silence(550), ...cadence]);
     const events = listen(mixed(line, noise(seededRandom(3), line.length / 8, 200)));
@@ -96,7 +96,7 @@ describe('speech', () => {
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
-  test('is counted in words, roughly', () => {
+  test('has roughly the right number of words', () => {
     // "The person you are calling is not available at the moment. Please try again later."
     const machine = listen(announcement).find(({ event }) => event.includes('stopped_speaking'));
 

@@ -1,4 +1,4 @@
-// What the timers promise of the events of a whole call, to one frame.
+// Checks the timers against the events of a whole call, to within one frame.
 
 import { frameMs } from '../../src/amd/frame.ts';
 import type { AmdTimers } from '../../src/calls/call-types.ts';
@@ -7,12 +7,15 @@ import type { AmdEvent, AmdEventName } from '../../src/calls/detection/amd-event
 const longestGreetingMs = 60_000;
 const humanListenMs = 5_000;
 
-/** The frame in which this much time has passed; nothing is known before the first. */
+/**
+ * Returns the time of the frame in which this much time has passed. Nothing is known before the
+ * first frame.
+ */
 function frameAfter(ms: number): number {
   return Math.max(1, Math.ceil(ms / frameMs)) * frameMs;
 }
 
-/** Which timer these events break; undefined when none. */
+/** Names the timer that these events break, or returns undefined if they break none. */
 export function timerFault(events: readonly AmdEvent[], timers: AmdTimers): string | undefined {
   const at = (name: AmdEventName) => events.find(({ event }) => event === name)?.elapsedMs;
   const stopped = events.at(-1);
@@ -50,10 +53,12 @@ function endFault(
   if (elapsedMs > longestGreetingMs) return 'longer than the longest greeting';
   const human = events.find(({ event }) => event === 'amd_human_detected');
   const listenedToMs = (human?.elapsedMs ?? 0) + humanListenMs;
-  if (reason === 'human' && elapsedMs < listenedToMs) return 'a person listened to for too short';
+  if (reason === 'human' && elapsedMs < listenedToMs)
+    return 'detection stopped too early after a person';
   // Longer only for the beep of a recording that goes on.
   const longestMs = Math.max(listenedToMs, frameAfter(timers.toneTimeoutMs));
-  if (human !== undefined && elapsedMs > longestMs) return 'a person listened to for too long';
+  if (human !== undefined && elapsedMs > longestMs)
+    return 'detection stopped too late after a person';
   const lastMs = events.at(-2)?.elapsedMs ?? 0;
   const toneTimeoutMs = Math.max(lastMs, frameAfter(timers.toneTimeoutMs));
   return reason === 'tone-timeout' && elapsedMs !== toneTimeoutMs

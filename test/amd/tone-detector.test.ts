@@ -1,4 +1,5 @@
-// Every kind of tone that a called line brings, made here: beeps are found and reported in time, and nothing else is one.
+// Synthesises every kind of tone that a called line carries. Beeps must be found and reported in
+// time, and nothing else may count as a beep.
 
 import { describe, expect, test } from 'vitest';
 import { frameSamples } from '../../src/amd/frame.ts';
@@ -16,7 +17,7 @@ function kinds(reported: readonly Reported[]): string[] {
   return reported.map(({ kind }) => kind);
 }
 
-/** Exactly one beep, reported within 150 ms of its end. */
+/** Expects exactly one beep, reported within 150 ms of its end. */
 function expectBeep(reported: readonly Reported[], endMs: number): void {
   expect(kinds(reported)).toEqual(['beep']);
   expect(reported[0]?.atMs).toBeGreaterThan(endMs - 60);
@@ -36,22 +37,22 @@ describe('a beep of one sine', () => {
     expect(Math.abs((reported[0]?.ms ?? 0) - ms)).toBeLessThanOrEqual(40);
   });
 
-  test.each([350, 400, 450, 500, 600])('in the pitch of voices, %i Hz, has to be longer', (hz) => {
+  test.each([350, 400, 450, 500, 600])('must be longer at a pitch of voices: %i Hz', (hz) => {
     expectBeep(hear(joined([quiet, tone([hz], 180, -20)])), 680);
     expect(hear(joined([quiet, tone([hz], 100, -20)]))).toEqual([]);
   });
 
-  test.each([0, 5, 10, 15])('wherever frames begin: %i ms later', (ms) => {
+  test.each([0, 5, 10, 15])('is found wherever frames begin: %i ms later', (ms) => {
     expectBeep(hear(joined([quiet, silence(ms), tone([1_600], 120, -25)])), 620 + ms);
   });
 
-  test.each<Codec>(['PCMU', 'PCMA'])('through %s', (codec) => {
+  test.each<Codec>(['PCMU', 'PCMA'])('is found through %s', (codec) => {
     const coded = encode(codec, joined([quiet, tone([1_950], 400, -38)]));
 
     expectBeep(hear(Int16Array.from(coded, (byte) => decodeTable[codec][byte] ?? 0)), 900);
   });
 
-  test.each([30, 20, 10])('%i dB above the line’s noise', (snrDb) => {
+  test.each([30, 20, 10])('is found %i dB above the line’s noise', (snrDb) => {
     const line = noisy(
       seededRandom(snrDb),
       joined([silence(2_000), tone([1_000], 250, -17), quiet]),
@@ -61,23 +62,23 @@ describe('a beep of one sine', () => {
     expectBeep(hear(line), 2_250);
   });
 
-  test('over music that goes on', () => {
+  test('is found over music that goes on', () => {
     const chord = tone([262, 330, 392, 523], 4_000, -44);
 
     expectBeep(hear(mixed(chord, joined([silence(2_000), tone([800], 400, -14)]))), 2_400);
   });
 
-  test.each([0, 40, 200])('%i ms after the last word', (ms) => {
+  test.each([0, 40, 200])('is found %i ms after the last word', (ms) => {
     const speech = babble(seededRandom(7), 1_500);
 
     expectBeep(hear(joined([speech, silence(ms), tone([950], 350, -18)])), 1_850 + ms);
   });
 
-  test.each([26, 30, 33])('with frame %i lost', (frame) => {
+  test.each([26, 30, 33])('is found with frame %i lost', (frame) => {
     expectBeep(hear(joined([quiet, tone([1_000], 200, -20)]), { lost: new Set([frame]) }), 700);
   });
 
-  test('that nothing comes after: the mailbox records', () => {
+  test('is found if no packets follow because the mailbox records', () => {
     const lost = new Set(Array.from({ length: 100 }, (_, index) => 35 + index));
     const reported = hear(joined([quiet, tone([1_000], 200, -20)]), { lost });
 
@@ -85,7 +86,7 @@ describe('a beep of one sine', () => {
     expect(reported[0]?.atMs).toBeLessThanOrEqual(700 + 250);
   });
 
-  test('with a frame of silence in its middle, as some gateways fill a lost one', () => {
+  test('is found with a frame of silence inside, as some gateways fill a lost frame', () => {
     const beep = tone([1_000], 300, -20).fill(0, 1_120, 1_280);
 
     expectBeep(hear(joined([quiet, beep])), 800);
@@ -129,13 +130,13 @@ describe('a beep of another kind', () => {
 });
 
 describe('a beep on a bad line', () => {
-  test('as short as 80 ms, wherever frames begin', () => {
+  test('is found at 80 ms, wherever frames begin', () => {
     for (const ms of [0, 4, 8, 12, 16]) {
       expectBeep(hear(joined([quiet, silence(ms), tone([840], 80, -20)])), 580 + ms);
     }
   });
 
-  test('a square wave of a low pitch, 15 dB above the noise', () => {
+  test('is found as a low square wave, 15 dB above the noise', () => {
     const beep = moving(
       () => 450,
       350,
@@ -147,13 +148,13 @@ describe('a beep on a bad line', () => {
     expectBeep(hear(line), 2_350);
   });
 
-  test('a low one right after a word, where nothing else is in it', () => {
+  test('is found at a low pitch right after a word if it is pure', () => {
     const word = babble(seededRandom(7), 1_500);
 
     expectBeep(hear(joined([word, tone([440], 240, -20)])), 1_740);
   });
 
-  test('8 dB above the noise, in one piece', () => {
+  test('is found in one piece, 8 dB above the noise', () => {
     const line = noisy(
       seededRandom(5),
       joined([silence(2_000), tone([964], 800, -27), quiet]),
@@ -167,18 +168,18 @@ describe('a beep on a bad line', () => {
     ['a sweep in the pitch of voices', moving((part) => 390 + 450 * part, 600, -20)],
     ['two low steps', moving((part) => (part < 0.5 ? 512 : 1_262), 280, -20)],
     ['two low sines', tone([550, 1_130], 220, -20)],
-  ])('%s, where nothing else is in it', (_, beep) => {
+  ])('is found if it is pure: %s', (_, beep) => {
     expectBeep(hear(joined([quiet, beep])), 500 + beep.length / 8);
   });
 
-  test('a chirp of which a frame is lost', () => {
+  test('is found as a chirp with a lost frame', () => {
     const chirp = moving((part) => 600 + 1_000 * part, 400, -12);
 
     expectBeep(hear(joined([quiet, chirp]), { lost: new Set([28, 38]) }), 900);
   });
 });
 
-describe('what sounds in a room', () => {
+describe('a sound in a room', () => {
   const ringing = (hz: number): Int16Array =>
     moving(
       () => hz,
@@ -187,19 +188,19 @@ describe('what sounds in a room', () => {
       (wave, part) => wave * (1 - part),
     );
 
-  test('a tone that leaves the line louder than it was is in doubt', () => {
+  test('is in doubt if it leaves the line louder than before', () => {
     const [found] = hear(joined([quiet, tone([1_480], 700, -20), ringing(1_480)]));
 
     expect(found).toMatchObject({ kind: 'beep', doubt: 'echo' });
   });
 
-  test('a melody with gaps is in doubt', () => {
+  test('is in doubt as a melody with gaps', () => {
     const notes = joined([tone([988], 240, -20), silence(60), tone([1_175], 240, -20)]);
 
     expect(hear(joined([quiet, notes]))).toMatchObject([{ kind: 'beep', doubt: 'echo' }]);
   });
 
-  test('a cry that moves, with its octave, is none', () => {
+  test('is not a beep as a moving cry with its octave', () => {
     const cry = mixed(
       moving((part) => 870 - 40 * part, 900, -16),
       moving((part) => 1_740 - 80 * part, 900, -27),
@@ -211,11 +212,11 @@ describe('what sounds in a room', () => {
   test.each([
     ['wavers', moving((part) => 900 + 40 * part, 260, -20)],
     ['glides for a moment', moving((part) => 820 + 140 * part, 110, -20)],
-  ])('a high voice that %s is none', (_, cry) => {
+  ])('is not a beep as a high voice that %s', (_, cry) => {
     expect(kinds(hear(joined([quiet, cry])))).toEqual([]);
   });
 
-  test('a note in which other music begins that stays is none', () => {
+  test('is not a beep as a note during which other music begins and stays', () => {
     const note = tone([700], 300, -20);
     const chord = joined([silence(700), tone([262, 330, 392, 523], 3_000, -30)]);
 
@@ -243,13 +244,16 @@ describe('tones of the network', () => {
     expect(new Set(reported)).toEqual(new Set(['signalling']));
   });
 
-  test.each(networks)('%s is that after speech, or in doubt as it may come again', (_, samples) => {
-    for (const { kind, doubt } of hear(joined([quiet, samples]))) {
-      expect(kind === 'signalling' || doubt === 'cadence').toBe(true);
-    }
-  });
+  test.each(networks)(
+    '%s is signalling after speech too, or in doubt because it may come again',
+    (_, samples) => {
+      for (const { kind, doubt } of hear(joined([quiet, samples]))) {
+        expect(kind === 'signalling' || doubt === 'cadence').toBe(true);
+      }
+    },
+  );
 
-  test('one low tone before any voice is the network’s, and a beep afterwards', () => {
+  test('a single low tone is the network’s before any voice, and a beep after one', () => {
     const low = joined([quiet, tone([450], 1_000, -20)]);
 
     expect(kinds(hear(low, { afterSpeech: false }))).toEqual(['signalling']);
@@ -270,7 +274,7 @@ describe('tones of the network', () => {
 describe('what a beep may be instead', () => {
   const doubtOf = (samples: Int16Array): string | undefined =>
     hear(joined([quiet, samples])).find(({ kind }) => kind === 'beep')?.doubt;
-  /** Reflections that die away by 60 dB in 0.3 s. */
+  /** Adds reflections that die away by 60 dB in 0.3 s. */
   const inRoom = (samples: Int16Array): Int16Array => {
     const random = seededRandom(11);
     let room = joined([samples, silence(400)]);
@@ -286,13 +290,13 @@ describe('what a beep may be instead', () => {
   const dying = (part: number): number => 10 ** -part;
 
   test.each([
-    ['a mailbox’s', tone([1_000], 400, -20), 'none'],
+    ['a mailbox’s beep', tone([1_000], 400, -20), 'none'],
     ['425 Hz for a quarter of a second', tone([425], 250, -20), 'cadence'],
     ['ringback’s pair, too short for ringback', tone([440, 480], 600, -20), 'cadence'],
     ['a busy tone’s pair', tone([480, 620], 500, -20), 'cadence'],
-    ['a microwave’s', tone([2_050], 500, -20), 'appliance'],
+    ['a microwave’s beep', tone([2_050], 500, -20), 'appliance'],
     [
-      'what dies away',
+      'a tone that dies away',
       moving(
         () => 1_250,
         500,
@@ -301,8 +305,8 @@ describe('what a beep may be instead', () => {
       ),
       'fading',
     ],
-    ['with its octave', mixed(tone([1_100], 400, -16), tone([2_200], 400, -22)), 'echo'],
-    ['in a room', inRoom(tone([1_300], 400, -12)), 'echo'],
+    ['a tone with its octave', mixed(tone([1_100], 400, -16), tone([2_200], 400, -22)), 'echo'],
+    ['a tone in a room', inRoom(tone([1_300], 400, -12)), 'echo'],
   ])('%s', (_, samples, doubt) => {
     expect(doubtOf(samples)).toBe(doubt);
   });
@@ -312,7 +316,7 @@ describe('keys', () => {
   const rows = [697, 770, 852, 941];
   const columns = [1_209, 1_336, 1_477];
   test.each(rows.flatMap((low) => columns.map((high) => [low, high] as const)))(
-    '%i and %i Hz are no beep, held briefly or long',
+    '%i and %i Hz are not a beep, held briefly or long',
     (low, high) => {
       for (const ms of [80, 200, 800]) {
         const key = mixed(tone([low], ms, -14), tone([high], ms, -11));
@@ -324,20 +328,20 @@ describe('keys', () => {
 });
 
 describe('fax machines', () => {
-  test('calling: 1100 Hz for half a second before any voice', () => {
+  test('are known when calling: 1100 Hz for half a second before any voice', () => {
     const calling = joined([quiet, cadence([1_100], 500, 3_000, 2)]);
 
     expect(kinds(hear(calling, { afterSpeech: false }))).toEqual(['fax', 'fax']);
   });
 
-  test('answering: known after a second, and said once', () => {
+  test('are known a second after answering, and reported once', () => {
     const reported = hear(joined([quiet, tone([2_100], 3_000, -14)]), { afterSpeech: false });
 
     expect(reported).toMatchObject([{ kind: 'fax', hz: 2_100 }]);
     expect(reported[0]?.atMs).toBeLessThanOrEqual(1_560);
   });
 
-  test('answering with its phase reversed every 450 ms', () => {
+  test('are known when answering with a phase reversal every 450 ms', () => {
     const parts = Array.from({ length: 6 }, (_, index) =>
       tone([2_100], 450, -14).map((sample) => (index % 2 === 0 ? sample : -sample)),
     );
@@ -346,7 +350,7 @@ describe('fax machines', () => {
   });
 });
 
-describe('what is no beep', () => {
+describe('a sound that is not a beep', () => {
   const random = seededRandom(3);
   const vowel = (pitchHz: number): Int16Array =>
     moving(
@@ -368,7 +372,7 @@ describe('what is no beep', () => {
       joined([523, 587, 659, 784, 659, 523].map((hz) => tone([hz, 2 * hz, 262], 300, -20))),
     ],
     [
-      'keys typed',
+      'typing',
       joined(Array.from({ length: 20 }, () => joined([noise(random, 12, 9_000), silence(88)]))),
     ],
     ['a tone that never ends', tone([1_000], 6_000, -20)],
@@ -398,7 +402,7 @@ describe('frame by frame', () => {
     });
   }
 
-  test('a tone is no speech and its meaning is open while it lasts and until it is known', () => {
+  test('a tone is not speech, and its meaning is open until it is classified', () => {
     const steps = stepsOf(joined([silence(200), tone([1_000], 400, -20), silence(200)]));
 
     expect(steps.slice(0, 10).some(({ tonal, pending }) => tonal || pending)).toBe(false);
@@ -408,14 +412,14 @@ describe('frame by frame', () => {
     expect(steps[known]).toMatchObject({ tonal: false, pending: false, found: { kind: 'beep' } });
   });
 
-  test('a tone too long for a beep is not waited for to its end', () => {
+  test('a tone too long for a beep is not pending until its end', () => {
     const steps = stepsOf(tone([1_000], 4_000, -20));
 
     expect(steps[100]).toMatchObject({ tonal: true, pending: true, hz: expect.closeTo(1_000, 0) });
     expect(steps[150]).toMatchObject({ tonal: true, pending: false });
   });
 
-  test('whatever comes, only finite measures are reported', () => {
+  test('only finite measures are reported, whatever the audio', () => {
     for (let seed = 0; seed < 20; seed += 1) {
       const random = seededRandom(seed);
       const lost = new Set(Array.from({ length: 100 }, () => Math.floor(random() * 1_000)));

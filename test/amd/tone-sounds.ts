@@ -1,4 +1,5 @@
-// Tones as machines, networks, keys and instruments make them, and what a tone detector says of them.
+// Synthesises tones of machines, networks, keys and instruments, and runs the tone detector on
+// them.
 
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
 import { addFrame, addLostFrame, newRecentAudio } from '../../src/amd/recent-audio.ts';
@@ -10,11 +11,11 @@ export type Reported = ToneFound & { readonly atMs: number };
 
 export type Hearing = {
   readonly afterSpeech?: boolean;
-  /** Frames that never came, by their number. */
+  /** Indices of the frames that never arrived. */
   readonly lost?: ReadonlySet<number>;
 };
 
-/** All that is reported about these samples and a second of silence. */
+/** Returns everything that the detector reports for these samples and a second of silence. */
 export function hear(samples: Int16Array, { afterSpeech = true, lost }: Hearing = {}): Reported[] {
   const recent = newRecentAudio();
   const detector = createToneDetector(recent);
@@ -33,10 +34,10 @@ export function hear(samples: Int16Array, { afterSpeech = true, lost }: Hearing 
   return reported;
 }
 
-/** The pitch at a part (0 to 1) of the tone, after so many seconds. */
+/** The pitch at a point of the tone: as a share of its length (0 to 1), and in seconds. */
 export type Pitch = (part: number, seconds: number) => number;
 
-/** A sine that moves. `shape`: what becomes of its wave, which goes from −1 to 1. */
+/** Makes a sine whose pitch moves. `shape` changes its wave, which goes from −1 to 1. */
 export function moving(
   pitch: Pitch,
   ms: number,
@@ -53,7 +54,7 @@ export function moving(
   });
 }
 
-/** Up to the third harmonic that a telephone line carries, as it filters a square wave. */
+/** Makes a square wave as a telephone line filters it: with harmonics up to the third. */
 export function square(hz: number, ms: number, levelDbfs: number): Int16Array {
   const third = tone([3 * hz], ms, levelDbfs - 9.5);
   return mixed(tone([hz], ms, levelDbfs), third);
@@ -64,9 +65,9 @@ export function mixed(one: Int16Array, other: Int16Array): Int16Array {
   return longer.map((sample, index) => clip(sample + (shorter[index] ?? 0)));
 }
 
-/** White noise of this level over everything. */
+/** Adds white noise of this level to all samples. */
 export function noisy(random: Random, samples: Int16Array, levelDbfs: number): Int16Array {
-  // Evenly spread from −a to a: its root mean square is a / √3.
+  // Uniform between −a and a, so its root mean square is a / √3.
   const amplitude = 32_767 * Math.sqrt(3) * 10 ** (levelDbfs / 20);
   return samples.map((sample) => clip(sample + (random() * 2 - 1) * amplitude));
 }
@@ -75,7 +76,7 @@ function clip(value: number): number {
   return Math.max(-32_768, Math.min(32_767, Math.round(value)));
 }
 
-/** Again and again: a tone and the pause after it. */
+/** Repeats a tone and the pause after it. */
 export function cadence(
   frequenciesHz: readonly number[],
   onMs: number,

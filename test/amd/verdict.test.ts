@@ -1,4 +1,4 @@
-// Person or machine, from what was said so far.
+// The decision between person and machine, from what was said so far.
 
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../src/amd/verdict.ts';
@@ -26,14 +26,14 @@ describe('without a word threshold', () => {
     ['one drawn-out word', { spanMs: 1_400, syllables: 2, pauseMs: 680 }],
     ['a hello with a name', { spanMs: 1_200, syllables: 4, pauseMs: 680 }],
     ['a name and a question', { spanMs: 1_600, syllables: 8, pauseMs: 1_200 }],
-  ])('%s: a person', (_, parts) => {
+  ])('is a person after %s', (_, parts) => {
     expect(decide(said(parts), undefined)).toMatchObject({
       who: 'human',
       reason: 'short-greeting',
     });
   });
 
-  test('a business recited in one breath, and then silence: a person, the less surely the longer', () => {
+  test('is a person after a business name in one breath and silence, with less confidence the longer it was', () => {
     const confidence = (spanMs: number) => {
       const verdict = decide(said({ spanMs, speechMs: 3_000, pauseMs: 1_300 }), undefined);
       expect(verdict).toMatchObject({ who: 'human', reason: 'greeting-then-silence' });
@@ -49,14 +49,14 @@ describe('without a word threshold', () => {
     ['dense-speech', { spanMs: 4_000, speechMs: 3_820 }],
     ['many-words', { spanMs: 3_800, speechMs: 3_300, words: 17 }],
     ['several-sentences', { spanMs: 4_100, speechMs: 2_900, longestGapMs: 700 }],
-  ])('a machine is known while it speaks: %s', (reason, parts) => {
+  ])('knows a machine while it speaks: %s', (reason, parts) => {
     expect(decide(said(parts), undefined)).toMatchObject({ who: 'machine', reason });
   });
 
   test.each([
     ['the pause is short', { spanMs: 400, pauseMs: 660 }],
-    ['a hello with a name is too long for one', { spanMs: 1_220, syllables: 4, pauseMs: 700 }],
-    ['more was said in a second than a hello', { spanMs: 900, syllables: 5, pauseMs: 1_100 }],
+    ['a hello with a name is too long for a hello', { spanMs: 1_220, syllables: 4, pauseMs: 700 }],
+    ['more than a hello was said in a second', { spanMs: 900, syllables: 5, pauseMs: 1_100 }],
     ['a sentence may follow', { spanMs: 1_600, syllables: 8, pauseMs: 1_100 }],
     ['a voice begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
     ['the greeting goes on', { spanMs: 3_000 }],
@@ -68,7 +68,7 @@ describe('without a word threshold', () => {
 describe('with the words of a recogniser', () => {
   const understood = { isTranscribed: true, words: 6 };
 
-  test('of which there are next to none, what sounds on is no machine for a while', () => {
+  test('continued sound is not a machine for a while if there are hardly any words', () => {
     const room = { isTranscribed: true, words: 1, speechMs: 3_900, longestGapMs: 700 };
 
     expect(decide(said({ ...room, spanMs: 6_900 }), undefined)).toBeUndefined();
@@ -79,7 +79,7 @@ describe('with the words of a recogniser', () => {
     expect(decide(said({ ...room, spanMs: 7_000 }), undefined)).toMatchObject({ who: 'machine' });
   });
 
-  test('a threshold of words alone decides all the same', () => {
+  test('a word threshold still decides alone', () => {
     const parts = { ...understood, spanMs: 2_000, pauseMs: 1_300 };
 
     expect(decide(said(parts), 9)).toMatchObject({ who: 'human', reason: 'word-count' });
@@ -87,7 +87,7 @@ describe('with the words of a recogniser', () => {
 });
 
 describe('with a word threshold', () => {
-  test('that many words are a machine, however short, and fewer a person, however long', () => {
+  test('a greeting that reaches it is a machine, however short; one below it is a person, however long', () => {
     expect(decide(said({ words: 3 }), 3)).toMatchObject({ who: 'machine', reason: 'word-count' });
     expect(decide(said({ spanMs: 9_000, words: 8 }), 9)).toBeUndefined();
     expect(decide(said({ spanMs: 9_000, words: 8, pauseMs: 1_300 }), 9)).toMatchObject({

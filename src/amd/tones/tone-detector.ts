@@ -53,8 +53,8 @@ export type ToneStep = {
 
 export type ToneDetector = {
   /**
-   * Takes the latest frame. `afterSpeech`: a voice was heard before, so a low tone is a beep rather
-   * than a network tone.
+   * Takes the latest frame. `afterSpeech`: a voice was heard before. A low tone is then a beep
+   * rather than a network tone.
    */
   push(afterSpeech: boolean): ToneStep;
   /**

@@ -1,6 +1,6 @@
 // Recognises ringback and dial tone: two sines 40 to 90 Hz apart. 20 ms of audio cannot distinguish
-// them from one sine that wavers; 100 ms can. Once a low tone has lasted for 100 ms, this module
-// measures once at the network's exact frequencies.
+// them from one sine that wavers; 100 ms can. As soon as a low tone fills such a window, this
+// module measures once, at the network's exact frequencies.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';

@@ -1,12 +1,13 @@
-// Packages that keep their recordings in an archive: zip files under other names, and the two archives of spoken dialogue of
-// adventure games. What was in them lies in a folder beside them afterwards.
+// Opens packages that keep their recordings in an archive: zip files under other names, and the two
+// archives of spoken dialogue of adventure games. The contents go into a folder beside each
+// archive.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { wavOf } from './wav.ts';
 
-/** Of all archives in an unpacked package. */
+/** Opens all archives in an unpacked package. */
 export function openArchives(folder: string): void {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
     join(folder, path),
@@ -27,7 +28,7 @@ function unzip(path: string): void {
   const wanted = ['*.wav', '*.ogg'];
   const options = ['-q', '-o', path, ...wanted, '-d', `${path}.files`];
   const { status } = spawnSync('unzip', options, { stdio: 'ignore' });
-  // Without a recording in it nothing matches.
+  // An archive without recordings matches nothing.
   if (status !== 0 && status !== nothingMatched) throw new Error(`unzip ${path}: ${status}`);
 }
 
@@ -39,8 +40,9 @@ function writeAll(path: string, speech: Speech): void {
 }
 
 /**
- * Flight of the Amazon Queen, as ScummVM packs it: a table of names, offsets and lengths, big-endian, from the 16th byte on. What
- * is spoken is MP3, and its name ends in who speaks (J: the hero) and a number.
+ * Reads Flight of the Amazon Queen as ScummVM packs it: a big-endian table of names, offsets and
+ * lengths, from the 16th byte on. Speech is MP3. Its name ends with the speaker (J: the hero) and a
+ * number.
  */
 function queenSpeech(archive: Buffer): Speech {
   const entries = archive.readUInt16BE(13);
@@ -54,12 +56,15 @@ function queenSpeech(archive: Buffer): Speech {
     .map(([name, bytes]) => [name.replace(/SB$/, 'mp3'), bytes] as const);
 }
 
-/** What is spoken has numbers from here on, and goes up to the music's. */
+/** Numbers of speech start here and end where the music's start. */
 const firstSpeech = 50_000;
 const firstBeyond = 56_000;
 const skyHeadBytes = 22;
 
-/** Beneath a Steel Sky: numbers, offsets (in 16 bytes where the highest bit is set) and lengths; 8 bits at 11,025 Hz. */
+/**
+ * Reads Beneath a Steel Sky: numbers, offsets (in units of 16 bytes if the highest bit is set) and
+ * lengths; 8 bits at 11,025 Hz.
+ */
 function skySpeech(index: Buffer, archive: Buffer): Speech {
   const entries = index.readUInt32LE(0);
   return Array.from({ length: entries }, (_, entry) => {

@@ -1,4 +1,4 @@
-// All voices and sounds of one part, loaded: what its scenes are made of.
+// Loads all voices and sounds of one part, from which its scenes are made.
 
 import { dirname } from 'node:path';
 import { type Random, seededRandom } from '../../amd/made-up-audio.ts';
@@ -46,7 +46,7 @@ export type Cast = {
   readonly beeps: readonly BeepModel[];
 };
 
-/** Of a speaker's recordings; more of the same voice teach little. */
+/** Maximum number of recordings per speaker. More of the same voice add little. */
 const mostClips = 70;
 const mostSounds = 25;
 
@@ -56,14 +56,14 @@ export function loadCast(
   clips: ClipStore,
   note: (text: string) => void,
 ): Cast {
-  const isOurs = ({ part: its }: { readonly part: Part }) => its === part;
+  const isInPart = ({ part: its }: { readonly part: Part }) => its === part;
   const voices = [
-    ...syntheticVoices.filter(isOurs).flatMap((voice) => synthetic(voice, clips, note)),
-    ...recordedVoices.filter(isOurs).flatMap((voice) => recorded(voice, cache, clips, note)),
+    ...syntheticVoices.filter(isInPart).flatMap((voice) => synthetic(voice, clips, note)),
+    ...recordedVoices.filter(isInPart).flatMap((voice) => recorded(voice, cache, clips, note)),
   ];
   const sounds = (kind: 'household' | 'music') =>
     recordedSounds
-      .filter((source) => isOurs(source) && source.kind === kind)
+      .filter((source) => isInPart(source) && source.kind === kind)
       .flatMap(({ package: name, files }) => {
         const found = soundsIn(unpacked(cache, name), files);
         if (found.length === 0) note(`${name}: no sounds`);
@@ -74,12 +74,15 @@ export function loadCast(
     voices: voices.map(withinLimits),
     household: sounds('household'),
     music: sounds('music'),
-    appliances: appliances.filter(isOurs),
-    beeps: beepModels.filter(isOurs),
+    appliances: appliances.filter(isInPart),
+    beeps: beepModels.filter(isInPart),
   };
 }
 
-/** A greeting of a few words is no instruction; and callers do not wait for the beep of a longer one than that. */
+/**
+ * A greeting has a few words; a longer recording is an instruction. Callers also do not wait for
+ * the beep of a longer greeting.
+ */
 const longestMs: Partial<Readonly<Record<Role, number>>> = {
   shortGreeting: 6_000,
   longGreeting: 14_000,
@@ -162,7 +165,7 @@ function recorded(
   return [{ name, source, isReal: true, lines }];
 }
 
-/** `digits/4` and `vm-intro`. */
+/** Returns names such as `digits/4` and `vm-intro`. */
 function nameOf(path: string): string {
   const [, folder, file = ''] = /([^/]+)\/([^/]+)\.[a-z]+$/.exec(path) ?? [];
   return dirname(path).endsWith('/digits') ? `${folder}/${file}` : file;
@@ -170,7 +173,10 @@ function nameOf(path: string): string {
 
 type PartByLength = { readonly role: Role; readonly ms: readonly [least: number, most: number] };
 
-/** Whatever language and words: what a phrase may stand for is a matter of its length. */
+/**
+ * Roles by length: for a recorded phrase in any language, only its length decides which role it can
+ * play.
+ */
 const partsByLength: readonly PartByLength[] = [
   { role: 'hello', ms: [200, 1_000] },
   { role: 'opening', ms: [200, 900] },
@@ -179,7 +185,7 @@ const partsByLength: readonly PartByLength[] = [
   { role: 'business', ms: [2_200, 5_200] },
   { role: 'chatty', ms: [2_200, 5_200] },
 ];
-/** A business is recited in one breath. */
+/** Longest pause in a business name, because it is recited in one breath. */
 const longestBreathMs = 450;
 
 function talk(
@@ -202,11 +208,11 @@ function talk(
 
 type Recital = {
   readonly role: Role;
-  /** Of the whole, pauses included. */
+  /** Length of the whole recital, with pauses. */
   readonly ms: readonly [least: number, most: number];
 };
 
-/** As long as what machines say in the corpus otherwise. */
+/** The lengths match what other machines in the corpus say. */
 const recitals: readonly Recital[] = [
   { role: 'shortGreeting', ms: [1_200, 4_000] },
   { role: 'longGreeting', ms: [5_500, 12_000] },
@@ -217,7 +223,7 @@ const recitals: readonly Recital[] = [
 ];
 const recitalsOfEach = 8;
 
-/** Phrases of one speaker, one after the other, with the pauses of a reader. */
+/** Joins phrases of one speaker with the pauses of a reader. */
 function recited(
   paths: readonly string[],
   clips: ClipStore,
@@ -263,7 +269,7 @@ function longestPauseMs(clip: Int16Array): number {
   }, 0);
 }
 
-/** Spread evenly, the same on every machine. */
+/** Chooses items at even distances, the same ones on every machine. */
 function chosen<Item>(items: readonly Item[], most: number): Item[] {
   const random: Random = seededRandom(items.length);
   return items

@@ -1,4 +1,5 @@
-// Sound as 8 kHz samples, from files and from speech synthesisers. What was made once is kept in the cache.
+// Loads sound as 8 kHz samples, from files and from speech synthesisers. The cache keeps each clip
+// once it is made.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -6,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export type Engine = 'espeak' | 'flite' | 'festival' | 'gnuspeech';
-/** `encoding`: what a Festival voice reads. */
+/** `encoding`: the text encoding that a Festival voice reads. */
 export type Speaker = {
   readonly engine: Engine;
   readonly voice: string;
@@ -14,9 +15,9 @@ export type Speaker = {
 };
 
 export type ClipStore = {
-  /** Undefined: not a sound that could be read, or hardly any. */
+  /** Returns undefined if the sound cannot be read, or is too short. */
   recording(path: string): Int16Array | undefined;
-  /** All of these texts, in one run of the engine. */
+  /** Synthesises all texts in one run of the engine. */
   prepare(speaker: Speaker, texts: readonly string[]): void;
   spoken(speaker: Speaker, text: string): Int16Array | undefined;
 };
@@ -68,7 +69,7 @@ function keyOf({ engine, voice }: Speaker, text: string): string {
   return `${engine} ${voice} ${text}`;
 }
 
-/** Mono at 8 kHz, peaks at -3 dBFS; no more than 20 s of it. */
+/** Converts to mono at 8 kHz with peaks at -3 dBFS, at most 20 s. */
 function toRaw(from: string, raw: string): void {
   const output = ['-t', 's16', '-r', '8000', '-c', '1', raw];
   const effects = ['trim', '0', '20', 'highpass', '60', 'gain', '-n', '-3'];
@@ -83,7 +84,7 @@ function speak({ engine, voice }: Speaker, text: string, raw: string): void {
   const wav = `${raw}.wav`;
   if (engine === 'flite') execFileSync('flite', ['-voice', voice, '-t', text, '-o', wav]);
   if (engine === 'espeak') execFileSync('espeak-ng', ['-v', voice, '-w', wav, text]);
-  // Festival's were made in one run; what it could not say is not there.
+  // One run made all of Festival's sentences. A sentence that it could not say has no file.
   toRaw(wav, raw);
 }
 
@@ -93,7 +94,7 @@ const inOneRun: Partial<Readonly<Record<Engine, Run>>> = {
   gnuspeech: runGnuspeech,
 };
 
-/** Articulatory synthesis, from npm: installed into the cache. */
+/** Articulatory synthesis from npm, installed into the cache. */
 const gnuspeech = '@echogarden/gnuspeech-wasm@0.3.0';
 
 function runGnuspeech(folder: string, { voice, ...rest }: Speaker, texts: readonly string[]): void {
@@ -111,7 +112,7 @@ function runGnuspeech(folder: string, { voice, ...rest }: Speaker, texts: readon
     writeFileSync(join(cwd, 'speak.mjs'), program);
     execFileSync('node', ['speak.mjs'], { cwd, stdio: 'ignore', timeout: 600_000 });
   } catch {
-    // The sentences before the one that it stumbled over are there.
+    // The sentences before the one that failed are there.
   }
 }
 
@@ -133,6 +134,6 @@ function runFestival(folder: string, speaker: Speaker, texts: readonly string[])
   try {
     execFileSync('festival', ['-b', script], { stdio: 'ignore', timeout: 600_000 });
   } catch {
-    // The sentences before the one that it stumbled over are there.
+    // The sentences before the one that failed are there.
   }
 }

@@ -1,4 +1,5 @@
-// The licences of what the corpus was made of, beside it. The corpus itself stays on the machine that made it.
+// Writes the licences of everything in the corpus beside it. The corpus itself stays on the machine
+// that made it.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What the line makes of an answer: its level, the telephone's band, noise, a codec, losses.
+// Simulates what the line does to an answer: level, telephone band, noise, codec, losses.
 
 import { decodeTable, encode } from '../../../src/media/g711.ts';
 import type { Random } from '../../amd/made-up-audio.ts';
@@ -12,12 +12,15 @@ export type LineState = {
   readonly lossPercent: number;
 };
 
-/** GSM takes a program: the caller sends such lines through it. */
+/**
+ * Sends samples over a simulated line. GSM needs an external program, so the caller applies that
+ * codec.
+ */
 export function overTheLine(
   samples: Float64Array,
   random: Random,
 ): { readonly samples: Int16Array; readonly state: LineState } {
-  // Speech was made to be at -20 dBFS.
+  // Speech was made at -20 dBFS.
   const dbfs = between(random, -34, -14);
   const gain = 10 ** ((dbfs + 20) / 20);
   const noisy = random() < 0.6;
@@ -52,14 +55,14 @@ function roundTrip(codec: 'PCMA' | 'PCMU', samples: Int16Array): Int16Array {
   return Int16Array.from(encode(codec, samples), (byte) => decodeTable[codec][byte] ?? 0);
 }
 
-/** The lost packets were filled with nothing before we got it. */
+/** Replaces lost packets by silence, as a gateway before Offhook would. */
 function lose(samples: Int16Array, percent: number, random: Random): void {
   for (let at = 0; at < samples.length; at += 160) {
     if (random() * 100 < percent) samples.fill(0, at, at + 160);
   }
 }
 
-/** 300 to 3,400 Hz: two filters of the second order (Bristow-Johnson's cookbook). */
+/** Filters to 300 to 3,400 Hz with two second-order filters (Bristow-Johnson's cookbook). */
 function narrowed(samples: Float64Array): Float64Array {
   return filtered(filtered(samples, 'high', 300), 'low', 3_400);
 }

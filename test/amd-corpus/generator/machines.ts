@@ -1,4 +1,4 @@
-// Scenes in which a machine picks up, or the network.
+// Scenes in which a machine or the network picks up.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { Cast, Line, Voice } from './cast.ts';
@@ -46,7 +46,7 @@ function spoken(random: Random, cast: Cast, role: Role): Spoken {
   return { timeline, voice, line };
 }
 
-/** From right after the last word to what slow mailboxes take. */
+/** Draws a gap: from none after the last word up to that of slow mailboxes. */
 function beepGapMs(random: Random): number {
   return random() < 0.25 ? between(random, 0, 120) : between(random, 150, 2_800);
 }
@@ -59,7 +59,7 @@ function withBeep(name: string, role: Role) {
   };
 }
 
-/** "Hi." and a while nothing: then the greeting. */
+/** A scene with "Hi.", a pause, and then the greeting. */
 function paused(random: Random, cast: Cast): Scene {
   const voice = pick(
     random,
@@ -83,7 +83,7 @@ function silentAfter(name: string, role: Role) {
   };
 }
 
-/** Announcements are often said twice, with a pause. */
+/** A scene with an announcement. It is often said twice, with a pause. */
 function announcement(random: Random, cast: Cast): Scene {
   const { timeline, voice, line } = spoken(random, cast, 'announcement');
   if (random() < 0.6) {
@@ -107,7 +107,8 @@ function afterSit(random: Random, cast: Cast): Scene {
 }
 
 function beepAlone(random: Random, cast: Cast): Scene {
-  // Before any voice a tone of the network's pitch is the network's: no machine can be known by it.
+  // Before any voice, a tone with a pitch of the network is a network tone, so it cannot reveal a
+  // machine.
   const beeps = cast.beeps.filter(({ hz }) => Math.min(...hz) > 520);
   const { samples, name } = someBeep(random, { ...cast, beeps });
   const timeline = new Timeline()
@@ -129,7 +130,7 @@ function fax(random: Random): Scene {
   return machine('fax', ['machine'], timeline);
 }
 
-/** Hold music after a sentence. */
+/** A scene with hold music after a sentence. */
 function queue(random: Random, cast: Cast): Scene {
   const { timeline, voice, line } = spoken(random, cast, 'queue');
   timeline.endGreeting();

@@ -1,4 +1,5 @@
-// Sounds that are computed: beeps, appliances, the network's tones, noises. Floats at the scale of 16-bit samples.
+// Synthetic sounds: beeps, appliances, network tones, noises. Samples are floats at the scale of 16
+// bits.
 
 import { type Random, seededRandom } from '../../amd/made-up-audio.ts';
 import type { Appliance, BeepModel } from './sounds.ts';
@@ -11,7 +12,7 @@ function amplitude(dbfs: number): number {
   return 32_767 * 10 ** (dbfs / 20);
 }
 
-/** 0 to 1 and back at both ends. */
+/** The fade at both ends: rises from 0 to 1 and falls back. */
 function edges(index: number, length: number, ms = edgeMs): number {
   return Math.min(1, index / (ms * perMs), (length - 1 - index) / (ms * perMs));
 }
@@ -40,7 +41,7 @@ export function quiet(ms: number): Float64Array {
   return new Float64Array(Math.max(0, Math.round(ms * perMs)));
 }
 
-/** Level and length as this device has them, give or take a little. */
+/** Makes this device's beep. Level and length vary a little. */
 export function beepOf(model: BeepModel, random: Random): Float64Array {
   const ms = model.ms * (0.95 + 0.1 * random());
   const dbfs = model.dbfs + 4 * (random() - 0.5);
@@ -66,7 +67,7 @@ export function beepOf(model: BeepModel, random: Random): Float64Array {
   }
 }
 
-/** One run of its cadence, through the air of a room: an edge of 15 ms, an echo. */
+/** Makes one run of the appliance's cadence as a room carries it: an edge of 15 ms, and an echo. */
 export function applianceOf(model: Appliance, random: Random): Float64Array {
   const once = joinedSounds(
     model.hz.flatMap((hz) => [ringing(hz, model), quiet(model.hz.length > 1 ? model.offMs : 0)]),
@@ -90,10 +91,16 @@ function ringing(hz: number, { onMs, harmonics, decayMs, dbfs }: Appliance): Flo
 
 const reflections = 70;
 
-/** A room of some size: reflections that come denser and die away within its reverberation time (60 dB in 0.25 to 0.7 s). */
+/**
+ * Adds a room of random size. Its reflections become denser and die away within the reverberation
+ * time (60 dB in 0.25 to 0.7 s).
+ */
 export function echoed(samples: Float64Array, random: Random): Float64Array {
   const reverberationMs = 250 + 450 * random();
-  /** Of all reflections together, against the direct sound: the farther the source the more. */
+  /**
+   * Level of all reflections together relative to the direct sound. A more distant source has a
+   * higher level.
+   */
   const gain = 10 ** (-(2 + 12 * random()) / 20);
   const taps = Array.from({ length: reflections }, () => {
     const ms = 3 + reverberationMs * 0.7 * random() ** 2;
@@ -121,7 +128,10 @@ export function cadence(
   return joinedSounds(Array.from({ length: times }, () => once));
 }
 
-/** E.180 and ANSI T1.401: what the exchange sends when a call is refused, or the far end hung up. */
+/**
+ * What the exchange sends when it rejects a call or the far end has hung up (E.180 and ANSI
+ * T1.401).
+ */
 export const busyCadences: readonly (readonly [
   readonly number[],
   readonly [number, number, number],

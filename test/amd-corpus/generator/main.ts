@@ -1,5 +1,6 @@
-// npm run amd:corpus: makes the corpus in the cache, a manifest and recordings for each part; `--count` answers a part.
-// What it makes depends on its seed and on the packages alone. Nothing of it is part of the repository.
+// npm run amd:corpus: makes the corpus in the cache, with a manifest and recordings for each part.
+// `--count` sets the answers per part. The result depends only on the seed and on the packages. The
+// corpus is not part of the repository.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +34,7 @@ const note = (text: string): void => {
 
 type Maker = (random: Random, cast: Cast) => Scene;
 
-/** Each kind of scene as often as its weight says, rounded: every part has every class. */
+/** Returns each kind of scene as often as its weight says, rounded. Every part has every class. */
 function makers(count: number): Maker[] {
   const all = [...peopleScenes, ...machineScenes, ...otherScenes];
   const whole = all.reduce((sum, [weight]) => sum + weight, 0);

@@ -1,4 +1,5 @@
-// Scenes without a voice in front of the telephone: silent lines, and sounds that are neither person nor machine.
+// Scenes without a voice in front of the telephone: silent lines, and sounds that are neither
+// person nor machine.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { Cast } from './cast.ts';

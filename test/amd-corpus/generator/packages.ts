@@ -1,22 +1,26 @@
-// Debian's packages of recordings, unpacked into the cache (never installed), with their copyright files beside them.
+// Debian packages of recordings, unpacked into the cache (never installed), with their copyright
+// files beside them.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openArchives } from './archives.ts';
 
-/** @returns the folder that holds the package's `usr`, or undefined where Debian or the network has none of it. */
+/**
+ * @returns the folder that holds the package's `usr`, or undefined if neither Debian nor the
+ * network provides the package
+ */
 export function unpacked(cache: string, name: string): string | undefined {
   const folder = join(cache, 'packages', name);
   if (existsSync(join(folder, 'usr'))) return folder;
   const downloads = join(cache, 'downloads');
   mkdirSync(downloads, { recursive: true });
   try {
-    // apt runs as another user in a folder of ours, and says so; both are fine.
+    // apt warns that it runs as another user in a folder of this user. The warning is harmless.
     execFileSync('apt-get', ['-q', 'download', name], { cwd: downloads, stdio: 'ignore' });
     const file = readdirSync(downloads).find((candidate) => candidate.startsWith(`${name}_`));
     if (file === undefined) return undefined;
-    // Whole or not at all: what was broken off is done anew by the next run.
+    // The folder appears complete or not at all. The next run repeats an interrupted unpacking.
     const part = `${folder}.part`;
     rmSync(part, { recursive: true, force: true });
     mkdirSync(part, { recursive: true });
@@ -38,7 +42,7 @@ export function isInstalled(command: string): boolean {
   }
 }
 
-/** Every recording in a folder whose path matches, in one order on every machine. */
+/** Returns every recording in a folder whose path matches, in the same order on every machine. */
 export function soundsIn(folder: string | undefined, wanted: RegExp): string[] {
   if (folder === undefined) return [];
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

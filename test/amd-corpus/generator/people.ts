@@ -74,7 +74,7 @@ function late(random: Random, cast: Cast): Scene {
   return scene('late', person);
 }
 
-/** A sound of the home at any moment from a fifth of a second after the last word. */
+/** A scene with a household sound, at any time from a fifth of a second after the last word. */
 function household(random: Random, cast: Cast): Scene {
   const person = answers(random, cast, pick(random, greetings));
   const sound = householdSound(random, cast);
@@ -85,7 +85,7 @@ function household(random: Random, cast: Cast): Scene {
   return scene('household', person, [sound.name]);
 }
 
-/** She hears nothing, asks again, gets an answer and goes on. */
+/** A scene in which the person hears nothing, asks again, gets an answer and goes on. */
 function dialogue(random: Random, cast: Cast): Scene {
   const voices = cast.voices.filter(({ lines }) => lines.again?.length);
   const person = answers(random, { ...cast, voices }, pick(random, greetings));
@@ -102,7 +102,7 @@ function dialogue(random: Random, cast: Cast): Scene {
   return scene('dialogue', person);
 }
 
-/** Television, other people, music: behind her all the time. */
+/** A scene with a television, other people or music behind the person all the time. */
 function company(random: Random, cast: Cast): Scene {
   const person = answers(random, cast, pick(random, greetings));
   person.timeline.wait(5_000);
@@ -138,7 +138,7 @@ function babble(random: Random, cast: Cast, ms: number, speakers: number): Float
   return whole;
 }
 
-/** She hangs up, and the exchange sends its busy or reorder tone. */
+/** A scene in which the person hangs up and the exchange sends its busy or reorder tone. */
 function hangsUp(random: Random, cast: Cast): Scene {
   const person = answers(random, cast, pick(random, greetings));
   const [hz, times] = pick(random, busyCadences);

@@ -1,11 +1,14 @@
-// What an exchange's recorded prompts can be put together to, by the names that Asterisk gives them.
+// Sentences that can be joined from an exchange's recorded prompts, by the names that Asterisk
+// gives them.
 
 import type { Line } from './cast.ts';
 import type { Role } from './sentences.ts';
 
 const number = ['digits/4', 'digits/1', 'digits/7', 'digits/2'] as const;
 
-/** Each a sequence of prompts, in several forms, as the sets differ in what they have. */
+/**
+ * Each entry is a sequence of prompts. There are several forms, because the sets of prompts differ.
+ */
 const sequences: Partial<Readonly<Record<Role, readonly (readonly string[])[]>>> = {
   hello: [['hello'], ['hello-world'], ['vm-first'], ['vm-goodbye'], ['digits/7']],
   opening: [['hello'], ['hello-world'], ['auth-thankyou'], ['privacy-thankyou']],

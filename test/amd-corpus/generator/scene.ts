@@ -1,4 +1,4 @@
-// What all scenes share: drawing from a cast, and saying lines.
+// Shared by all scenes: drawing from a cast, and saying lines.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { Label } from '../score/manifest.ts';
@@ -9,7 +9,7 @@ import { levelled, type Timeline } from './timeline.ts';
 
 export type Scene = {
   readonly label: Label;
-  /** What the figures are told apart by. */
+  /** The class of the scene, which has figures of its own. */
   readonly class: string;
   readonly expect: readonly string[];
   readonly sources: readonly string[];
@@ -29,7 +29,10 @@ export function pick<Item>(random: Random, items: readonly Item[]): Item {
   return item;
 }
 
-/** Every role in turn until one that this cast has a voice for: a voice first, so that none is drawn more for saying more. */
+/**
+ * Draws a voice. If the cast has no voice for the role, it tries the next role. It draws the voice
+ * before the line, so that a voice with more lines is not drawn more often.
+ */
 export function voiceFor(random: Random, cast: Cast, role: Role): Voice {
   return pick(
     random,
@@ -41,7 +44,7 @@ export function lineOf(random: Random, voice: Voice, role: Role): Line {
   return pick(random, voice.lines[role] ?? []);
 }
 
-/** Faster or slower by some per cent, pitch and all: another speaker, nearly. */
+/** Plays a clip faster or slower by some per cent, with its pitch: almost another speaker. */
 export function atSpeed(clip: Int16Array, speed: number): Int16Array {
   const length = Math.floor(clip.length / speed);
   return Int16Array.from({ length }, (_, index) => {
@@ -61,7 +64,7 @@ export function say(timeline: Timeline, line: Line, random: Random, speed: numbe
 
 export type Homely = { readonly name: string; readonly samples: Float64Array; readonly db: number };
 
-/** An appliance or a recorded sound of a home, some dB below the voice. */
+/** Draws an appliance or a recorded household sound, some dB below the voice. */
 export function householdSound(random: Random, cast: Cast): Homely {
   if (random() < 0.5 || cast.household.length === 0) {
     const model = pick(random, cast.appliances);
@@ -90,7 +93,7 @@ export function someBeep(
   return { samples: beepOf(model, random), name: model.hz.join(joint) };
 }
 
-/** Beeps also sound two, or three, in a row: the first is the one to be told. */
+/** Adds a beep, sometimes two or three in a row. Detection must report the first. */
 export function beepAfter(timeline: Timeline, random: Random, cast: Cast, gapMs: number): void {
   const { samples, name } = someBeep(random, cast);
   timeline.wait(gapMs).beep(samples, name);

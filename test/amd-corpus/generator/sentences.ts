@@ -1,6 +1,10 @@
-// What is said on the telephone, by language and by part in the call. Read aloud by the synthetic voices of the corpus.
+// What is said on the telephone, by language and by role in the call. The synthetic voices of the
+// corpus read it aloud.
 
-/** Parts of an answer. The people's: hello, name, business, chatty, again. The rest is said by machines. */
+/**
+ * The parts of an answer. People say hello, name, business, chatty and again. Machines say the
+ * others.
+ */
 export const roles = [
   'hello',
   'name',

@@ -1,5 +1,6 @@
-// What else sounds in a home and on the line, and in which part: recordings from Debian's packages, and models of appliances and
-// of beeps. A model is a device: its pitches and cadence are its own, and it is in one part only.
+// Other sounds in a home and on the line, and the part that each belongs to: recordings from Debian
+// packages, and models of appliances and of beeps. A model is a device. It has its own pitches and
+// cadence, and it is in one part only.
 
 import type { Part } from './voices.ts';
 
@@ -65,7 +66,10 @@ export const recordedSounds: readonly RecordedSound[] = [
   music('unread', 'fillets-ng-data', /music\/.*\.ogg$/),
 ];
 
-/** Sines with their share of harmonics, on and off, so many times. `decayMs`: it rings away, as a chime does. */
+/**
+ * Sines with their share of harmonics, switched on and off a number of times. `decayMs`: the sound
+ * rings away, as a chime does.
+ */
 export type Appliance = {
   readonly part: Part;
   readonly name: string;
@@ -89,7 +93,7 @@ function appliance(
   return { part, name, hz, onMs, offMs, times, harmonics, dbfs, ...decay };
 }
 
-/** Several pitches sound in turn. */
+/** If a device has several pitches, they sound in turn. */
 export const appliances: readonly Appliance[] = [
   appliance('first', 'microwave', [2_050], [450, 550, 4]),
   appliance('first', 'oven-timer', [2_730], [110, 120, 8]),
@@ -133,7 +137,10 @@ export const appliances: readonly Appliance[] = [
   appliance('unread', 'air-conditioner', [2_640], [120, 400, 2], { harmonics: 0.03, dbfs: -28 }),
 ];
 
-/** `together`: the pitches sound at once; otherwise each for its part of the time. `sweep`: from the first to the last. */
+/**
+ * `together`: the pitches sound at once. Otherwise each sounds for its share of the time. `sweep`:
+ * the pitch moves from the first to the last.
+ */
 export type BeepModel = {
   readonly part: Part;
   readonly hz: readonly number[];
@@ -155,7 +162,7 @@ function beeps(part: Part, rows: readonly string[]): BeepModel[] {
   });
 }
 
-/** Pitch, length, level: what answering machines and mailboxes sound. */
+/** Pitch, length and level of the beeps of answering machines and mailboxes. */
 export const beepModels: readonly BeepModel[] = [
   ...beeps('first', [
     '1000 500 -12',

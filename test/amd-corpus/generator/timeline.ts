@@ -1,4 +1,5 @@
-// One answer as it comes about: what sounds when, which of it is the greeting, and where the beep is.
+// One answer under construction: what sounds when, which part is the greeting, and where the beep
+// is.
 
 const perMs = 8;
 
@@ -28,7 +29,7 @@ export class Timeline {
     return this;
   }
 
-  /** A voice or a machine says this, and the time passes. */
+  /** Adds a voice or a machine that says this clip, and advances the time. */
   say(clip: Int16Array, db = 0): this {
     for (const [from, to] of spokenIn(clip)) {
       this.#segments.push([this.#nowMs + from, this.#nowMs + to]);
@@ -41,7 +42,7 @@ export class Timeline {
     return this.wait(samples.length / perMs);
   }
 
-  /** What was said so far is the greeting; the rest is what comes of it. */
+  /** Ends the greeting: it is what was said so far. Everything later follows from it. */
   endGreeting(): this {
     this.#greetingEndMs ??= this.#segments.at(-1)?.[1];
     return this;
@@ -54,7 +55,7 @@ export class Timeline {
     return this;
   }
 
-  /** Under or over all else, from a moment on, without taking time. */
+  /** Mixes a sound under or over everything else, from a given time, without advancing the time. */
   behind(samples: ArrayLike<number>, db: number, atMs: number): this {
     this.#place(samples, db, atMs);
     return this;
@@ -86,12 +87,12 @@ export class Timeline {
 }
 
 const blockMs = 10;
-/** Below the loudest blocks: room and breath. */
+/** Sound this far below the loudest blocks is room and breath. */
 const quietDb = 32;
 /** Shorter gaps are plosives. */
 const shortestGapMs = 200;
 
-/** Where a voice speaks in a clip, by the level of blocks of 10 ms. */
+/** Finds where a voice speaks in a clip, by the level of blocks of 10 ms. */
 export function spokenIn(clip: Int16Array): [number, number][] {
   const levels = blockLevels(clip);
   const loudest = levels.toSorted().at(-3) ?? 0;
@@ -104,7 +105,7 @@ export function spokenIn(clip: Int16Array): [number, number][] {
     if (last !== undefined && startMs - last[1] < shortestGapMs) last[1] = startMs + blockMs;
     else found.push([startMs, startMs + blockMs]);
   });
-  // A click is no word.
+  // A click is not a word.
   return found.filter(([from, to]) => to - from >= 40);
 }
 
@@ -122,7 +123,7 @@ function blockLevels(clip: Int16Array): Float64Array {
   });
 }
 
-/** Speech at -20 dBFS, whatever its source. */
+/** Power of all speech, whatever its source: -20 dBFS. */
 const speechPower = (32_768 * 0.1) ** 2;
 
 export function levelled(clip: Int16Array): Float64Array {
@@ -133,7 +134,7 @@ export function levelled(clip: Int16Array): Float64Array {
   return Float64Array.from(clip, (sample) => sample * gain);
 }
 
-/** Without the silence around it. */
+/** Removes the silence before and after a clip. */
 export function trimmed(clip: Int16Array): Int16Array {
   const segments = spokenIn(clip);
   const from = Math.max(0, (segments[0]?.[0] ?? 0) - 20);

@@ -1,5 +1,6 @@
-// Who speaks in the corpus, and in which part. A speaker is in one part only, whatever the engine: what was learnt from a
-// voice is not measured on it. The voices of `test/fixtures/amd` are in the first two.
+// The speakers of the corpus, and the part that each belongs to. Each speaker is in one part only,
+// whatever the engine, so that nothing learnt from a voice is measured on it. The voices of
+// `test/fixtures/amd` are in the first two parts.
 
 import type { Engine } from './clips.ts';
 
@@ -15,14 +16,15 @@ export type SyntheticVoice = {
   readonly encoding?: string;
 };
 
-/** Recordings of one speaker, or of one team: a package and the files in it. */
+/** Recordings of one speaker, or of one team: a package and its files. */
 export type RecordedVoice = {
   readonly kind: 'recorded';
   readonly part: Part;
   readonly package: string;
   /**
-   * `people`: short phrases and acted talk; `prompts`: an exchange's, by the names that Asterisk gives them; `both`: talk, also
-   * joined to what a machine says, as words are none of a listener's business who has no recogniser.
+   * `people`: short phrases and acted talk. `prompts`: an exchange's prompts, by the names that
+   * Asterisk gives them. `both`: talk that is also joined to what a machine says, because a
+   * listener without a recogniser does not hear the words.
    */
   readonly says: 'people' | 'prompts' | 'both';
   readonly files: RegExp;

@@ -1,6 +1,6 @@
-// Recordings as WAV files.
+// Writes recordings as WAV files.
 
-/** PCM of one channel; of 8 bits the samples are unsigned. */
+/** Makes PCM of one channel. 8-bit samples are unsigned. */
 export function wavOf(
   samples: Buffer,
   { rateHz, bits }: { readonly rateHz: number; readonly bits: 8 | 16 },
@@ -11,7 +11,7 @@ export function wavOf(
   head.writeUInt32LE(36 + samples.length, 4);
   head.write('WAVEfmt ', 8);
   head.writeUInt32LE(16, 16);
-  // PCM, one channel, samples and bytes a second, bytes and bits a sample.
+  // PCM, one channel, samples and bytes per second, bytes and bits per sample.
   head.writeUInt16LE(1, 20);
   head.writeUInt16LE(1, 22);
   head.writeUInt32LE(rateHz, 24);

@@ -1,5 +1,6 @@
-// npm run amd:model: could a small model decide better than the rules where they say "person" after more than a hello?
-// Trained on one of the two parts that may be learnt from and measured on the other, voices and sounds apart, both ways.
+// npm run amd:model: measures whether a small model could decide better than the rules if they say
+// "person" after more than a hello. It trains on one of two parts for learning and measures on the
+// other, both ways. The parts share no voices and no sounds.
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +18,10 @@ const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-/** Of 100 machines and people drawn at random, how often the machine gets the higher chance: 50 is a coin. */
+/**
+ * Returns in how many of 100 random pairs of a machine and a person the machine gets the higher
+ * chance. A coin gets 50.
+ */
 function rankedRight(model: Model, moments: readonly Moment[]): number {
   const chances = (label: Moment['label']) =>
     moments.filter((moment) => moment.label === label).map(({ features }) => model(features));
@@ -33,7 +37,7 @@ function examples(moments: readonly Moment[]): Example[] {
   return moments.map(({ features, label }) => ({ features, isMachine: label === 'machine' }));
 }
 
-/** Machines won for people lost, where the model must be this sure. */
+/** Describes the machines won and the people lost if the model must be this sure. */
 function traded(model: Model, moments: readonly Moment[], sure: number): string {
   const called = moments.filter(({ features }) => model(features) >= sure);
   const machines = called.filter(({ label }) => label === 'machine');
@@ -54,9 +58,11 @@ for (const [name, train] of Object.entries(models)) {
     const model = train(examples(learnt));
     const people = measured.filter(({ label }) => label === 'human').length;
     say('');
-    say(`${name}, trained on ${part}: ${measured.length} decisions of the other, ${people} people`);
     say(
-      `  ranked right: ${rankedRight(model, learnt).toFixed(0)} % there, ${rankedRight(model, measured).toFixed(0)} % here`,
+      `${name}, trained on ${part}: ${measured.length} decisions of the other part, ${people} people`,
+    );
+    say(
+      `  ranked right: ${rankedRight(model, learnt).toFixed(0)} % on that part, ${rankedRight(model, measured).toFixed(0)} % on the other`,
     );
     for (const sure of [0.6, 0.7, 0.8, 0.9]) say(`  ${traded(model, measured, sure)}`);
   });

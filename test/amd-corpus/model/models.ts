@@ -1,11 +1,15 @@
-// Two small models whose every number can be read: logistic regression, and boosted stumps. Both give the chance of a machine.
+// Two small models whose every number can be inspected: logistic regression and boosted stumps.
+// Both return the probability of a machine.
 
 export type Model = (features: readonly number[]) => number;
 export type Example = { readonly features: readonly number[]; readonly isMachine: boolean };
 
 const steps = 1_500;
 const rate = 0.4;
-/** Towards 0, for each example: features that say little get little. */
+/**
+ * Pull of the weights towards 0, divided by the number of examples. Features that carry little
+ * information get little weight.
+ */
 const ridge = 2;
 
 export function logistic(examples: readonly Example[]): Model {
@@ -61,7 +65,7 @@ export function boostedStumps(examples: readonly Example[]): Model {
   return (features) => chance(score(features));
 }
 
-/** The one that explains most of what is left. */
+/** Returns the stump that explains most of the residuals. */
 function bestStump(examples: readonly Example[], residuals: readonly number[]): Stump | undefined {
   let best: Stump | undefined;
   let most = 0;
@@ -110,7 +114,7 @@ function sum(weights: Float64Array, row: readonly number[]): number {
   return row.reduce((total, value, at) => total + value * (weights[at] ?? 0), weights.at(-1) ?? 0);
 }
 
-/** To mean 0 and spread 1 of the examples. */
+/** Scales features to mean 0 and standard deviation 1 over the examples. */
 function scaleOf(examples: readonly Example[]): (features: readonly number[]) => number[] {
   const width = examples[0]?.features.length ?? 0;
   const means = Array.from(

@@ -1,5 +1,6 @@
-// The moments at which the rules say "person" of a voice that said more than a hello, with what can be measured by then: the
-// decisions that a model could improve. Explainable numbers only: what was said when, pitch, level, noise.
+// The moments at which the rules say "person" about a voice that said more than a hello, with what
+// can be measured by then. A model could improve these decisions. All numbers can be explained:
+// what was said when, pitch, level, noise.
 
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
 import { FrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
@@ -27,7 +28,9 @@ export const featureNames = [
 
 export type Moment = {
   readonly label: Label;
-  /** A machine's beep takes a person's verdict back: such a one is no loss. */
+  /**
+   * The machine beeps, and its beep corrects a verdict of "human". So this verdict loses nothing.
+   */
   readonly beeps: boolean;
   readonly features: readonly number[];
 };
@@ -45,7 +48,7 @@ export async function momentsOf(manifestPath: string): Promise<Moment[]> {
   return moments;
 }
 
-/** Undefined: no such verdict. */
+/** @returns undefined if there was no such verdict */
 function featuresAtVerdict(samples: Int16Array): readonly number[] | undefined {
   const analyzer = new FrameAnalyzer();
   const frame = new Int16Array(frameSamples);
@@ -98,7 +101,7 @@ function measure(utterance: Utterance, frames: readonly Frame[]): readonly numbe
   ];
 }
 
-/** 73 to 400 Hz by autocorrelation over 30 ms; 0: no voice. */
+/** Measures a pitch from 73 to 400 Hz by autocorrelation over 30 ms. Returns 0 without a voice. */
 function pitchAt(samples: Int16Array, at: number): number {
   let best = 0.6;
   let hz = 0;
@@ -130,7 +133,7 @@ function spread(values: readonly number[]): number {
   return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
 }
 
-/** Least squares, a step. */
+/** Fits a line by least squares. Returns its slope per step. */
 function slope(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const centre = mean(values);

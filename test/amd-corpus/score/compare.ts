@@ -1,5 +1,5 @@
-// Two versions of the detector side by side, on the same recordings: the figures that one wrote with --summary, and those of
-// this run.
+// Compares two versions of the detector on the same recordings: the figures that one version stored
+// with --summary, and those of this run.
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { ClassFigures, Share, Summary } from './score.ts';
 const share = z.object({ count: z.number(), of: z.number() });
 const spread = z.object({ count: z.number(), median: z.number(), p95: z.number() });
 
-/** What is compared of a summary: those of older versions may lack what is optional. */
+/** The compared part of a summary. Optional members are missing in summaries of older versions. */
 const summarySchema = z.object({
   files: z.number(),
   overall: share,
@@ -47,8 +47,8 @@ const shares = [
   ['machines known by the end', 'machinesKnown'],
   ['silence heard as silence', 'silenceHeardAsSilence'],
   ['beeps found', 'beepsFound'],
-  ['beeps told in time', 'beepsMet'],
-  ['beeps that were none', 'falseBeeps'],
+  ['beeps reported in time', 'beepsMet'],
+  ['false beeps', 'falseBeeps'],
 ] as const;
 
 const spreads = [
@@ -90,13 +90,16 @@ function classLines(before: EarlierSummary['classes'], now: readonly ClassFigure
         : [shareRow('  its beeps', earlier.beepsFound, figures.beepsFound)]),
       ...(figures.falseBeeps.count + earlier.falseBeeps.count === 0
         ? []
-        : [shareRow('  beeps that were none', earlier.falseBeeps, figures.falseBeeps)]),
+        : [shareRow('  false beeps', earlier.falseBeeps, figures.falseBeeps)]),
     ];
   });
   return rows.length === 0 ? [] : ['', ...rows];
 }
 
-/** What no figure shows: an equal number may be of other recordings. */
+/**
+ * Lists the recordings whose result changed. No figure shows them, because equal counts may come
+ * from different recordings.
+ */
 function changedFiles(before: EarlierSummary, now: Summary): string[] {
   const faultsBefore = new Map(before.wrong.map(({ file, faults }) => [file, faults.join('; ')]));
   const faultsNow = new Map(now.wrong.map(({ file, faults }) => [file, faults.join('; ')]));

@@ -1,4 +1,4 @@
-// The figures of a corpus as text for a terminal: lines that align, with the interval that each share lies in.
+// Formats the figures of a corpus for a terminal: aligned lines, with the interval of each share.
 
 import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
 import type { Label } from './manifest.ts';
@@ -6,12 +6,13 @@ import { metWithinMs, type Share, type Spread, type Summary } from './score.ts';
 
 export type Interval = { readonly low: number; readonly high: number };
 
-/** The normal distribution's quantile for 95 %. */
+/** The quantile of the normal distribution for 95 %. */
 const z = 1.96;
 
 /**
- * Where the true share lies, 95 times of 100: Wilson's interval, which holds for few recordings and for shares near 0 and 1, where
- * the textbook's does not. Shares from 0 to 1; of nothing, anything.
+ * Returns the interval that contains the true share 95 times out of 100. This is Wilson's interval.
+ * Unlike the textbook interval, it holds for few recordings and for shares near 0 and 1. Shares are
+ * from 0 to 1. Without any recordings the interval is 0 to 1.
  */
 export function intervalOf({ count, of }: Share): Interval {
   if (of === 0) return { low: 0, high: 1 };
@@ -22,7 +23,7 @@ export function intervalOf({ count, of }: Share): Interval {
   return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
-/** `84–95 %` */
+/** Formats the interval, for example `84–95 %`. */
 export function intervalText(share: Share): string {
   const { low, high } = intervalOf(share);
   return `${Math.round(100 * low)}–${Math.round(100 * high)} %`;
@@ -43,18 +44,24 @@ function measures(summary: Summary): { readonly name: string; readonly value: st
   const early = delay.early === 0 ? '' : `; ${delay.early} before the end`;
   const beeps = summary.beepsFound.of > 0;
   return [
-    { name: 'right verdicts', value: sure(summary.overall) },
-    { name: 'people called machines', value: sure(summary.humansCalledMachines) },
-    { name: 'machines known by the end', value: sure(summary.machinesKnown) },
-    { name: 'silence heard as silence', value: sure(summary.silenceHeardAsSilence) },
+    { name: 'right verdicts', value: withInterval(summary.overall) },
+    { name: 'people called machines', value: withInterval(summary.humansCalledMachines) },
+    { name: 'machines known by the end', value: withInterval(summary.machinesKnown) },
+    { name: 'silence heard as silence', value: withInterval(summary.silenceHeardAsSilence) },
     { name: "a person's greeting end → verdict", value: `${spreadText(delay)}${early}` },
     { name: "the answer → a machine's verdict", value: spreadText(summary.machineVerdictMs) },
-    { name: 'ends of greetings without a beep told', value: sure(summary.greetingEndsFound) },
+    {
+      name: 'ends of greetings without a beep found',
+      value: withInterval(summary.greetingEndsFound),
+    },
     { name: 'words counted', value: wordsText(summary.wordsOff) },
-    { name: 'beeps found', value: sure(summary.beepsFound) },
-    { name: `beeps told within ${metWithinMs} ms of their end`, value: sure(summary.beepsMet) },
+    { name: 'beeps found', value: withInterval(summary.beepsFound) },
+    {
+      name: `beeps reported within ${metWithinMs} ms of their end`,
+      value: withInterval(summary.beepsMet),
+    },
     { name: "a beep's end → tone", value: beeps ? spreadText(beepDelayMs) : 'no beeps' },
-    { name: 'beeps that were none', value: sure(summary.falseBeeps) },
+    { name: 'false beeps', value: withInterval(summary.falseBeeps) },
   ];
 }
 
@@ -65,12 +72,12 @@ function classLines({ classes }: Summary): string[] {
   const short = ({ count, of }: Share) => (of === 0 ? '' : `${count} of ${of}`);
   return [
     '',
-    line('by class', 'right', 'beeps found', 'beeps that were none'),
+    line('by class', 'right', 'beeps found', 'false beeps'),
     ...classes.map(({ label, name, right, beepsFound, falseBeeps }) =>
       line(
         `${label}: ${name}`,
-        // No verdict is right or wrong where it is neither person nor machine.
-        label === 'other' ? '' : sure(right),
+        // Recordings with the label `other` have no right verdict.
+        label === 'other' ? '' : withInterval(right),
         short(beepsFound),
         falseBeeps.count === 0 ? '' : short(falseBeeps),
       ),
@@ -95,7 +102,10 @@ function confusion(summary: Summary): string[] {
   return [line('truth', columns, 'right').trimEnd(), ...rows.map((row) => row.trimEnd())];
 }
 
-/** An error is no verdict: its column is there only when something failed. */
+/**
+ * Returns the verdicts with a column. An error is not a verdict, so its column appears only if
+ * something failed.
+ */
 function columnsOf(summary: Summary): Verdict[] {
   const failed = Object.values(summary.verdicts).some(({ error }) => error > 0);
   return ['human', 'machine', 'no-speech', 'timeout', ...(failed ? (['error'] as const) : [])];
@@ -111,8 +121,8 @@ function wrongLines({ wrong }: Summary): string[] {
   ];
 }
 
-/** With the interval that the true share lies in. */
-function sure(figures: Share): string {
+/** Formats a share with its interval. */
+function withInterval(figures: Share): string {
   return figures.of === 0 ? 'none' : `${percent(figures)}  ${intervalText(figures)}`;
 }
 

@@ -1,4 +1,5 @@
-// The truth about recordings: a CSV file with a header. `file` and `label` are needed, the rest is used where it is there.
+// Reads the truth about recordings: a CSV file with a header. The columns `file` and `label` are
+// required; the others are optional.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -9,22 +10,25 @@ export type Label = (typeof labels)[number];
 
 export type Truth = {
   readonly label: Label;
-  /** A kind of answer, for figures of its own. */
+  /** A kind of answer with figures of its own. */
   readonly class?: string;
   readonly greetingStartMs?: number;
   readonly greetingEndMs?: number;
   readonly words?: number;
   readonly beep?: { readonly startMs: number; readonly endMs: number; readonly hz?: string };
-  /** `human`, `machine`, `stopped`, `tone`, `no tone`, `no_speech`, `ambiguous`: what is to be heard. */
+  /**
+   * The expected results: `human`, `machine`, `stopped`, `tone`, `no tone`, `no_speech`,
+   * `ambiguous`.
+   */
   readonly expect: ReadonlySet<string>;
-  /** Speech segments, where the manifest lists them. */
+  /** The listed speech segments. If the manifest lists none, the greeting is one segment. */
   readonly segments: readonly (readonly [number, number])[];
   readonly transcript?: string;
 };
 
 export type Labelled = { readonly file: string; readonly truth: Truth };
 
-/** In the manifest's order, with paths that lead to the recordings. */
+/** Returns the recordings in the manifest's order, with paths relative to the working folder. */
 export async function readManifest(path: string): Promise<readonly Labelled[]> {
   const [header = [], ...rows] = parseCsv(await readFile(path, 'utf8'));
   const columns = header.map((name) => name.trim().toLowerCase());
@@ -49,7 +53,7 @@ function readRow(row: ReadonlyMap<string, string>, place: string): Labelled {
   if (file === '') throw new Error(`${place}: no file`);
   const truth = truthFrom(row);
   if (truth !== undefined) return { file, truth };
-  throw new Error(`${place}: label "${row.get('label')}" is none of ${labels.join(', ')}`);
+  throw new Error(`${place}: label "${row.get('label')}" is not one of ${labels.join(', ')}`);
 }
 
 function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {
@@ -78,7 +82,7 @@ function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {
   };
 }
 
-/** `machine(<9 words: hard)` is `machine`. */
+/** Removes a remark: `machine(<9 words: hard)` becomes `machine`. */
 function withoutRemark(expectation: string): string {
   return expectation.replace(/\(.*$/, '').trim();
 }
@@ -100,11 +104,11 @@ function segmentsFrom(text: string, startMs?: number, endMs?: number): Truth['se
   return [[startMs, endMs]];
 }
 
-/** RFC 4180, with either line end, and without empty rows. */
+/** Parses CSV (RFC 4180) with either line end. Empty rows are skipped. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
-  // A cell and what ends it: a comma, a line end, or the end of the text.
+  // A cell and its end: a comma, a line end, or the end of the text.
   const cells = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r?\n|\r|$)/g;
   for (const [whole, quoted, plain, end] of text.replace(/^\uFEFF/, '').matchAll(cells)) {
     if (whole === '' && row.length === 0) continue;

@@ -1,5 +1,6 @@
-// Detection over labelled recordings: the figures, what went wrong, and where it is asked for the figures beside those of an earlier
-// version, as a file, and the recordings as a page.
+// Runs detection on labelled recordings. It prints the figures and the mistakes. On request it
+// compares the figures with those of an earlier version, stores them in a file, or draws the
+// recordings on a page.
 
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -27,7 +28,8 @@ export async function runScore(
     },
   });
   const [manifest] = positionals;
-  if (manifest === undefined || positionals.length > 1) throw new Error('name one manifest');
+  if (manifest === undefined || positionals.length > 1)
+    throw new Error('give exactly one manifest');
   const before = values.compare === undefined ? undefined : await readSummary(values.compare);
   const thresholdWordCount = values['threshold-word-count'];
   const settings = settingsFrom({
@@ -39,10 +41,10 @@ export async function runScore(
   for (const { file, truth } of await readManifest(manifest)) {
     const samples = await readSamples(file);
     const events = listenTo(samples, settings);
-    const one = { file, durationMs: samples.length / 8, events, verdict: verdictFrom(events) };
-    judged.push({ ...one, truth });
+    const result = { file, durationMs: samples.length / 8, events, verdict: verdictFrom(events) };
+    judged.push({ ...result, truth });
     if (values.plot !== undefined)
-      plotted.push({ ...one, samples, truth: drawable({ ...one, truth }) });
+      plotted.push({ ...result, samples, truth: drawable({ ...result, truth }) });
   }
   const summary = summarise(judged);
   if (values.summary !== undefined)
@@ -54,7 +56,7 @@ export async function runScore(
 
 function drawable(judged: Judged): NonNullable<Plotted['truth']> {
   const { label } = judged.truth;
-  const lane = { kind: 'truth', name: 'In truth', items: truthItems(judged.truth) };
+  const lane = { kind: 'truth', name: 'Truth', items: truthItems(judged.truth) };
   return { label, faults: faultsOf(judged), lane };
 }
 

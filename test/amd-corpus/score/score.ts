@@ -1,10 +1,14 @@
-// Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are those of the figures.
+// Compares what the detector heard with the manifest's labels. It returns counts and milliseconds
+// only; figures.ts turns them into text.
 
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
 import type { Label, Truth } from './manifest.ts';
 
-/** A beep is met when it is told at most this far from its end: later the message is cut, earlier it is talked into. */
+/**
+ * A beep is reported in time if its event is at most this far from its end. A later message loses
+ * its beginning; an earlier one talks into the beep.
+ */
 export const metWithinMs = 150;
 
 export type Judged = {
@@ -18,11 +22,14 @@ export type Judged = {
 export type Share = { readonly count: number; readonly of: number };
 export type Spread = { readonly count: number; readonly median: number; readonly p95: number };
 
-/** Of the recordings of one class, as the manifest names it. */
+/** Figures for the recordings of one class, as the manifest names it. */
 export type ClassFigures = {
   readonly label: Label;
   readonly name: string;
-  /** Of `other`, whatever no verdict is right for: all. */
+  /**
+   * The recordings with the right verdict. With the label `other` all of them count, because no
+   * verdict is right for them.
+   */
   readonly right: Share;
   readonly beepsFound: Share;
   readonly falseBeeps: Share;
@@ -32,26 +39,32 @@ export type Summary = {
   readonly files: number;
   readonly audioMs: number;
   readonly verdicts: Readonly<Record<Label, Readonly<Record<Verdict, number>>>>;
-  /** Of each label, those whose verdict is right; `other` has no right verdict, its beeps are judged. */
+  /**
+   * The recordings with the right verdict, by label. `other` is missing: it has no right verdict,
+   * only its beeps are judged.
+   */
   readonly right: Readonly<Record<Exclude<Label, 'other'>, Share>>;
   readonly overall: Share;
   readonly humansCalledMachines: Share;
   readonly machinesKnown: Share;
   readonly silenceHeardAsSilence: Share;
-  /** From the end of a person's greeting; verdicts before its end (the person went on) are counted apart. */
+  /**
+   * From the end of a person's greeting to the verdict. `early` counts verdicts before that end:
+   * the person went on.
+   */
   readonly humanVerdictDelayMs: Spread & { readonly early: number };
   /** From the answer to a machine's verdict. */
   readonly machineVerdictMs: Spread;
-  /** Words counted when all was said, against the manifest's: the amount of the difference. */
+  /** Absolute difference between the words counted at the end and the words in the manifest. */
   readonly wordsOff: Spread;
   readonly greetingEndsFound: Share;
   readonly beepsFound: Share;
   readonly beepsMet: Share;
   /** From the end of a beep to the event. */
   readonly beepDelayMs: Spread;
-  /** Tones told on recordings without one; ambiguous recordings are left out. */
+  /** Recordings without a beep for which one was reported. Ambiguous recordings do not count. */
   readonly falseBeeps: Share;
-  /** In the manifest's order; empty where it names none. */
+  /** In the manifest's order. Empty if the manifest names no classes. */
   readonly classes: readonly ClassFigures[];
   readonly wrong: readonly { readonly file: string; readonly faults: readonly string[] }[];
 };
@@ -137,18 +150,18 @@ function classesOf(items: readonly Judged[]): ClassFigures[] {
   });
 }
 
-/** What is wrong with one recording, in words; empty when nothing is. */
+/** Describes what is wrong with one recording. Empty if nothing is. */
 export function faultsOf(item: Judged): readonly string[] {
   const faults: string[] = [];
   const { truth, verdict } = item;
   if (!isRight(item)) faults.push(`${truth.label} heard as ${verdict}`);
   if (truth.expect.has('ambiguous')) return faults;
-  if (hasFalseBeep(item)) faults.push('a beep that is none');
+  if (hasFalseBeep(item)) faults.push('false beep');
   if (truth.beep === undefined) return faults;
   const delay = beepDelayMs(item);
-  if (delay === undefined) faults.push('beep not heard');
+  if (delay === undefined) faults.push('beep missed');
   else if (Math.abs(delay) > metWithinMs) {
-    faults.push(`beep told ${Math.abs(delay)} ms ${delay < 0 ? 'before' : 'after'} its end`);
+    faults.push(`beep reported ${Math.abs(delay)} ms ${delay < 0 ? 'before' : 'after'} its end`);
   }
   return faults;
 }
@@ -156,7 +169,8 @@ export function faultsOf(item: Judged): readonly string[] {
 function isRight({ truth, verdict }: Judged): boolean {
   switch (truth.label) {
     case 'human':
-      // A person who is silent for longer than the time-out cannot be heard in time.
+      // If a person is silent for longer than the time-out, the detector cannot hear the person in
+      // time.
       return verdict === 'human' || (truth.expect.has('no_speech') && verdict === 'no-speech');
     case 'machine':
       return verdict === 'machine';
@@ -173,7 +187,10 @@ function humanDelayMs(item: Judged): number | undefined {
   return atMs === undefined || endMs === undefined ? undefined : atMs - endMs;
 }
 
-/** Undefined: unknown, or nothing was stated after the last word. */
+/**
+ * @returns undefined if the number of words is unknown, or if nothing was stated after the last
+ * word
+ */
 function wordsOff({ truth, events }: Judged): number | undefined {
   const endMs = truth.greetingEndMs;
   if (endMs === undefined || truth.words === undefined) return undefined;
@@ -183,7 +200,7 @@ function wordsOff({ truth, events }: Judged): number | undefined {
   return counted === undefined ? undefined : Math.abs(counted - truth.words);
 }
 
-/** Undefined: no beep in the manifest, or none told from its start on. */
+/** @returns undefined if the manifest has no beep, or if none was reported from its start on */
 function beepDelayMs(item: Judged): number | undefined {
   const { beep } = item.truth;
   const [atMs] = eventMs(item, 'amd_tone_detected');
@@ -210,7 +227,7 @@ function share(items: readonly Judged[], test: (item: Judged) => boolean): Share
   return { count: items.filter(test).length, of: items.length };
 }
 
-/** Nearest rank; of nothing, zeros. */
+/** Uses the nearest rank. Without values, all figures are 0. */
 function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (part: number) => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0;

@@ -1,5 +1,6 @@
-// A recogniser that knows what is said: a real WebSocket server on loopback that speaks Vosk's protocol or ours, and tells the
-// words of the answer that it was given as far as it has heard, with a lag, as interim results, and as a final one after a pause.
+// A recogniser that knows what is said: a real WebSocket server on loopback that speaks Vosk's
+// protocol or Offhook's own. It returns the words of the answer up to where it has heard, with a
+// lag: as interim results, and as a final one after a pause.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -8,18 +9,18 @@ import type { HeardWord } from './mishearing.ts';
 
 export type EngineKind = 'vosk' | 'websocket';
 
-/** Streaming engines settle a sentence after so much silence. */
+/** Streaming engines finish a sentence after this much silence. */
 const endpointMs = 700;
 /** 16 bits at 8 kHz. */
 const bytesPerMs = 16;
 
 export type Engine = {
   readonly url: string;
-  /** What the next connection will hear. */
+  /** Sets what the next connection will hear. */
   expect(words: readonly HeardWord[]): void;
 };
 
-/** One that really listens, wherever it runs. */
+/** An engine that really listens, wherever it runs. */
 export function realEngine(url: string): Engine {
   return { url, expect: () => undefined };
 }
@@ -48,7 +49,7 @@ export async function startEngine(
   };
 }
 
-/** One answer for each message of audio, as Vosk gives them. */
+/** Answers each message of audio once, as Vosk does. */
 function recognise(socket: WebSocket, listener: Listener, kind: EngineKind, lagMs: number): void {
   let audioMs = 0;
   socket.on('error', () => undefined);
@@ -57,10 +58,11 @@ function recognise(socket: WebSocket, listener: Listener, kind: EngineKind, lagM
     audioMs += data.length / bytesPerMs;
     const untilMs = Math.max(0, audioMs - lagMs);
     const { text, isFinal } = listener(untilMs);
-    const ours = { transcript: text, is_final: isFinal, until_ms: untilMs };
-    // Vosk does not say how far it has listened: its answer is taken for all that it was given.
+    const generic = { transcript: text, is_final: isFinal, until_ms: untilMs };
+    // Vosk does not say how far it has listened. The client takes its answer to cover all audio
+    // sent.
     const vosk = isFinal ? { text } : { partial: text };
-    socket.send(JSON.stringify(kind === 'vosk' ? vosk : ours));
+    socket.send(JSON.stringify(kind === 'vosk' ? vosk : generic));
   });
 }
 

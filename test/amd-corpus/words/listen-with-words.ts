@@ -1,5 +1,6 @@
-// One answer through the detector with the recogniser beside it, as a call has them, in step: after each message of audio its
-// answer is waited for. The sample clock is the only clock of either, so that an hour of calls takes a minute.
+// Runs one answer through the detector with the recogniser beside it, as in a call, in step: after
+// each message of audio it waits for the recogniser's answer. The sample clock is the only clock of
+// both, so an hour of calls takes a minute.
 
 import { createDetector, type Detector } from '../../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
@@ -11,15 +12,18 @@ import type { Engine, EngineKind } from './engine.ts';
 import type { HeardWord } from './mishearing.ts';
 
 const provider = 'engine';
-/** For the detector to stop by itself. */
+/** Long enough for the detector to stop by itself. */
 const silenceMs = 130_000;
-/** A recogniser is left where no audio comes for 5 s, or no connection within 3: so long this process may have stood still. */
+/**
+ * A connection is given up if no audio comes for 5 s, or if it is not up within 3 s. This process
+ * may have been stalled for that long.
+ */
 const patienceMs = 6_000;
 const mostTries = 3;
 
 type Heard = { readonly words: readonly HeardWord[]; readonly language: string };
 
-/** All of it comes out the same each time: where the recogniser was lost it is done again. */
+/** Returns the same events each time, so a run that lost its recogniser is repeated. */
 export async function listenWithWords(
   samples: Int16Array,
   heard: Heard,
@@ -61,7 +65,10 @@ async function listenOnce(
   return events;
 }
 
-/** It is listened to until the verdict on a person. */
+/**
+ * Returns true once the detector no longer listens to the recogniser: after the verdict "human", or
+ * at its end.
+ */
 function isOver(events: readonly AmdEvent[], { done }: Detector): boolean {
   return done || events.some(({ event }) => event === 'amd_human_detected');
 }
@@ -91,7 +98,10 @@ function openCall(url: string, kind: EngineKind, language: string) {
   return { detector: create(settings), understood: () => understood, failed: () => failure };
 }
 
-/** Both ends are in this process: a turn of the loop or two. */
+/**
+ * Waits until the condition holds. Both ends are in this process, so it takes one or two turns of
+ * the event loop.
+ */
 async function until(isTrue: () => boolean): Promise<void> {
   const givenUpMs = performance.now() + patienceMs;
   while (!isTrue()) {

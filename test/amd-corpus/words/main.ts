@@ -1,5 +1,6 @@
-// npm run amd:words: what a recogniser's words add to detection by sound, on a part of the corpus. The recogniser is one that
-// knows what is said, with the lag and the word errors of one that does not; the path to it is a call's own.
+// npm run amd:words: measures on a part of the corpus what a recogniser's words add to detection by
+// sound. The recogniser knows what is said, but has the lag and the word errors of a real one.
+// Audio and words take the same path as in a call.
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +25,7 @@ const { values } = parseArgs({
     errors: { type: 'string', default: '0,10,25,40' },
     class: { type: 'string' },
     language: { type: 'string' },
-    // A Vosk server that really listens, in place of ours.
+    // A Vosk server that really listens, instead of the simulated one.
     url: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -35,7 +36,9 @@ type Answer = {
   readonly truth: Truth;
   readonly samples: Int16Array;
   readonly spoken: Spoken;
-  /** The same for the same answer, whatever else is measured. */
+  /**
+   * The seed of the answer's word errors. It does not depend on which other answers are measured.
+   */
   readonly seed: number;
 };
 
@@ -120,9 +123,9 @@ function table(columns: readonly Column[]): string[] {
       columns.map(({ judged }) => text(neverBeep(judged))),
     ),
     shares('beeps found', ({ beepsFound }) => beepsFound),
-    shares('beeps where there is none', ({ falseBeeps }) => falseBeeps),
+    shares('false beeps', ({ falseBeeps }) => falseBeeps),
     row(
-      "a person's greeting end to the verdict, median and p95, ms",
+      "from the end of a person's greeting to the verdict, median and p95, ms",
       figures.map(({ humanVerdictDelayMs: { median, p95 } }) => `${median}, ${p95}`),
     ),
     ...classes
@@ -131,7 +134,7 @@ function table(columns: readonly Column[]): string[] {
         shares(
           `${label}: ${name}`,
           ({ classes: all }) =>
-            all.find((one) => one.label === label && one.name === name)?.right ?? {
+            all.find((figures) => figures.label === label && figures.name === name)?.right ?? {
               count: 0,
               of: index,
             },
@@ -140,7 +143,7 @@ function table(columns: readonly Column[]): string[] {
   ];
 }
 
-/** What no sound tells from a person. */
+/** Counts the machines that no sound distinguishes from a person. */
 function neverBeep(judged: readonly Judged[]): Share {
   const quiet = judged.filter(
     ({ truth }) =>
@@ -167,7 +170,7 @@ if (values.url === undefined) {
   }
 } else {
   const heard = await withWords(answers, realEngine(values.url), kind, 0);
-  columns.push({ ...heard, name: 'with it' });
+  columns.push({ ...heard, name: 'this engine' });
 }
 if (values.json) {
   for (const { name, judged } of columns) {

@@ -1,5 +1,6 @@
-// Word errors as recognisers make them, from a seed: of ten six are other words, two and a half are left out, one and a half are
-// words that were not said. What is heard instead is any word of the corpus in the same language, a machine's or a person's.
+// Word errors as recognisers make them, from a seed. Six of ten errors are other words, two and a
+// half are left out, and one and a half are words that were not said. The wrong words are any words
+// of the corpus in the same language, of machines or of people.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { SpokenWord } from './spoken.ts';
@@ -8,7 +9,10 @@ const substituted = 0.6;
 const deleted = 0.85;
 
 export type HeardWord = SpokenWord & {
-  /** While it is the newest word of an interim result: as likely wrong again. */
+  /**
+   * The text while the word is the newest one of an interim result. It is as likely to be wrong as
+   * the final text.
+   */
   readonly atFirst: string;
 };
 

@@ -1,5 +1,6 @@
-// Which words an answer of the corpus says, and when: the sentence of its manifest, spread over its segments by length. What is
-// recorded has no sentence: Asterisk's prompts have their texts in their packages, all others are words that cannot be understood.
+// Finds which words an answer of the corpus says, and when: the sentence in its manifest, spread
+// over its segments by length. Recordings have no sentence there. The texts of Asterisk's prompts
+// are in their packages. All other recordings have words that cannot be recognised.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,19 +17,19 @@ export type SpokenWord = {
 
 export type Spoken = {
   readonly words: readonly SpokenWord[];
-  /** As a call asks for it. */
+  /** The language as a call requests it. */
   readonly language: string;
-  /** The words are those that were said; else only their number is about right. */
+  /** True if the words are those that were said. Otherwise only their number is about right. */
   readonly isKnown: boolean;
 };
 
 type Segments = Truth['segments'];
 
-/** Prompts by their names, in one language. */
+/** The texts of the prompts of one language, by name. */
 type Prompts = ReadonlyMap<string, string>;
 
 const promptLanguages = ['en', 'es', 'fr', 'it', 'ru'];
-/** A speaker who says the same again pauses before it. */
+/** A speaker pauses before repeating a sentence. */
 const repeatGapMs = 1_000;
 const meanWordMs = 380;
 
@@ -44,19 +45,25 @@ export async function readPrompts(cache: string): Promise<ReadonlyMap<string, Pr
   return new Map(texts);
 }
 
-/** Of each row, in the manifest's order: no cell before it holds a line end, and it is the last. */
+/**
+ * Returns the source of each row, in the manifest's order. The source is the last cell, and no cell
+ * before it contains a line end.
+ */
 export async function readSources(manifestPath: string): Promise<readonly string[]> {
   const [, ...rows] = (await readFile(manifestPath, 'utf8')).trim().split('\n');
   return rows.map((row) => /"([^"]*)"\s*$/.exec(row)?.[1] ?? '');
 }
 
-/** `vm-goodbye: Goodbye.`, and comments behind semicolons. */
+/** Parses lines such as `vm-goodbye: Goodbye.` and skips comments after semicolons. */
 export function promptsFrom(text: string): Prompts {
   const lines = [...text.matchAll(/^([a-z0-9/_-]+)\s*:\s*(.+?)\s*$/gim)];
   return new Map(lines.map(([, name = '', said = '']) => [name, said.replaceAll(/[[\]"]/g, '')]));
 }
 
-/** @param source the manifest's column of the same name. */
+/**
+ * Returns the words of an answer.
+ * @param source the manifest's column of the same name
+ */
 export function spokenIn(
   truth: Truth,
   source: string,
@@ -68,7 +75,7 @@ export function spokenIn(
   if (sentence !== undefined) {
     return { words: wordsOf(sentence, greeting), language, isKnown: true };
   }
-  // Music, fax and beeps have segments of their own that no recogniser takes for words.
+  // Music, fax and beeps have segments too, but no recogniser takes them for words.
   const isSpeech = truth.label === 'human' || truth.transcript !== undefined || isPaused(truth);
   const words = isSpeech ? unknownWords(greeting, seededRandom(greeting.flat().length + 1)) : [];
   return { words, language, isKnown: false };
@@ -78,7 +85,9 @@ function isPaused({ label, class: name = '' }: Truth): boolean {
   return label === 'machine' && name.includes('greeting');
 }
 
-/** A dialogue goes on after the greeting; what is said there has no text. */
+/**
+ * Returns the segments of the greeting. A dialogue goes on after it, but those words have no text.
+ */
 function greetingOf({ segments, greetingEndMs = Infinity }: Truth): Segments {
   return segments.filter(([fromMs]) => fromMs < greetingEndMs);
 }
@@ -103,7 +112,7 @@ export function wordsOf(sentence: string, segments: Segments): readonly SpokenWo
   return repeats(segments).flatMap((part) => spread(words, part));
 }
 
-/** An announcement that is made twice: parts of one length, a second apart. */
+/** Splits an announcement that is made twice: parts of equal length, a second apart. */
 function repeats(segments: Segments): readonly Segments[] {
   const parts: (readonly [number, number])[][] = [];
   let endMs = -Infinity;
@@ -128,7 +137,7 @@ function spread(words: readonly string[], segments: Segments): SpokenWord[] {
   });
 }
 
-/** When so much was spoken, pauses not counted. */
+/** Returns the time at which this much speech was spoken, without pauses. */
 function placed(segments: Segments, spokenMs: number): number {
   let left = spokenMs;
   for (const [fromMs, toMs] of segments) {
@@ -142,7 +151,7 @@ function lengthMs(segments: Segments): number {
   return segments.reduce((sum, [fromMs, toMs]) => sum + toMs - fromMs, 0);
 }
 
-/** Of no language: words are counted, and no phrase is in them. */
+/** Makes words of no language: they count as words and contain no phrase. */
 function unknownWords(segments: Segments, random: Random): readonly SpokenWord[] {
   const count = Math.max(1, Math.round(lengthMs(segments) / meanWordMs));
   const syllable = () => 'bdgklmnprstvz'.charAt(random() * 13) + 'aeiou'.charAt(random() * 5);

@@ -1,5 +1,6 @@
-// What people say who pick up, by language: receptionists, busy people, who was called by mistake, who calls back, who answers
-// for another, who asks what a call screener asks. Nothing of it may settle a call.
+// What people say after picking up, by language: receptionists, busy people, wrong numbers, people
+// who call back, people who answer for another, and people who ask what a call screener asks. None
+// of it may decide a verdict.
 
 export const saidByPeople: Readonly<Record<string, readonly string[]>> = {
   en: [

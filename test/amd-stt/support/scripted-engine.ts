@@ -1,4 +1,5 @@
-// A speech-to-text provider that does what a test says: a real WebSocket server that speaks each of the protocols.
+// A speech-to-text provider that follows a script: a real WebSocket server that speaks each of the
+// protocols.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 
 export type EngineKind = 'deepgram' | 'websocket' | 'vosk' | 'sherpa-onnx';
 
-/** 8 kHz of 16 bits, and 16 kHz of 32. */
+/** 16 bits at 8 kHz, or 32 bits at 16 kHz. */
 const bytesPerMs: Readonly<Record<EngineKind, number>> = {
   deepgram: 16,
   websocket: 16,
@@ -21,9 +22,9 @@ export class EngineSession {
   readonly request: IncomingMessage;
   readonly socket: WebSocket;
   readonly kind: EngineKind;
-  /** JSON messages of the gateway, in order. */
+  /** JSON messages from the gateway, in order. */
   readonly messages: Record<string, unknown>[] = [];
-  /** All text messages, letter by letter. */
+  /** All text messages, unchanged. */
   readonly texts: string[] = [];
   readonly audio: Buffer[] = [];
   closed = false;
@@ -56,7 +57,7 @@ export class EngineSession {
     await eventually(() => this.audioMs >= ms, `the provider has ${ms} ms of audio`);
   }
 
-  /** A result in the words of the protocol. */
+  /** Sends a result in the form of the protocol. */
   say(transcript: string, { final = false, untilMs }: { final?: boolean; untilMs?: number } = {}) {
     if (this.kind === 'vosk') {
       this.send(final ? { text: transcript } : { partial: transcript });
@@ -98,13 +99,13 @@ export type EngineOptions = {
   readonly kind?: EngineKind;
   /** Answers the handshake with this HTTP status. */
   readonly refusal?: number;
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   readonly mute?: boolean;
-  /** Completes the handshake and takes no notice of anything after it. */
+  /** Completes the handshake and ignores everything after it. */
   readonly deaf?: { onAudio(): void; onLeft(): void };
-  /** Completes the handshake only then. */
+  /** Delays the end of the handshake until this resolves. */
   readonly handshakeWhen?: Promise<void>;
-  /** What happens by itself in each session. */
+  /** Runs in each session as soon as it opens. */
   readonly script?: (session: EngineSession) => void;
 };
 

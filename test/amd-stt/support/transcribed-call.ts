@@ -1,4 +1,5 @@
-// One call's detector with a provider beside it, on a clock that the test turns by hand, and what came of it.
+// One call's detector with a provider beside it. The test moves its clock by hand and reads the
+// events.
 
 import { createDetector } from '../../../src/amd/detector.ts';
 import type { SpeechToTextProvider } from '../../../src/amd/stt/providers.ts';
@@ -23,7 +24,7 @@ export type CallOptions = {
   readonly kind?: EngineKind;
   readonly provider?: Partial<SpeechToTextProvider>;
   readonly speechToText?: SpeechToTextSettings | undefined;
-  /** Stands in for names that are not configured. */
+  /** Used for names that are not configured. */
   readonly defaultProvider?: string;
   readonly thresholdWordCount?: number;
 };
@@ -68,7 +69,7 @@ export class TranscribedCall {
     return this.events.find(({ event }) => event === name);
   }
 
-  /** What the far end says from the answer on; silence after it. */
+  /** Sets what the far end says from the answer on, followed by silence. */
   play(audio: Int16Array): void {
     this.#audio = audio;
   }
@@ -88,7 +89,7 @@ export class TranscribedCall {
     this.elapsedMs += 20;
   }
 
-  /** The detector has this many results. */
+  /** Waits until the detector has this many results. */
   async untilUnderstood(count: number): Promise<void> {
     await eventually(() => this.transcriptions.length >= count, `${count} results are understood`);
   }
