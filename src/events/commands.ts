@@ -19,8 +19,7 @@ import { commandSubject } from './subjects.ts';
  * Executes a command.
  *
  * @returns undefined if this process does not know the call; then it does not reply, because
- *   another
- * node may
+ *   another node may
  */
 export type AnswerCommand = (
   callId: string,

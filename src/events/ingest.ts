@@ -107,8 +107,7 @@ function isDeeper(value: unknown, levels: number): boolean {
  * Stores the valid items.
  *
  * @returns the items of unknown bots, those that were refused, and one that the store can never
- *   take,
- * each with the reason
+ *   take, each with the reason
  */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],

@@ -1,11 +1,10 @@
 // Requests and replies between nodes.
 //
 // - A node asks the others to hang up or cancel a leg if it cannot reach the leg's SIP engine. One
-//   node
-// answers. If that one cannot reach the engine either, the next request may reach another node.
+//   node answers. If that one cannot reach the engine either, the next request may reach another
+//   node.
 // - A node asks the owner of a call what it has captured of the call so far, for a person who looks
-//   into
-// the call here: `<prefix>.capture.<owner>`.
+//   into the call here: `<prefix>.capture.<owner>`.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import {
@@ -73,8 +72,7 @@ export function serveCaptureRequests(
 
 /**
  * @returns null if the owner has nothing of the call; undefined if no answer came in time, or if
- *   NATS is
- * unreachable
+ *   NATS is unreachable
  */
 export async function askForCapture(
   connection: EventConnection,

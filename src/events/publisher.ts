@@ -54,7 +54,7 @@ export type RunningPublisher = {
   publish(events: readonly CallEvent[]): Promise<void>;
   /** Returns the number of events that are not on the stream yet. */
   waiting(): number;
-  /** Whether some of these events belong to the call. */
+  /** Whether the call has events that are not on the stream yet. */
   holds(callId: CallId): boolean;
   /**
    * Waits at most `timeoutMs` for events that were passed to `publish`. Then rejects the remaining

@@ -13,7 +13,7 @@ type Deps = {
 };
 
 export type ClaimRequest = {
-  /** Ids of calls to take even if the look for due calls would not find them yet. */
+  /** Ids of calls to take if they are due, in addition to `limit`. */
   readonly wanted: readonly string[];
   /** Maximum number of due calls to take. 0 if due calls are not looked for. */
   readonly limit: number;

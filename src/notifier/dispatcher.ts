@@ -61,9 +61,8 @@ export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
   /**
-   * False if other processes may have taken over the queues that this process holds, whatever the
-   * leases of its calls say: a process that stood still finds their remaining times as it left
-   * them.
+   * False if other processes may have taken over this process's queues. The leases of its calls do
+   * not show that: after a standstill, their remaining times are as the process left them.
    */
   readonly mayDeliver: () => boolean;
   readonly logger: Logger;
@@ -83,24 +82,24 @@ export type DispatcherOptions = {
 
 // The notifications of one call go through these states:
 //
-// owed     They are only in the database, without a lease. Next: `leased`, when the poll finds them
-//          due or when they arrive with their lease.
-// wanted   They are owed, and this process knows that something was added to the call. Next:
-//          `leased`, with the next poll, which runs at once.
-// leased   A queue is in memory, and its lease is renewed. The next step is decided. If the
-//          database may know more, the queue is read again first. Next: `sending` if a notification
-//          is due, else `let go`.
-// sending  The notification waits for its place at the receiver, and then one attempt is made.
-//          Next: `leased`, with the result. Without a place or the right to send, the queue also
-//          becomes `leased`, and is held back for two seconds.
-// empty    The last notification was delivered. The queue waits for the pause after which attempts
-//          are stored. Next: `leased` if something is added, else `let go`.
-// let go   The lease is given back, with the time at which the next notification is due. Next:
-//          `owed`, or the end if nothing is pending. If something was added meanwhile, the database
-//          keeps the lease and the queue is `leased` again. A lease that is nearly over is not
-//          given back; it runs out.
+// owed      They are only in the database, without a lease. Next: `leased`, when the poll finds
+//           them due or when they arrive with their lease.
+// wanted    They are owed, and this process knows that something was added to the call. Next:
+//           `leased`, with the next poll, which runs at once.
+// leased    A queue is in memory, and its lease is renewed. The next step is decided. If the
+//           database may know more, the queue is read again first. Next: `sending` if a
+//           notification is due, else `released`.
+// sending   The notification waits for its place at the receiver, and then one attempt is made.
+//           Next: `leased`, with the result. Without a place or the right to send, the queue also
+//           becomes `leased`, and is held back for two seconds.
+// empty     The last notification was delivered. The queue waits for the pause after which attempts
+//           are stored. Next: `leased` if something is added, else `released`.
+// released  The lease is given back, with the time at which the next notification is due. Next:
+//           `owed`, or the end if nothing is pending. If something was added meanwhile, the
+//           database keeps the lease and the queue is `leased` again. A lease that is nearly over
+//           is not given back; it runs out.
 //
-// After `stop` no attempt starts: each queue ends its current attempt and is let go.
+// After `stop` no attempt starts: each queue ends its current attempt and is released.
 
 /** Notifications of one call that were just stored. */
 export type StoredNotifications = CallOfDay & {

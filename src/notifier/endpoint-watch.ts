@@ -14,7 +14,7 @@ import {
 
 /** The published alert. It has only the scheme, host and port of the URL. */
 export type EndpointAlert = {
-  /** Does not depend on the node that publishes the alert, nor on how often. */
+  /** The id depends neither on the node that publishes the alert, nor on how often it does so. */
   readonly id: string;
   readonly type: 'alert';
   readonly time: string;

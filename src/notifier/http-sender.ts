@@ -18,7 +18,8 @@ import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 /** Time-out of a whole attempt: connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
 /**
- * Maximum size of a reply's body. The body is ignored, so keeping the connection is not worth more.
+ * Maximum size of a reply's body. The body is ignored; reading more is not worth keeping the
+ * connection.
  */
 const maxReplyBytes = 64 * 1024;
 /** Time-out for a reply's body. It is short because the call's next notification waits for it. */

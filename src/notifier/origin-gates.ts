@@ -129,8 +129,7 @@ export class OriginGates {
    * Waits for a place. After true, the caller must call `leave` once.
    *
    * @returns false if too many calls wait already, if the account holds more than its share, or if
-   *   the
-   * gates are closed
+   *   the gates are closed
    */
   async enter(receiver: Receiver, now: number): Promise<boolean> {
     const gate = this.#gateOf(receiver);

@@ -7,10 +7,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
-  /**
-   * Maximum difference between the signature's time and `nowS`, in either direction. Default: 300
-   * s.
-   */
+  /** Maximum difference between the signature's time and `nowS`, either way. Default: 300 s. */
   readonly toleranceS?: number;
   /** The current time in Unix seconds. Default: the machine's clock. */
   readonly nowS?: number;

@@ -97,7 +97,7 @@ export class CallSpans {
     return { ...leg, answeredAt: at, detection };
   }
 
-  /** Ends the part of the leg before an answer, or before an end without an answer. */
+  /** Writes the span of the time before an answer, or before an end without an answer. */
   #untilAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
     if (ringingAt === undefined) this.#span('dialing', call, context, startedAt, at);
     else this.#span('ringing', call, context, ringingAt, at);

@@ -36,8 +36,8 @@ export function apiFormProblems(body: Body): readonly Problem[] {
 }
 
 /**
- * Checks a member that may be in `fields` or beside it. The specification's table places it beside
- * `fields`, but its heading suggests that it is inside.
+ * Checks a member that is required either in `fields` or beside it. The specification's table
+ * places it beside `fields`, but its heading suggests that it is inside.
  */
 function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];

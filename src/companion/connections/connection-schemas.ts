@@ -209,7 +209,7 @@ const connectionId = z
   .meta({ examples: ['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 export const connectionParams = z.object({ connectionId: identifier.describe('`cn-<uuid>`') });
 
-// ── Answers ──────────────────────────────────────────────────────────────────────────────────
+// ── Responses ──────────────────────────────────────────────────────────────────────────────────
 
 const example = {
   connectionId: 'cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',

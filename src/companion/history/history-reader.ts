@@ -37,8 +37,8 @@ const chunkRows = 1_000;
  */
 const maxPageCharacters = 32 * 1_024 * 1_024;
 /**
- * How many messages are read to find the sessions to skip: this many for each session, and more on
- * each retry by the factor `lookFurther`.
+ * Bounds of the search for the sessions to skip. It reads `chunkRows` messages, and this many more
+ * for each session. Each retry reads `lookFurther` times as many.
  */
 const messagesPerSession = 16;
 const lookFurther = 8;

@@ -169,8 +169,8 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
     if (page === undefined)
       throw new ProblemError('not-found', 'There is no message with this id.');
     const { total, moreAvailable, messages } = page;
-    // Sends the messages as text: they were checked when they arrived. The reply has been sent when
-    // the handler returns it.
+    // Sends the messages as text: they were checked when they arrived. The handler returns the
+    // reply, on which `send` was already called.
     return reply
       .type('application/json; charset=utf-8')
       .send(

@@ -1,5 +1,5 @@
-// Checks a client's row against the definition of its table. Column names are only compared, never
-// used as properties or in SQL: a column may be called `constructor` or contain quotes.
+// Checks a client's row against the definition of its table. Column names are only compared: a
+// column may be called `constructor` or contain quotes.
 
 import { z } from 'zod';
 import type { MemberError } from '../../http/problem.ts';
