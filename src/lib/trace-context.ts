@@ -36,7 +36,7 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
 
 /** A list with more members is invalid (section 3.3.1.1). */
 const mostMembers = 32;
-/** Section 3.3.1.5 requires that at least this many characters are passed on. No more are. */
+/** Maximum length that is passed on. Section 3.3.1.5 requires that at least this much is. */
 const mostKept = 512;
 /** Members longer than this are dropped first. */
 const longMember = 128;

@@ -79,7 +79,7 @@ type Handlers = {
 };
 
 /**
- * The UDP port beside a random free TCP port is seldom taken. Many such failures in a row mean that
+ * A random free TCP port whose UDP port is taken is rare. Many such failures in a row mean that
  * something else is wrong.
  */
 const maxPortAttempts = 20;
@@ -258,8 +258,8 @@ function dispatch(
 }
 
 /**
- * Another application may still hang up the dialog by its id, but not for ever: the peer must not
- * be left in a call.
+ * Hangs up a dialog without an owner after some time. Until then, another application may hang it
+ * up by its id. The peer must not be left in a call for ever.
  */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {

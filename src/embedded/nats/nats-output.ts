@@ -1,5 +1,5 @@
-// Copies the output of the private nats-server into the log of the process. The server writes to a
-// file, which outlives both processes. This module reads what is appended.
+// Copies the output of the private nats-server into the log of this process. The server writes to a
+// file, which outlives the server and this process. This module reads what is appended.
 
 import { closeSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';

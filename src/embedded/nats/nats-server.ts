@@ -103,8 +103,8 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * `listener` is called when the server dies unasked. The server is restarted without any action
-   * of the listener.
+   * `listener` is called when the server dies without `stop()`. The server is restarted without any
+   * action of the listener.
    */
   onExit(listener: (exit: NatsServerExit) => void): void {
     this.#exitListeners.push(listener);
@@ -138,8 +138,8 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * Only now the exit handler is removed. If it went earlier, a process that exits during a slow
-   * stop would leave the server behind.
+   * Removes the exit handler. It must stay until the server has ended: a process that exits during
+   * a slow stop would otherwise leave the server behind.
    */
   #ended(): void {
     process.removeListener('exit', this.#killOnExit);

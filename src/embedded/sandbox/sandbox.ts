@@ -38,7 +38,7 @@ const maxCalls = 1_000;
 const connectTimeoutMs = 5_000;
 
 /** Bounds the wait for the BYEs of running calls when the sandbox closes. */
-const farewellMs = 1_000;
+const closeTimeoutMs = 1_000;
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { sipHost, logger } = options;
@@ -106,7 +106,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       return calls.size;
     },
     async close() {
-      await within(Promise.allSettled([...calls].map((call) => call.giveUp())), farewellMs);
+      await within(Promise.allSettled([...calls].map((call) => call.giveUp())), closeTimeoutMs);
       srf.disconnect();
       await engine.close();
     },

@@ -1,5 +1,5 @@
-// The part of drachtio-srf that a callee uses, typed after its source code. The library's own types
-// omit most of it.
+// The part of drachtio-srf that a callee uses, typed as its source code behaves. The library's own
+// types omit most of it.
 
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';

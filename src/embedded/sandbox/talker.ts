@@ -1,7 +1,8 @@
 // A callee who talks with the caller: says hello and replies to what the caller says. One variant
-// interrupts once a caller who talks for long. Another variant presses a key in place of its first
-// reply. The talker measures what it hears, so that a try of a bot's audio ends with a report of
-// what came through. Its only clock is the ticks of its call and the audio that arrives.
+// interrupts a caller who talks for long, but only once. Another variant presses a key in place of
+// its first reply. The talker measures what it hears, so that a developer who tries out a bot gets
+// a report of the audio that came through. Its only clock is the ticks of its call and the audio
+// that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';

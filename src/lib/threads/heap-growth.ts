@@ -1,4 +1,4 @@
-// Limits how much garbage V8 collects before it runs the garbage collector.
+// Limits how much garbage may gather before V8 collects it.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 

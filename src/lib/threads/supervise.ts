@@ -36,7 +36,7 @@ export function supervise(
         watch();
         return;
       } catch (error) {
-        logger.error({ err: error, thread: name }, 'a thread does not start');
+        logger.error({ err: error, thread: name }, 'a thread did not start; trying again');
         await pause(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }

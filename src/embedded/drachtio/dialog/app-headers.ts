@@ -68,7 +68,8 @@ function bracketed(value: string): string {
 }
 
 /**
- * drachtio-server recognises SDP and no other content.
+ * Returns the application's Content-Type, or that of SDP if the body is SDP. Like drachtio-server,
+ * recognises no other content.
  *
  * @returns undefined if there is no body, or a body of unknown type
  */
@@ -78,8 +79,8 @@ export function contentTypeOf(given: string | undefined, body: string): string |
 }
 
 /**
- * Headers of a CANCEL, or of a request in a dialog, that are not copied from the application's
- * message as they are.
+ * Headers that are not copied from the application's message into a CANCEL or into a request in a
+ * dialog.
  */
 export const decidedHeaders: ReadonlySet<string> = new Set([
   'From',

@@ -38,7 +38,7 @@ export const silentUser: RequestUser = {
 export type HangUp = {
   /** Text of the Reason header, where drachtio-srf looks for it. */
   readonly text: string;
-  /** Whether the engine also sends the BYE to the dialog's owner, as a notice. */
+  /** Whether the dialog's owner is notified of the BYE. */
   readonly notifyOwner: boolean;
 };
 

@@ -1,6 +1,6 @@
 // Dialogs (RFC 3261 section 12): what the engine must remember between two requests of a call, and
-// how it addresses a request in it. The application finds a dialog by drachtio's id
-// (`<Call-ID>;from-tag=<tag>`), the network finds it by its tags.
+// how it addresses a request in it. Commands of the application find a dialog by drachtio's id
+// (`<Call-ID>;from-tag=<tag>`). Messages from the network find it by its tags.
 
 import type { ControlClient } from '../control/control-client.ts';
 import { headerValue, type SipRequest } from '../message/sip-message.ts';
@@ -67,7 +67,7 @@ export type Dialog = {
 
 /** Members that change during the dialog. */
 type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
-/** What is known when a dialog begins. The other members start empty. */
+/** What is known when a dialog begins. The other members start with defaults. */
 export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {

@@ -13,7 +13,7 @@ import { contactUri, recordRoutes } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 
 /**
- * Bounds the calls that a dead engine may have left ringing. Each is remembered while its 200 OK
+ * Maximum number of calls of a dead engine that are remembered. Each is remembered while its 200 OK
  * may be retransmitted.
  */
 const maxRemembered = 5_000;

@@ -54,7 +54,7 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        // The application has no more use for the call. The BYE goes to the far end's last known
+        // The application has no more use for the call, so the BYE goes to the far end's last known
         // address.
         if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
         return;

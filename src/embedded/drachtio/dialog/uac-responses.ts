@@ -1,6 +1,6 @@
-// Responses to the application's requests. This file passes them to the application and creates and
-// ends dialogs. It hangs up forks and late answers. It also makes the responses that the engine
-// gives itself if no far end answers.
+// Responses to the application's requests. This file passes them to the application, and creates
+// and ends dialogs. It hangs up the other branches of a fork, and calls that are answered too late.
+// If no far end answers, it makes a response itself.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -17,7 +17,10 @@ import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dia
 import type { Outgoing } from './outgoing.ts';
 import { armSessionTimer } from './session-timer.ts';
 
-/** Maximum number of answering branches of one fork. Each costs the memory of a dialog for 32 s. */
+/**
+ * Maximum number of other branches of one fork that are acknowledged and hung up. Each costs the
+ * memory of a dialog for 32 s.
+ */
 const maxForkBranches = 16;
 
 export const applicationGone: HangUp = { text: 'Application gone', notifyOwner: false };

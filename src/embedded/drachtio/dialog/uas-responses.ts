@@ -99,7 +99,7 @@ export class UasResponses {
     }
   }
 
-  /** Returns an empty id for a removed dialog: so it is in the answer to a BYE. */
+  /** Returns an empty id if the dialog was removed, as before the answer to a BYE. */
   #liveDialogId({ dialog }: Incoming): string {
     if (dialog === undefined) return '';
     return this.#context.dialogs.has(dialog) ? dialog.id : '';
@@ -244,7 +244,7 @@ export class UasResponses {
       localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
-      // The engine may choose any first number (RFC 3261 section 12.2.1.1). Like Sofia-SIP, it
+      // The engine may choose any first number (RFC 3261 section 12.2.1.1). Like sofia-sip, it
       // continues from the peer's number.
       localCseq: cseq,
       remoteCseq: cseq,

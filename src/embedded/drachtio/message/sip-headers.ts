@@ -73,7 +73,7 @@ const orderedNames = [
   'Content-Length',
 ] as const;
 
-/** Sofia-SIP keeps these in an extension table, after the unknown headers. */
+/** sofia-sip keeps these in an extension table, after the unknown headers. */
 const trailingNames = [
   'Refer-Sub',
   'Alert-Info',
@@ -146,8 +146,8 @@ export function capitalizedHeaderName(name: string): string {
 }
 
 /**
- * The `token` of RFC 3261 section 25.1. Checks character codes, because a regular expression for
- * each character of hostile input would cost more.
+ * Whether the text is a `token` (RFC 3261 section 25.1). Compares character codes, because a
+ * regular expression would cost more on hostile input.
  */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false;

@@ -33,7 +33,7 @@ export function buildResponse(
 ): SipResponse {
   const headers: SipHeader[] = [];
   for (const value of headerValues(request, 'Via')) headers.push({ name: 'Via', value });
-  // RFC 3261 section 12.1.1: a response that creates a dialog repeats the route.
+  // RFC 3261 section 12.1.1: a response that creates a dialog repeats the Record-Route headers.
   if (status > 100 && status < 300 && makesDialog(request.method)) {
     for (const value of headerValues(request, 'Record-Route')) {
       headers.push({ name: 'Record-Route', value });

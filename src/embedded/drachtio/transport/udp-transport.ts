@@ -201,9 +201,9 @@ export class UdpTransport implements AsyncDisposable {
 }
 
 /**
- * Skips the look-up for an IP address. Node looks up even an IP address, and then sends a tick
- * later, but only from the shared socket. A BYE would then overtake an answer that was sent before
- * it.
+ * Skips the look-up for an IP address. On the shared socket, Node would look it up and therefore
+ * send a tick later. A BYE from a connected socket would then overtake an answer that was sent
+ * before it.
  */
 const lookupAtOnce: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);

@@ -46,7 +46,7 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'raw_errors',
-    'Frames of 13,000 and 20,000 bytes are served; in the real server they stall it for ever.',
+    'Frames of 13,000 and 20,000 bytes are served; the real server stalls the connection for good.',
     [
       ['reply OK with MESSAGE on connection 27', 'added'],
       ['sip 503 MESSAGE on connection 27', 'added'],
