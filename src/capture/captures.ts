@@ -137,12 +137,12 @@ export class Captures implements SipCapture {
     // request.
     if (askAudio !== undefined && !this.#over.has(callId) && !this.#justOver.has(callId)) {
       let settle = (): void => undefined;
-      const told = new Promise<void>((resolve) => {
+      const reported = new Promise<void>((resolve) => {
         settle = resolve;
       });
       waiting.add(settle);
       askAudio();
-      await within(told, audioTimeoutMs);
+      await within(reported, audioTimeoutMs);
       waiting.delete(settle);
     }
     return viewOf(live);
@@ -224,10 +224,10 @@ function viewOf({ sip, audio, notes }: Live): CaptureView {
   };
 }
 
-function inOrder(ours: CallNotesView, ofMedia: CallNotesView = { notes: [], left: 0 }) {
+function inOrder(own: CallNotesView, fromMedia: CallNotesView = { notes: [], left: 0 }) {
   return {
-    notes: [...ours.notes, ...ofMedia.notes].sort((one, other) => one.at - other.at),
-    left: ours.left + ofMedia.left,
+    notes: [...own.notes, ...fromMedia.notes].sort((one, other) => one.at - other.at),
+    left: own.left + fromMedia.left,
   };
 }
 

@@ -43,8 +43,8 @@ export class SipLog {
     }
     this.#bytes += bytes;
     const from = { isOurs, transport, address, port };
-    const ofLeg = leg === undefined ? {} : { leg };
-    this.#messages.push({ at: at.toISOString(), ...from, text: redacted, ...ofLeg });
+    const legMember = leg === undefined ? {} : { leg };
+    this.#messages.push({ at: at.toISOString(), ...from, text: redacted, ...legMember });
   }
 
   view(): SipLogView {

@@ -99,11 +99,11 @@ export async function listCalls(
 }
 
 export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
-  const ofAccount = sql`account_id = ${accountId}`;
-  if ('botId' in scope) return sql`${ofAccount} and bot_id = ${scope.botId}`;
+  const inAccount = sql`account_id = ${accountId}`;
+  if ('botId' in scope) return sql`${inAccount} and bot_id = ${scope.botId}`;
   return scope.botIds === 'all'
-    ? ofAccount
-    : sql`${ofAccount} and bot_id = any(${scope.botIds}::text[])`;
+    ? inAccount
+    : sql`${inAccount} and bot_id = any(${scope.botIds}::text[])`;
 }
 
 /** Takes the newest calls of each bot, because the index orders the calls by bot. */

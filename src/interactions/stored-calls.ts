@@ -146,13 +146,13 @@ async function notificationsOf(
   const [call] = calls;
   if (call === undefined) return undefined;
   const values = [callId, dayOf(call.accepted_at)];
-  const ofCall = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
+  const readRows = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
     (await queries.query<Columns>(from, values)).rows;
-  const sent = await ofCall<NotificationColumns>(
+  const sent = await readRows<NotificationColumns>(
     `select event_id, sequence, body, state, created_at, delivered_at, failed_at, failure
      from notifications where call_id = $1 and day = $2 order by sequence`,
   );
-  const attempts = await ofCall<AttemptColumns>(
+  const attempts = await readRows<AttemptColumns>(
     `select event_id, attempt, started_at, duration_ms, response_status, error, delivered
      from delivery_attempts where call_id = $1 and day = $2 order by attempt_id`,
   );
@@ -161,12 +161,12 @@ async function notificationsOf(
     [callId],
   );
   return sent.map((notification) => {
-    const isOfIt = (row: { readonly event_id: string }) => row.event_id === notification.event_id;
+    const belongs = (row: { readonly event_id: string }) => row.event_id === notification.event_id;
     return {
       ...toView(notification),
-      attempts: attempts.filter(isOfIt).map(attemptOf),
+      attempts: attempts.filter(belongs).map(attemptOf),
       replays: replays
-        .filter(isOfIt)
+        .filter(belongs)
         .map((row) => ({ replayedAt: row.replayed_at.toISOString(), by: row.replayed_by })),
     };
   });

@@ -192,7 +192,7 @@ export class LiveEvents {
         this.#position = page.end;
         const isBusy = page.events.length > 0 && sinceLastMs < 2 * busyRestMs && !page.isFull;
         this.#busyReads = isBusy ? this.#busyReads + 1 : 0;
-        await this.#tell(page);
+        await this.#deliver(page);
         restMs = this.#restAfter(page, restMs);
       }
     } catch (error) {
@@ -217,7 +217,7 @@ export class LiveEvents {
     return isHeldUp ? Math.min(sweepEveryMs, 2 ** this.#heldUpRounds * 10) : sweepEveryMs;
   }
 
-  async #tell(page: LogPage): Promise<void> {
+  async #deliver(page: LogPage): Promise<void> {
     if (page.events.length === 0) {
       const place = placeOf(page.end, this.#now());
       for (const follower of this.#followers) follower.reach(place);

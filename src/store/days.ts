@@ -38,9 +38,9 @@ export function byDay<Item extends { readonly day: Day }>(
 ): ReadonlyMap<Day, readonly Item[]> {
   const days = new Map<Day, Item[]>();
   for (const item of items) {
-    const ofDay = days.get(item.day);
-    if (ofDay === undefined) days.set(item.day, [item]);
-    else ofDay.push(item);
+    const itemsOfDay = days.get(item.day);
+    if (itemsOfDay === undefined) days.set(item.day, [item]);
+    else itemsOfDay.push(item);
   }
   return days;
 }

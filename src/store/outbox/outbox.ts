@@ -211,8 +211,8 @@ export class Outbox implements CallOutbox {
    * list.
    */
   #settle(entry: Entry, result: Settled<AppendedStep>): readonly unknown[] {
-    if (result.ok) this.#tell(entry, result.value);
-    else if (isRefusedData(result.error)) this.#leaveOut(entry, result.error);
+    if (result.ok) this.#report(entry, result.value);
+    else if (isRefusedData(result.error)) this.#drop(entry, result.error);
     else {
       this.#postpone(entry);
       return [result.error];
@@ -254,7 +254,7 @@ export class Outbox implements CallOutbox {
     return batch;
   }
 
-  #tell(entry: Entry, appended: AppendedStep): void {
+  #report(entry: Entry, appended: AppendedStep): void {
     const { call, isUntaken, isRepeated, isRecovered, waiters } = entry;
     if (appended.kind !== 'stored') {
       this.#ports.logger.warn(
@@ -276,7 +276,7 @@ export class Outbox implements CallOutbox {
   }
 
   /** Drops a step whose content SQL refuses. The call still gets its end. */
-  #leaveOut(entry: Entry, cause: unknown): void {
+  #drop(entry: Entry, cause: unknown): void {
     const { call, step, waiters } = entry;
     const { ending } = step;
     this.#ports.logger.error(

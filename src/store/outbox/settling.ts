@@ -35,8 +35,8 @@ where call_id = any($1::text[]) and published_event_sequence is null`,
 } as const;
 
 /**
- * Deletes stored legs. A process that takes such a call over before it is settled need not hang it
- * up again.
+ * Deletes the stored legs of calls that have no far end. A process that takes over such a call
+ * before it is settled then need not hang it up again.
  */
 const legsOverStatement = {
   name: 'legs that are over',
@@ -56,15 +56,15 @@ export class Settling {
     /** Calls without a far end that are not settled, added in this turn. */
     over: new Set<CallId>(),
   };
-  /** Such calls of the previous turn. Their events still wait for NATS or for SQL. */
+  /** The calls of `over` from the previous turn. Their events still wait for NATS or for SQL. */
   #stillOver: readonly CallId[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopping = false;
 
   /**
-   * `isHere` reports whether this process has the call. The call's next step then stores up to
-   * where its events are published.
+   * `isHere` reports whether this process has the call. If it has, the call's next step stores how
+   * far its events are published.
    */
   constructor(pool: Pool, ownerId: string, isHere: (callId: CallId) => boolean, logger: Logger) {
     this.#pool = pool;

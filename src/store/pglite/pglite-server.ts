@@ -137,8 +137,8 @@ async function privateSocketFolder(dataDir: string): Promise<string> {
   const far = join(tmpdir(), `offhook-${user.uid}-${name}`);
   await mkdir(far, { recursive: true, mode: 0o700 });
   const found = await lstat(far);
-  const isOurs = found.isDirectory() && found.uid === user.uid && (found.mode & 0o077) === 0;
-  if (!isOurs) throw new Error(`${far} is not a private folder of this user`);
+  const isPrivate = found.isDirectory() && found.uid === user.uid && (found.mode & 0o077) === 0;
+  if (!isPrivate) throw new Error(`${far} is not a private folder of this user`);
   return far;
 }
 

@@ -2,6 +2,12 @@
 // directly. A start replaces the function if its text changes, comments included
 // (src/store/schema.ts).
 
+/**
+ * Returns the calls of take `for_take` of this process, or takes them now: the calls that have
+ * waited longest. The last row has no call. It says when more calls could be taken, and how long
+ * the server worked. The process numbers its takes, so that it can repeat one after a lost answer.
+ * The row of the trunk's clock is locked only while the server works, never while a node decides.
+ */
 export const takeCalls = `
 -- What take for_take of this process holds, or what it takes now: the calls that have waited longest,
 -- then a row without a call, which says when more could be had and how long the server was at work.

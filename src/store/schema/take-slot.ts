@@ -1,5 +1,9 @@
 // Takes a slot on a trunk for a second leg, which cannot wait in the queue like a first leg.
 
+/**
+ * Returns a slot for one leg, and in how many milliseconds its INVITE may leave. Returns no row if
+ * the trunk is full. A repetition after a lost answer returns the same slot.
+ */
 export const takeSlot = `
 -- A slot for one leg, and in how long its INVITE may leave. No row: the trunk is full. The same again,
 -- after an answer that was lost, gives the same slot.
