@@ -1,10 +1,10 @@
-// What happened in a call and is no event of it: in order, bounded, and without what may be secret.
+// The notes of a call: in order, bounded, and without secrets.
 
 import { describe, expect, test } from 'vitest';
 import { CallNotes } from '../../src/calls/capture/call-notes.ts';
 
 describe('notes of a call', () => {
-  test('say when a mark was set and when it came back, also where two have one name', () => {
+  test('record when a mark was set and when it returned, even if two marks share a name', () => {
     const notes = new CallNotes();
     notes.add({ kind: 'mark', at: 1, name: 'end' });
     notes.add({ kind: 'mark', at: 2, name: 'end' });
@@ -18,7 +18,7 @@ describe('notes of a call', () => {
     ]);
   });
 
-  test('stay below 64 KiB with those of the other thread, with the beginning and the end', () => {
+  test('stay below 64 KiB with those of the other thread, and keep the beginning and the end', () => {
     const notes = new CallNotes();
     for (let at = 0; at < 5_000; at += 1) notes.add({ kind: 'mark', at, name: '€'.repeat(3_000) });
     const { notes: kept, left } = notes.view();

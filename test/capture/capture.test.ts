@@ -1,4 +1,5 @@
-// What is kept of a call beside its events: what must not be in it, how much of it, and what comes back out of the database.
+// The capture of a call: what it must not contain, how large it may be, and what the database
+// returns.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SipMessage } from '../../src/calls/capture/capture.ts';
@@ -32,7 +33,7 @@ const invite = [
   'v=0',
 ].join('\r\n');
 
-describe('what is secret', () => {
+describe('a secret', () => {
   test.each([
     ['Proxy-Authorization: Digest username="u", response="s3cret"', 'Proxy-Authorization:'],
     ['authorization:Digest response="s3cret",\r\n  nonce="s3cret"', 'authorization:'],
@@ -52,7 +53,7 @@ describe('what is secret', () => {
     expect(text).toContain('CSeq: 1 INVITE');
   });
 
-  test('is nothing of the rest', () => {
+  test('leaves other text unchanged', () => {
     expect(redact(invite)).toBe(invite);
     const asserted = 'P-Asserted-Identity: <sip:+15551230001@192.0.2.9:5060>';
     expect(redact(asserted)).toBe(asserted);
@@ -60,7 +61,7 @@ describe('what is secret', () => {
 });
 
 describe('the SIP messages of a call', () => {
-  test('stay below 64 KiB, with the beginning and the end', () => {
+  test('stay below 64 KiB, and keep the beginning and the end', () => {
     const log = new SipLog();
     for (let index = 0; index < 2_000; index += 1) {
       log.add(message(`OPTIONS sip:${index}@b SIP/2.0\r\nX: ${'x'.repeat(500)}\r\n\r\nbody`));
@@ -75,7 +76,7 @@ describe('the SIP messages of a call', () => {
     expect(messages.length + left).toBe(2_000);
   });
 
-  test('are read off the frames of the control connection', () => {
+  test('are read from the frames of the control connection', () => {
     const received = `id|sip|network|512|udp|192.0.2.9|5060|08:00:00.1|txn|dialog|\r\nSIP/2.0 180 Ringing\r\ni: abc\r\n\r\n`;
     const sent = `id|response|msg|OK|application|700|tcp|192.0.2.1|5062|08:00:00.1|txn|Msg sent:|\r\n${invite}`;
 
@@ -88,7 +89,7 @@ describe('the SIP messages of a call', () => {
       expect(sipMessageOf(other, at)).toBeUndefined();
   });
 
-  test('become packets that say who sent them to whom, and when', () => {
+  test('become packets with sender, receiver and time', () => {
     const log = new SipLog();
     log.add(message(invite));
     log.add(
@@ -110,8 +111,11 @@ describe('the SIP messages of a call', () => {
   });
 });
 
-describe('a look at a call', () => {
-  /** Before anything else happens: the media worker answers within `ask`. */
+describe('a view of a call', () => {
+  /**
+   * Returns the result if it is there before anything else happens. The media worker answers within
+   * `ask`.
+   */
   async function atOnce<Value>(work: Promise<Value>): Promise<Value | 'later'> {
     const later = new Promise<'later'>((resolve) => setImmediate(() => resolve('later')));
     return await Promise.race([work, later]);
@@ -123,13 +127,13 @@ describe('a look at a call', () => {
     });
     const call = {
       captures,
-      tell: (_heard?: Uint8Array): void => undefined,
+      report: (_heard?: Uint8Array): void => undefined,
       ask: (): void => undefined,
       isClosed: false,
     };
     const port = captures.around({
       open: async (_callId, observer) => {
-        call.tell = (heard) => {
+        call.report = (heard) => {
           const of = { startedAt: 5, stepMs: 40, said: new Uint8Array(3) };
           observer.observe({ kind: 'envelope', envelope: heard && { ...of, heard } });
         };
@@ -144,25 +148,25 @@ describe('a look at a call', () => {
     return { call, captures, session };
   }
 
-  test('does not wait for the sound of one that was not answered', async () => {
+  test('does not wait for the audio of an unanswered call', async () => {
     const { call, captures } = await openCall();
-    call.ask = () => call.tell(undefined);
+    call.ask = () => call.report(undefined);
     expect(await atOnce(captures.view(callId))).toEqual({});
 
-    call.ask = () => call.tell(new Uint8Array([0, 100, 127]));
+    call.ask = () => call.report(new Uint8Array([0, 100, 127]));
     expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
-    // What was told before is kept.
-    call.ask = () => call.tell(undefined);
+    // The previous report is kept.
+    call.ask = () => call.report(undefined);
     expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
   });
 
-  test('asks no worker for the sound of one whose media is closed, and is told the last word', async () => {
+  test('asks no worker for a call whose media is closed, and includes the last report', async () => {
     const { call, captures, session } = await openCall();
     session?.close();
     expect(call.isClosed).toBe(true);
     expect(await atOnce(captures.view(callId))).toEqual({});
 
-    call.tell(new Uint8Array([0, 100, 127]));
+    call.report(new Uint8Array([0, 100, 127]));
     expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
   });
 });
@@ -174,7 +178,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
   });
   afterAll(() => database.clear());
 
-  test('are written once, when nothing of the call is on the wire any more', async () => {
+  test('are written once, when the call is off the wire', async () => {
     const written: StoredCapture[][] = [];
     const captures = new Captures({
       write: async (batch) => {
@@ -197,13 +201,13 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     captures.add(message(invite));
     captures.add(message(invite.replace('abc', 'of-somebody-else')));
     const heard = new Uint8Array([0, 100, 127]);
-    // What is looked at is as it is now, not as it was at the look before.
+    // A reader gets the present state, not that of the previous read.
     ask = () => {
       const envelope = { startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) };
       setImmediate(() => observer?.observe({ kind: 'envelope', envelope }));
     };
     expect(await captures.view(callId)).toMatchObject({ audio: { heard: 'AGR/' } });
-    // A worker that does not answer is not waited for.
+    // The reader does not wait for a worker that does not answer.
     ask = () => undefined;
     expect(await captures.view(callId)).toMatchObject({ audio: { heard: 'AGR/' } });
     const words = { kind: 'words', at: 3, untilAt: 9, text: 'hi' } as const;
@@ -217,7 +221,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     const command = { kind: 'command', at: 2, what: 'stop', by: 'app-1', tookMs: 7 } as const;
     captures.note(callId, command);
     captures.note('call-9' as CallId, command);
-    // Of two people to whom the call was transferred, the second is called at two gateways.
+    // The call was transferred to two people. The second one is called at two gateways.
     for (const [sipCallId, legId] of [
       ...[['first@x', 'leg-a'] as const, ['second@x', 'leg-b'] as const],
       ...[['again@x', 'leg-b'] as const],

@@ -1,4 +1,4 @@
-// Is an answer one that the document describes? Says what is wrong with it, or nothing.
+// Checks that the document describes an answer. Returns what is wrong with the answer, if anything.
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -7,20 +7,23 @@ import { type OpenApiDocument, type Operation, pointer } from './document.ts';
 export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Decoded. */
+  /** The decoded body. */
   readonly text: string;
 };
 
 export type AnswerCheck = (
   operation: Operation,
   answer: Answer,
-  /** Statuses that are right though the operation does not name them: the path was not one of it. */
+  /** Further allowed statuses, for a path that does not belong to the operation. */
   besides?: readonly number[],
 ) => readonly string[];
 
 const checks = new Map<string, AnswerCheck>();
 
-/** One for all gateways that serve the same document: compiling its schemas takes seconds. */
+/**
+ * Returns one checker for all gateways with the same document, because compiling the schemas takes
+ * seconds.
+ */
 export function answerCheckFor(document: OpenApiDocument): AnswerCheck {
   const key = JSON.stringify(document);
   const check = checks.get(key) ?? createAnswerCheck(document);

@@ -1,4 +1,4 @@
-// The services of calls as the gateway has them, short of SIP: requests are stored, and no process takes them.
+// The gateway's call services without SIP: requests are stored, and no process takes the calls.
 
 import type { ApiServices } from '../../src/api/services.ts';
 import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
@@ -18,7 +18,7 @@ import { appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../src/store/outbox/outbox.ts';
 
 const ownerId = 'contract';
-/** More than any run of these tests places: the queue never drains. */
+/** More calls than any run of these tests makes, because the queue never drains. */
 const maxQueued = 1_000_000;
 
 export async function callServices(
@@ -29,7 +29,7 @@ export async function callServices(
   const ledger = createCallLedger(dependencies);
   const appending = {
     ...{ pool: database.pool, ownerId, now: () => clock.now(), leaseUntil: (now: Date) => now },
-    // No receiver is notified here.
+    // These tests notify no receiver.
     ...{ owedFor: () => undefined, publishedThrough: () => undefined, passRefusedAfterMs: 0 },
   };
   const outbox = new Outbox({
@@ -58,7 +58,7 @@ export async function callServices(
       { maxQueued, queueTimeoutMs: 300_000 },
     ),
     commands: {
-      // `DELETE` gives its hang-up no id. No call here could be told to do anything else.
+      // `DELETE` gives its hang-up no id. No call here can run another command.
       run: async (callId, command) =>
         command.id === undefined
           ? await routing.run(callId, command)

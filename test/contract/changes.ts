@@ -1,4 +1,4 @@
-// What a hostile or careless client gets wrong, as changes to a request that was right.
+// Mistakes of a hostile or careless client, as changes to a valid request.
 
 import fc from 'fast-check';
 import { placesOf, type Spoiler, spoilers } from './places.ts';
@@ -114,7 +114,7 @@ const segments = fc.oneof(
   hostileStrings.map(encodedAsFarAsPossible),
 );
 
-/** What a header may hold at all. */
+/** The characters that a header may contain. */
 const headerValues = fc.oneof(
   fc.constantFrom(
     '',
@@ -181,7 +181,7 @@ export function changed(request: ApiRequest, wrong: Change): ApiRequest {
       return { ...request, query: Object.entries(replaced) };
     }
     case 'any string': {
-      // What headers may hold at all is a change of its own.
+      // Header characters have a change of their own.
       const places = placesOf(request).filter(({ part }) => part !== 'header');
       return places[wrong.which % places.length]?.spoiled(wrong.spoiler) ?? request;
     }
@@ -211,7 +211,10 @@ function withNth(
   return name === undefined ? { ...record } : { ...record, [name]: value };
 }
 
-/** The nth member, counted through the whole of a JSON body, replaced; or removed where the value is undefined. */
+/**
+ * Replaces the nth member, counted through the whole JSON body, or removes it if the value is
+ * undefined.
+ */
 function withMember(body: Body | undefined, nth: number, value: unknown): Body | undefined {
   if (body === undefined || !('json' in body)) return body;
   const json = structuredClone(body.json);
@@ -234,11 +237,14 @@ function withMember(body: Body | undefined, nth: number, value: unknown): Body |
 function withExtra(body: Body | undefined, name: string, value: unknown): Body | undefined {
   if (body === undefined || !('json' in body)) return body;
   if (typeof body.json !== 'object' || body.json === null || Array.isArray(body.json)) return body;
-  // An own member, also where it is called `__proto__`.
+  // Makes an own member, even if its name is `__proto__`.
   return { json: Object.fromEntries([...Object.entries(body.json), [name, value]]) };
 }
 
-/** Halves of surrogate pairs have no UTF-8; who sends them all the same writes what their three bytes would be. */
+/**
+ * Half of a surrogate pair has no UTF-8 encoding. A client that sends one anyway writes the three
+ * bytes that its encoding would have.
+ */
 export function encodedAsFarAsPossible(text: string): string {
   return text
     .split(/(\p{Cs})/u)

@@ -1,4 +1,5 @@
-// Sends requests as they are, over a socket: nothing is normalised, nothing is refused on this side but what HTTP cannot say.
+// Sends requests unchanged over a socket. This side normalises nothing, and refuses only what HTTP
+// cannot express.
 
 import { Agent, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -37,7 +38,7 @@ export function createClient(baseUrl: string): Client {
             resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
           }, reject);
         });
-        // A server that has answered may close before it has read everything.
+        // A server that has answered may close the connection before it has read everything.
         request.on('error', (error) => !answered && reject(error));
         request.end(body);
       }),
@@ -45,7 +46,7 @@ export function createClient(baseUrl: string): Client {
   };
 }
 
-/** As it goes out, but for its credentials. */
+/** The request as it is sent, without its credentials. */
 export function written({ operation, path, query, headers, body }: ApiRequest): Sent {
   const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => path[name] ?? '');
   const search = query
@@ -68,7 +69,7 @@ function bytesOf(body: Body | undefined): Buffer | undefined {
   return text === undefined ? undefined : Buffer.from(text);
 }
 
-/** Only what a header may hold gets out of Node. */
+/** Node sends only characters that a header may contain. */
 function asHeader(value: string): string {
   return value.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '?');
 }

@@ -1,4 +1,4 @@
-// Credentials in every state that a caller may be in.
+// Credentials in every state that a client may have.
 
 import { SignJWT, UnsecuredJWT } from 'jose';
 import type { TestApp } from '../companion/support.ts';
@@ -19,7 +19,7 @@ export const authStates = [
 ] as const;
 export type AuthState = (typeof authStates)[number];
 
-/** What can be told from the credentials alone. */
+/** The states that the credentials alone reveal. */
 export const badStates = authStates.slice(1, authStates.indexOf('other tenant'));
 
 export type Callers = {
@@ -28,7 +28,10 @@ export type Callers = {
   readonly withoutScope: TestApp;
 };
 
-/** Headers that carry them. An API key cannot expire or be signed: a token in its place is what those states send. */
+/**
+ * Returns the headers that carry the credentials. An API key cannot expire or be signed. For those
+ * states the header carries a token instead.
+ */
 export async function credentials(
   state: AuthState,
   header: CredentialsHeader,
@@ -80,7 +83,7 @@ async function badToken(
 
 const signed = new Map<string, Promise<string>>();
 
-/** One of each for all requests, as dialers do it. */
+/** Signs one token of each kind for all requests, like a dialer. */
 async function sign(
   appId: string,
   secret: string,

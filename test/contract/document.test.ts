@@ -1,4 +1,5 @@
-// The OpenAPI document of the whole service: well-formed, complete, and of the routes that there are.
+// The OpenAPI document of the whole service: well-formed, complete, and in agreement with the
+// routes.
 
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -25,7 +26,7 @@ beforeAll(async () => {
   operations = operationsOf(document);
 });
 
-/** For the operators of the service, not for its users. */
+/** These routes are for the operators of the service, not for its users. */
 const undocumented = ['/', '/asyncapi.json', '/live', '/metrics', '/openapi.json', '/ready'];
 
 function everyNode(value: unknown, visit: (node: Record<string, unknown>) => void): void {
@@ -48,7 +49,7 @@ describe('the OpenAPI document', () => {
       source: JSON.stringify(document),
       config: await createConfig({
         extends: ['recommended'],
-        // Of the tests: where a gateway has no PUBLIC_URL the document has a relative one.
+        // Applies to tests only: without PUBLIC_URL, the document has a relative server URL.
         rules: { 'no-server-example.com': 'off' },
       }),
     });
@@ -74,7 +75,7 @@ describe('the OpenAPI document', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('refers to nothing that is not there, and has nothing that is not referred to', () => {
+  test('has no dangling reference and no unused component', () => {
     const references = new Set<unknown>();
     everyNode(document, ({ $ref }) => {
       if (typeof $ref === 'string') references.add($ref);
@@ -84,7 +85,7 @@ describe('the OpenAPI document', () => {
     expect(references).toEqual(new Set(names.map((name) => `#/components/schemas/${name}`)));
   });
 
-  test('names each operation once, with a tag that is described', () => {
+  test('names each operation once, with a described tag', () => {
     const ids = [
       ...allOperationsOf(document),
       ...Object.values(document.webhooks).map(({ post }) => post),
@@ -97,7 +98,7 @@ describe('the OpenAPI document', () => {
     expect([...tags].filter((tag) => !all.some((each) => each.tags?.[0] === tag))).toEqual([]);
   });
 
-  test('declares path parameters where they stand, each once', () => {
+  test('declares each path parameter once, for the paths that have it', () => {
     for (const { path, parameters } of allOperationsOf(document)) {
       const placed = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
       const declared = parameters.filter((each) => each.in === 'path').map(({ name }) => name);
@@ -106,7 +107,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('says that errors are problems, and what each answer means', () => {
+  test('declares errors as problems, and describes each answer', () => {
     for (const { operationId, responses } of operations) {
       for (const [status, { description, content = {} }] of Object.entries(responses)) {
         expect([operationId, description]).not.toEqual([operationId, 'Default Response']);
@@ -124,7 +125,7 @@ describe('the OpenAPI document', () => {
     expect(document.info.license.identifier).toBe(packageFile.license);
   });
 
-  test('shows an example of every body, and each is as its schema says', () => {
+  test('shows an example of every body that matches its schema', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats.default(ajv);
     ajv.addSchema(document as object, 'openapi');
@@ -156,7 +157,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the routes', () => {
-  test('are those of the document, and no others', () => {
+  test('are exactly those of the document', () => {
     const documented = allOperationsOf(document).map(
       ({ method, path }) => `${method.toUpperCase()} ${path}`,
     );
@@ -168,7 +169,7 @@ describe('the routes', () => {
   });
 });
 
-/** Fastify prints what it has: a tree of path segments with their methods. */
+/** Fastify prints its routes as a tree of path segments with their methods. */
 function routesOf({ server }: Rig): readonly string[] {
   const parents: string[] = [];
   return server

@@ -56,8 +56,9 @@ export function allOperationsOf(document: OpenApiDocument): readonly Operation[]
 }
 
 /**
- * The operations that answer with a JSON document in our form. A stream of events has no end, and tests of its own
- * (test/api/events.test.ts); what has Twilio's form has them in test/api/twilio.
+ * Returns the operations that answer with a JSON document in the gateway's own form. An event
+ * stream does not end, and test/api/events.test.ts tests it. test/api/twilio tests the routes in
+ * Twilio's form.
  */
 export function operationsOf(document: OpenApiDocument): readonly Operation[] {
   return allOperationsOf(document).filter(
@@ -66,7 +67,7 @@ export function operationsOf(document: OpenApiDocument): readonly Operation[] {
   );
 }
 
-/** Follows `$ref` until there is none. */
+/** Follows `$ref` until the target has no `$ref`. */
 export function resolve(document: OpenApiDocument, schema: Schema): Schema {
   const reference = schema['$ref'];
   if (typeof reference !== 'string') return schema;
@@ -76,7 +77,10 @@ export function resolve(document: OpenApiDocument, schema: Schema): Schema {
   return resolve(document, found);
 }
 
-/** Whatever the document shows of a body, or of one member; of a choice, what it shows of each alternative. */
+/**
+ * Returns all examples of a body or of one member. For a choice, it returns the examples of each
+ * alternative.
+ */
 export function examplesOf(document: OpenApiDocument, schema: Schema = {}): readonly unknown[] {
   const { examples, anyOf, oneOf } = resolve(document, schema);
   if (Array.isArray(examples)) return examples;
@@ -88,12 +92,16 @@ export function bodySchemaOf(operation: Operation): Schema | undefined {
   return operation.requestBody?.content['application/json']?.schema;
 }
 
-/** Of its body; JSON where it has none. */
+/** Returns the content type of the body. JSON if the operation has no body. */
 export function bodyTypeOf({ requestBody }: Operation): string {
   return Object.keys(requestBody?.content ?? {})[0] ?? 'application/json';
 }
 
-/** The header that an operation's credentials travel in; undefined: it needs none. */
+/**
+ * The header that carries an operation's credentials.
+ *
+ * @returns undefined if the operation needs no credentials
+ */
 export function credentialsHeader(
   document: OpenApiDocument,
   operation: Operation,
@@ -102,7 +110,7 @@ export function credentialsHeader(
   return document.components.securitySchemes[scheme]?.name;
 }
 
-/** As a segment of a JSON pointer in a URI fragment. */
+/** Encodes a segment of a JSON pointer in a URI fragment. */
 export function pointer(...segments: readonly string[]): string {
   return segments
     .map((segment) => `/${encodeURIComponent(segment.replaceAll('~', '~0').replaceAll('/', '~1'))}`)

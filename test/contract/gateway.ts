@@ -1,5 +1,6 @@
-// What the contract tests talk to: the whole API on a real database and a real nats-server, with two accounts that have one
-// of everything. All of it is made from the examples of the document itself: requests, and messages that are published.
+// The gateway of the contract tests: the whole API on a real database and a real nats-server. Two
+// accounts have one of everything, made from the document's own examples: requests, and messages
+// that are published.
 
 import type { AddressInfo } from 'node:net';
 import { streamNames } from '../../src/events/subjects.ts';
@@ -31,9 +32,9 @@ export type Gateway = AsyncDisposable & {
   readonly rig: Rig;
   readonly document: OpenApiDocument;
   readonly operations: readonly Operation[];
-  /** Of the account `acme`. */
+  /** The callers of the account `acme`. */
   readonly callers: Callers;
-  /** What there is of each account, by the name of the parameter or member that takes it. */
+  /** The resources of each account, by the name of the parameter or member that takes them. */
   readonly own: Pools;
   readonly rivals: Pools;
   send(request: ApiRequest): Promise<Answer>;
@@ -77,7 +78,10 @@ function sender(document: OpenApiDocument, client: Client, usual: Callers): Send
   };
 }
 
-/** Who fails too often is told to slow down: each request is a client's first. */
+/**
+ * Returns a new client address for each request, because the gateway slows down clients that fail
+ * too often.
+ */
 function eachAnother(): () => string {
   let last = 0;
   return () => {
@@ -86,7 +90,7 @@ function eachAnother(): () => string {
   };
 }
 
-/** A request as the document shows it. */
+/** Builds the request that the document shows. */
 export function plainRequest(
   operation: Operation,
   pools: Pools,
@@ -119,7 +123,7 @@ function firstOf(schema: Schema): string {
   return first;
 }
 
-// ── One of everything ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── One of everything ────────────────────────────────────────────────────────────────────────────
 
 type Settling = {
   readonly document: OpenApiDocument;
@@ -167,7 +171,7 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
   return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
 }
 
-/** Made-up requests delete some of these, too. */
+/** Generated requests delete some of these sounds. */
 async function addSounds(rig: Rig, accountId: string): Promise<[string, ...string[]]> {
   const store = createSoundStore({ ...rig, clock: { now: () => new Date() } });
   const names = Array.from({ length: 20 }, (_, index) => `sound-${accountId}-${index}`);
@@ -175,7 +179,7 @@ async function addSounds(rig: Rig, accountId: string): Promise<[string, ...strin
   return names as [string, ...string[]];
 }
 
-/** Made-up requests delete some, and want to find others. */
+/** Generated requests delete some rows, and should find others. */
 async function withCopies({ database }: Rig, ids: readonly [string, ...string[]]): Promise<Pools> {
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into connections
@@ -188,7 +192,7 @@ async function withCopies({ database }: Rig, ids: readonly [string, ...string[]]
   return { connectionId: [first, ...others, ...rows.map(({ id }) => id)] };
 }
 
-/** A dead letter, as the notifier leaves it after 24 hours. */
+/** Makes a dead letter, as the notifier leaves it after 24 hours. */
 async function giveUpNotification(
   { database }: Rig,
   { accountId, appId }: TestApp,
@@ -203,7 +207,7 @@ async function giveUpNotification(
   await insertRows(database.pool, 'notifications', [deadLetter]);
 }
 
-/** Every documented request that makes something; what their answers name. */
+/** Sends every documented request that creates something. Returns the ids in the answers. */
 async function sendExamples(
   { operations, document, send }: Settling,
   pools: Pools,
@@ -214,7 +218,7 @@ async function sendExamples(
     .flatMap((operation) =>
       examplesOf(document, bodySchemaOf(operation)).map((body) => ({ operation, body })),
     )
-    // Made-up requests end calls, and want to find some that are up.
+    // Generated requests end calls, and should find some that are up.
     .flatMap(
       (example) =>
         new Array(example.operation.operationId === 'dialOut' ? 15 : 1).fill(
@@ -243,7 +247,10 @@ function addIds(ids: Ids, found: Readonly<Record<string, string | undefined>>): 
   }
 }
 
-/** What producers would publish, on the subject that each schema names; and the ids in it. */
+/**
+ * Publishes what producers would publish, on the subject that each schema names. Returns the ids in
+ * the messages.
+ */
 async function publishExamples(rig: Rig, document: OpenApiDocument, names: Pools): Promise<Pools> {
   const { prefix, jetstream } = rig.events;
   const ids: Ids = {};
@@ -263,7 +270,7 @@ async function publishExamples(rig: Rig, document: OpenApiDocument, names: Pools
   return ids;
 }
 
-/** Two accounts publish the same examples: each has ids of its own in them. */
+/** Gives each account its own ids, because two accounts publish the same examples. */
 function ofAccount(value: unknown, accountId = ''): unknown {
   const mark = Buffer.from(accountId).toString('hex').slice(0, 4);
   const text = JSON.stringify(value, (name, member: unknown) =>
@@ -298,7 +305,7 @@ async function ingested({ events: { prefix, manager } }: Rig): Promise<void> {
   if (state.messages > 0) throw new Error('an example of what is published was refused');
 }
 
-/** The parameters of a download are in the link to it. */
+/** The link to a download contains its parameters. */
 async function resultLink({ operations, send }: Settling, pools: Pools): Promise<Pools> {
   const operation = operations.find(({ operationId }) => operationId === 'getTestRunStatus');
   if (operation === undefined) return {};

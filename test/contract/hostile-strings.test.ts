@@ -1,5 +1,5 @@
-// Every string of every operation, one after the other, with what databases do not take: a NUL, half a character, more
-// than an index holds. None of them gets further than the edge.
+// Spoils every string of every operation, one after the other, with values that databases refuse: a
+// NUL, half a character, more than an index holds. None of them gets past the edge.
 
 import { describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
@@ -13,7 +13,10 @@ import type { ApiRequest } from './requests.ts';
 describe.each(databaseKinds)('hostile strings on %s', { timeout: 120_000 }, (kind) => {
   const gateway = forSuite(() => startGateway(kind));
 
-  /** With each documented body, and with every parameter, the optional ones too. */
+  /**
+   * Builds requests with each documented body, and with every parameter, including the optional
+   * ones.
+   */
   const requestsTo = (operation: Operation): readonly ApiRequest[] => {
     const examples = examplesOf(gateway.document, bodySchemaOf(operation));
     const bodies = examples.length === 0 ? [undefined] : examples;
@@ -36,7 +39,7 @@ describe.each(databaseKinds)('hostile strings on %s', { timeout: 120_000 }, (kin
     ...absentPlacesOf(gateway.document, request),
   ];
 
-  test.each(spoilers)('%s in any of them is refused as the document says', async (spoiler) => {
+  test.each(spoilers)('%s in any string is refused as the document says', async (spoiler) => {
     const check = answerCheckFor(gateway.document);
     const wrong: unknown[] = [];
     let sent = 0;
@@ -58,7 +61,10 @@ describe.each(databaseKinds)('hostile strings on %s', { timeout: 120_000 }, (kin
   });
 });
 
-/** Something that the parameter takes, so that it is not refused for being nothing. */
+/**
+ * Returns a value that the parameter accepts, so that the request is not refused for a missing
+ * value.
+ */
 function optionalValue(
   name: string,
   schema: Readonly<Record<string, unknown>>,
@@ -68,12 +74,15 @@ function optionalValue(
   return own[name]?.[0] ?? first ?? 'x';
 }
 
-/** A path that was spoiled may be of no URL. */
+/** A spoiled path may not be a valid URL, or may belong to no route. */
 function refusalsOf({ part }: Place): readonly number[] {
   return part === 'path' ? [400, 404] : [];
 }
 
-/** What is not known is ignored in some bodies, and long texts and names are fine in some places. Headers are compared. */
+/**
+ * Some bodies ignore unknown members, and some places accept long texts and names. Headers are only
+ * compared.
+ */
 function mustBeRefused({ part }: Place, spoiler: Spoiler): boolean {
   if (part === 'header' || part === 'name of a member') return false;
   return spoiler !== 'too long' || part === 'path';

@@ -1,6 +1,6 @@
-// The form of an OpenAPI 3.1 document as a JSON Schema, as far as ours goes: objects of the OpenAPI Specification 3.1.1,
-// section 4.8, with their required fields, closed but for `x-` extensions. Schema Objects are JSON Schema 2020-12 and are
-// checked as such.
+// The form of an OpenAPI 3.1 document as a JSON Schema, as far as the gateway's document needs it:
+// the objects of the OpenAPI Specification 3.1.1, section 4.8, with their required fields, closed
+// except for `x-` extensions. Schema Objects are JSON Schema 2020-12 and are checked as such.
 
 const text = { type: 'string', minLength: 1 } as const;
 const flag = { type: 'boolean' } as const;

@@ -1,5 +1,6 @@
-// Where strings stand in a request: in the path, the query and the headers, and anywhere in the body, the names of members
-// included; and the same request with one of them spoiled by what databases, paths and indexes do not take.
+// The places of strings in a request: in the path, the query and the headers, and anywhere in the
+// body, including the names of members. Also builds the same request with one string spoiled by
+// characters that databases, paths and indexes refuse.
 
 import { bodySchemaOf, type OpenApiDocument, resolve, type Schema } from './document.ts';
 import type { ApiRequest } from './requests.ts';
@@ -16,10 +17,10 @@ export type Place = {
 /** Longer than any id, and than what an index of PostgreSQL takes. */
 const tail = { NUL: '\u0000', 'half a character': '\ud800', 'too long': 'x'.repeat(5_000) };
 const encodedTail = { ...tail, NUL: '%00', 'half a character': '%ed%a0%80' };
-/** HTTP itself takes neither of the first two. */
+/** HTTP itself allows neither of the first two, so headers use other characters. */
 const headerTail = { ...tail, NUL: '\u0001', 'half a character': '\u00ed\u00a0\u0080' };
 
-/** The value that is there comes first: so it passes for the id that it was. */
+/** Each spoiled string begins with its original value, so that a prefix check would accept it. */
 export function placesOf(request: ApiRequest): readonly Place[] {
   const { path, query, headers, body } = request;
   return [
@@ -48,7 +49,7 @@ export function placesOf(request: ApiRequest): readonly Place[] {
   ];
 }
 
-/** Strings that the body might hold, and does not: each is added, already spoiled. */
+/** Returns strings that the body could hold but does not. Each is added in spoiled form. */
 export function absentPlacesOf(document: OpenApiDocument, request: ApiRequest): readonly Place[] {
   const { body, operation } = request;
   if (body === undefined || !('json' in body)) return [];
@@ -60,7 +61,7 @@ export function absentPlacesOf(document: OpenApiDocument, request: ApiRequest): 
   );
 }
 
-/** Names on the way to each; the item of an array is `0`. */
+/** Returns the names on the way to each absent string. The item of an array is `0`. */
 function absentIn(
   document: OpenApiDocument,
   schema: Schema,
@@ -85,7 +86,10 @@ function absentIn(
   ];
 }
 
-/** Of alternatives that a member tells apart, the one that it names: members of the others are none of it. */
+/**
+ * For alternatives that a member distinguishes, reports whether the alternative is the one that the
+ * member names. Members of the other alternatives do not apply.
+ */
 function isOfKind(document: OpenApiDocument, alternative: Schema, json: unknown): boolean {
   const { properties } = resolve(document, alternative);
   const value = (json ?? {}) as Readonly<Record<string, unknown>>;
@@ -121,7 +125,7 @@ function placesIn(request: ApiRequest, json: unknown): readonly Place[] {
   });
 }
 
-/** Of everything that there is in it, itself included. */
+/** Returns the path to each part of the value, including the value itself. */
 function pathsIn(json: unknown): readonly (readonly string[])[] {
   if (typeof json !== 'object' || json === null) return [[]];
   const below = Object.entries(json).flatMap(([name, child]) =>

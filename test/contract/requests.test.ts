@@ -1,8 +1,7 @@
-// Requests made up from the OpenAPI document, valid and hostile, with credentials in every state: each answer is one that
-// the document describes, and none is a 500.
-//
-// A failure prints the seed and the shrunk request. CONTRACT_REQUESTS=100000 looks longer (on each database), and
-// CONTRACT_SEED=… elsewhere.
+// Generates requests from the OpenAPI document, valid and hostile, with credentials in every state.
+// The document must describe each answer, and no answer may be a 500. A failure prints the seed and
+// the shrunk request. CONTRACT_REQUESTS=100000 runs longer (on each database), and CONTRACT_SEED=…
+// runs elsewhere.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -17,15 +16,15 @@ import { type ApiRequest, requestsTo } from './requests.ts';
 
 const requests = Number(process.env['CONTRACT_REQUESTS'] ?? 2_500);
 const seed = Number(process.env['CONTRACT_SEED'] ?? 20_261_120);
-/** Headers are 16 KiB at most, together with the path. */
+/** Headers and the path may have 16 KiB together. */
 const longestRead = 14_000;
-/** A hundredth of a second each, and room for two busy cores. */
+/** A request takes a hundredth of a second. The rest is room for two busy cores. */
 const timeout = 60_000 + requests * 50;
 
-describe.each(databaseKinds)('made-up requests on %s', { timeout }, (kind) => {
+describe.each(databaseKinds)('generated requests on %s', { timeout }, (kind) => {
   const gateway = forSuite(() => startGateway(kind));
 
-  test('are answered as the document says', async () => {
+  test('get answers that the document describes', async () => {
     const { document, operations, own } = gateway;
     const check = answerCheckFor(document);
     const succeeded = new Map(operations.map(({ operationId }) => [operationId, 0]));
@@ -50,7 +49,10 @@ describe.each(databaseKinds)('made-up requests on %s', { timeout }, (kind) => {
   });
 });
 
-/** What no operation is asked: a path that was changed may be of no route or of no URL, and a long one is not read at all. */
+/**
+ * Returns statuses that are right for no particular operation: a changed path may belong to no
+ * route or be no valid URL, and the server does not read a long one at all.
+ */
 function besides(request: ApiRequest): readonly number[] {
   const { path } = written(request);
   return [
@@ -65,7 +67,8 @@ function expectAuthorized(request: ApiRequest, status: number): void {
   const { auth, changes } = request;
   const isBad = (badStates as readonly string[]).includes(auth);
   if (!isBad && auth !== 'without scope') return;
-  // Whether an answer is wanted at all is asked before who wants it.
+  // The gateway checks whether it can produce an acceptable answer before it checks the
+  // credentials.
   const unwanted = changes.some(({ at }) => at === 'header') ? [406] : [];
   const refusals = isBad ? [401] : [403, 404];
   expect([...refusals, ...unwanted, ...besides(request)]).toContain(status);

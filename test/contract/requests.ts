@@ -1,4 +1,5 @@
-// Requests out of the OpenAPI document: about half are as it asks, the others have one to three things wrong with them.
+// Generates requests from the OpenAPI document. About half are valid, and the others have one to
+// three mistakes.
 
 import fc from 'fast-check';
 import { makeWav, sine } from '../support/wav.ts';
@@ -18,11 +19,11 @@ export type Body =
   | { readonly json: unknown }
   | { readonly raw: string; readonly encoding: 'utf8' | 'latin1' | 'utf16le' };
 
-/** Plain data, so that a counterexample reads as the request that it is. */
+/** Plain data, so that a printed counterexample reads like the request. */
 export type ApiRequest = {
   readonly operation: Operation;
   readonly auth: AuthState;
-  /** As they stand in the path: encoded, or hostile. */
+  /** Path segments as they are sent: encoded, or hostile. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: readonly (readonly [name: string, value: string])[];
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +31,7 @@ export type ApiRequest = {
   readonly changes: readonly Change[];
 };
 
-/** Values that exist, by the name of the parameter or member that takes them. */
+/** Existing values, by the name of the parameter or member that takes them. */
 export type Pools = Readonly<Record<string, readonly [string, ...string[]]>>;
 
 export function requestsTo(
@@ -76,14 +77,14 @@ function textsOf(
   const required = Object.fromEntries(
     Object.entries(texts).filter(([name]) => requiredKeys.includes(name)),
   );
-  // With everything that is optional few requests make sense.
+  // Few requests with all optional members make sense.
   return fc.oneof(
     fc.record(required, { noNullPrototype: true }),
     fc.record(texts, { requiredKeys, noNullPrototype: true }),
   );
 }
 
-/** Of an upload. */
+/** The body of an upload. */
 export const wavBody: Body = {
   raw: makeWav({ samples: [sine(1_000, 8_000, 10)] }).toString('latin1'),
   encoding: 'latin1',
@@ -109,7 +110,7 @@ function bodyOf(
   return operation.method === 'get' ? fc.oneof(fc.constant(undefined), json) : json;
 }
 
-/** The value with every member that has a pool taken from it. */
+/** Returns the value with each member replaced from its pool, if it has one. */
 export function pooled(value: unknown, pools: Pools, choice: number): unknown {
   if (Array.isArray(value)) return value.map((item) => pooled(item, pools, choice));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,5 +1,5 @@
-// Tenants: whatever operation the document has, the credentials of one account reach nothing of another one, and change
-// nothing. A new route is in here as soon as it is in the document.
+// Tenants: with the credentials of one account, no operation of the document reaches or changes
+// anything of another account. A new route is tested as soon as it is in the document.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { proves } from '../companion/proves.ts';
@@ -20,12 +20,12 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     );
   });
 
-  /** The first documented body of an operation, or none. */
+  /** Builds a request with the operation's first documented body, if it has one. */
   const requestTo = (operation: Operation, pools: Pools, auth: AuthState): ApiRequest => {
     const [body] = examplesOf(gateway.document, bodySchemaOf(operation));
     return plainRequest(operation, pools, { auth, body });
   };
-  /** Status of each operation, and the tables before and after all of them. */
+  /** Runs the operations. Returns their statuses, and the tables before and after. */
   const askAll = async (operations: readonly Operation[], pools: Pools, auth: AuthState) => {
     const before = await contentOf(gateway);
     const statuses: [string, number][] = [];
@@ -36,7 +36,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     return { statuses, before, after: await contentOf(gateway) };
   };
 
-  test('what belongs to another account is out of reach, and nothing changes', async () => {
+  test('resources of another account are out of reach, and nothing changes', async () => {
     const naming = guarded.filter((operation) => idsOf(operation).length > 0);
     const { statuses, before, after } = await askAll(naming, gateway.rivals, 'valid');
 
@@ -45,14 +45,14 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     expect(after).toEqual(before);
   });
 
-  test('one foreign id among own ones is enough', async () => {
+  test('one foreign id among own ids is enough for a refusal', async () => {
     const before = await contentOf(gateway);
     const reached: unknown[] = [];
     for (const operation of guarded) {
       for (const id of idsOf(operation)) {
         const mixed = { ...gateway.own, [id]: gateway.rivals[id] ?? [''] };
         const { status } = await gateway.send(requestTo(operation, mixed, 'valid'));
-        // 400: it contradicts the rest of the request.
+        // 400: the changed id contradicts the rest of the request.
         if (![400, 403, 404].includes(status)) reached.push([operation.operationId, id, status]);
       }
     }
@@ -61,7 +61,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     expect(await contentOf(gateway)).toEqual(before);
   });
 
-  test('what names no account is answered with what is the own account’s', async () => {
+  test('requests that name no account see only their own account', async () => {
     const foreign = Object.values(gateway.rivals).flat();
     const own = new Set(Object.values(gateway.own).flat());
     const telling = foreign.filter((id) => id.length > 8 && !own.has(id));
@@ -72,7 +72,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     expect(telling.length).toBeGreaterThan(3);
   });
 
-  test('the same ids are good for the account that owns them', async () => {
+  test('the same ids work for the account that owns them', async () => {
     const statuses: unknown[] = [];
     for (const operation of guarded) {
       const { status, text } = await gateway.send(
@@ -84,7 +84,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     proves('service.auth.rule.jwt', 'service.auth.rule.api-key');
   });
 
-  test('without its scope, or its grant, an app is refused, and nothing changes', async () => {
+  test('an app without the scope or grant is refused, and nothing changes', async () => {
     const { statuses, before, after } = await askAll(guarded, gateway.own, 'without scope');
 
     expect(statuses.filter(([, status]) => status !== 403)).toEqual([]);
@@ -104,7 +104,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     );
   });
 
-  test.each(badStates)('bad credentials (%s) are a 401, and nothing changes', async (auth) => {
+  test.each(badStates)('bad credentials (%s) get a 401, and nothing changes', async (auth) => {
     const { statuses, before, after } = await askAll(guarded, gateway.own, auth);
 
     expect(statuses.filter(([, status]) => status !== 401)).toEqual([]);
@@ -112,12 +112,12 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
   });
 });
 
-/** Parameters of an operation that name something that belongs to an account. */
+/** Returns the parameters that name something that belongs to an account. */
 function idsOf(operation: Operation): readonly string[] {
   const ids = [
     ...['botId', 'streamId', 'callId', 'connectionId', 'tableName', 'testRunId', 'sessionId'],
     ...['accountId', 'accountid', 'eventId'],
-    // Of a name that another account uses, an account makes its own.
+    // An account can use a name that another account uses, for a resource of its own.
     ...(operation.operationId === 'putSound' ? [] : ['soundName']),
   ];
   return operation.parameters
@@ -125,7 +125,7 @@ function idsOf(operation: Operation): readonly string[] {
     .map(({ name }) => name);
 }
 
-/** Every row of every table. */
+/** Returns every row of every table. */
 async function contentOf({ rig }: Gateway): Promise<Readonly<Record<string, unknown>>> {
   const contents: Record<string, unknown> = {};
   for (const name of await tableNamesIn(rig.database.pool)) {

@@ -1,5 +1,5 @@
-// A typed client that is made of the OpenAPI document: it compiles, the compiler finds what is wrong with a request, and it
-// dials a call on a gateway and follows it to its end.
+// A typed client, generated from the OpenAPI document. It compiles, the compiler finds mistakes in
+// a request, and the client dials a call on a gateway and follows it to its end.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -41,7 +41,7 @@ for (;;) {
   break;
 }`;
 
-/** Line by line, each with one mistake. */
+/** Each line has one mistake. */
 const mistakes = `${head}
 await client.POST(dialout, { params: { path }, body: { botId: 'bot-1', target: 5, caller: '15559876543' } });
 await client.POST(dialout, { params: { path }, body: { botId: 'bot-1', caller: '15559876543' } });
@@ -51,11 +51,14 @@ await client.GET('/api/public/nowhere');
 `;
 
 let folder: string;
-/** Of the compiler, about both files: it is asked once, because reading what they import takes it most of its time. */
+/**
+ * The compiler's messages about both files. It runs once, because reading the imports takes most of
+ * its time.
+ */
 let complaints: string;
 const laptop = forSuite(startLaptop);
 beforeAll(async () => {
-  // Below node_modules, where its imports are found and no other test looks.
+  // The folder is below node_modules, where its imports are found and no other test looks.
   folder = await mkdtemp(bin('.offhook-client-'));
   await execute(
     process.execPath,
@@ -63,7 +66,7 @@ beforeAll(async () => {
       ...['--import', fileURLToPath(new URL('./typescript-5.mjs', import.meta.url))],
       bin('openapi-typescript/bin/cli.js'),
       `${laptop.gateway.runtime.httpUrl}/openapi.json`,
-      // What has a default may be left out of a request.
+      // A request may omit members that have a default.
       '--default-non-nullable=false',
       ...['-o', join(folder, 'api.d.ts')],
     ],
@@ -112,7 +115,7 @@ test('dials, and follows the call', async () => {
   });
 });
 
-test('what is wrong is found by the compiler, mistake by mistake', async () => {
+test('the compiler finds each mistake', async () => {
   const lines = [...complaints.matchAll(/^mistakes\.mts\((\d+),/gm)].map(([, line]) =>
     Number(line),
   );

@@ -1,4 +1,5 @@
-// For openapi-typescript, which writes types by the compiler's JavaScript API: TypeScript 7 has none, so that it gets version 5.
+// Runs openapi-typescript with TypeScript 5. It writes types with the compiler's JavaScript API,
+// which TypeScript 7 does not have.
 
 import { register } from 'node:module';
 

@@ -1,11 +1,12 @@
-// Values out of JSON Schema, for requests: what a schema asks for, and what a hostile client would send in its place.
+// Generates values from JSON Schema for requests: values that a schema allows, and values that a
+// hostile client would send instead.
 
 import fc from 'fast-check';
 import { examplesOf, type OpenApiDocument, resolve, type Schema } from './document.ts';
 
 type Json = fc.Arbitrary<unknown>;
 
-/** Deeper is cut off: recursive schemas end. */
+/** Deeper values are cut off, so that recursive schemas end. */
 const deepest = 6;
 
 export function valueFor(document: OpenApiDocument, schema: Schema, depth = 0): Json {
@@ -104,14 +105,20 @@ const instants = fc.date({
 
 const byPattern = new Map<string, Json | undefined>();
 
-/** One for each pattern: fast-check makes a table of all characters for every one with a class in it. */
+/**
+ * Keeps one generator for each pattern, because fast-check builds a table of all characters for
+ * each pattern with a character class.
+ */
 function matching(pattern: unknown): Json | undefined {
   if (typeof pattern !== 'string') return undefined;
   if (!byPattern.has(pattern)) byPattern.set(pattern, newMatching(pattern));
   return byPattern.get(pattern);
 }
 
-/** fast-check writes no look-arounds; what it refuses is left to examples and to the pools of the rig. */
+/**
+ * fast-check supports no look-arounds. For patterns that it refuses, examples and the pools of the
+ * rig are used.
+ */
 function newMatching(pattern: string): Json | undefined {
   try {
     return fc.stringMatching(new RegExp(pattern, 'u'), { maxLength: 64 });
@@ -130,7 +137,10 @@ function numberOf(schema: Schema): Json {
     : fc.double({ min, max, noNaN: true });
 }
 
-/** What breaks parsers, databases and assumptions. None is as large as a body may be: that is a mutation of its own. */
+/**
+ * Strings that break parsers, databases and assumptions. None is as long as a body may be: a change
+ * of its own tests that.
+ */
 export const hostileStrings: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     '',

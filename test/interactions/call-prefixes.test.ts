@@ -1,5 +1,5 @@
-// Finds calls by the beginning of their ids among many others. What the database reads does not
-// grow with the calls that it stores.
+// Finds calls by the beginning of their ids among many others. The number of rows that the database
+// reads does not grow with the number of stored calls.
 
 import type { Pool } from 'pg';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ type Statement = Parameters<Queries['query']>[0];
 type Blocks = { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number };
 type Explained = { readonly 'QUERY PLAN': readonly { readonly Plan: Blocks }[] };
 
-/** The whole table is some hundreds of blocks. */
+/** The whole table takes some hundreds of blocks. */
 const fewBlocks = 100;
 const calls = 6_000;
 
@@ -34,7 +34,7 @@ const scopes: readonly (CallScope | AppScope)[] = [
   { accountId: 'acme', botIds: ['bot-0', 'bot-2'] },
 ];
 
-/** What an account reads of `database`, and each statement that it was asked by. */
+/** Returns the reads of an account on `database`, and a record of its statements. */
 function watched(database: Pick<Database, 'pool' | 'reads'>) {
   const statements: Statement[] = [];
   const reads: Reads = (accountId) => ({
@@ -60,7 +60,7 @@ describe.each(databaseKinds)('a prefix on %s', (kind) => {
   test('is looked up in the index, for a bot and for an app', async () => {
     await using database = await openTestDatabase(kind);
     await fill(database.pool);
-    // A gateway's tables have statistics; without them a plan is a guess.
+    // A gateway's tables have statistics. Without them, the planner guesses.
     await database.pool.query('analyze calls');
     const { statements, ...reading } = watched(database);
     const queries = createCallQueries(reading, { get: async () => undefined });

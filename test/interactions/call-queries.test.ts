@@ -1,4 +1,4 @@
-// Reading calls back, on both databases.
+// Reads calls back, on both databases.
 
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -115,7 +115,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     });
   });
 
-  test('a call says who picked up: by its end, and before it by what detection said last', async () => {
+  test('a verdict comes from the end of the call, and before that from the last verdict event', async () => {
     const at = new Date('2026-11-20T08:00:02.000Z');
     const [up, over, undetected] = [eventTeller(), eventTeller(), eventTeller()];
     const endEvent = over.completed() as TerminalEvent;
@@ -134,14 +134,14 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     };
 
     expect(await verdictOf(up.identity.callId)).toBe('amd_human_detected');
-    // Taken back by a beep; that detection is over decides nothing.
+    // A beep takes the verdict back. The end of detection decides nothing.
     await write([up.amd('amd_machine_detected'), up.amd('amd_stopped')]);
     expect(await verdictOf(up.identity.callId)).toBe('amd_machine_detected');
     expect(await verdictOf(over.identity.callId)).toBe('amd_human_detected');
     expect(await verdictOf(undetected.identity.callId)).toBeUndefined();
   });
 
-  test('a call says why, and whether it beeped: by its end, and before it by its events', async () => {
+  test('reason and beep come from the end of the call, and before that from its events', async () => {
     const at = new Date('2026-11-20T08:00:02.000Z');
     const [up, over] = [eventTeller(), eventTeller()];
     const ended = over.completed() as Extract<TerminalEvent, { type: 'completed' }>;
@@ -177,7 +177,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(whileUp?.beep).toBeUndefined();
   });
 
-  test('calls are found by how their ids begin, within what may be seen, and beside other filters', async () => {
+  test('calls are found by the beginning of their ids, within the scope, and with other filters', async () => {
     const named = (uuid: string, changes: object = {}) =>
       row({ callId: `call-${uuid}`, ...changes });
     const [one, other, stranger] = [
@@ -227,10 +227,10 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(page).toMatchObject({ calls: [{ target: 'sip:bob@127.0.0.1:5080' }] });
   });
 
-  test('pages hold their place while new calls are accepted, also among equal times', async () => {
+  test('pages keep their place while new calls are accepted, also among equal times', async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
     const ids = ['a', 'b', 'c', 'd', 'e'].map((letter) => `call-${letter}`);
-    // Three of the same millisecond, so that only the id orders them.
+    // Three calls of the same millisecond, so that only the id orders them.
     await insert(
       ...ids.map((callId, index) =>
         row({ ...someIdentity(), callId, acceptedAt: at(index < 3 ? 1 : index) }),
@@ -254,13 +254,13 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test.each(['', 'nonsense', 'MTIz', Buffer.from("1.call-'; --").toString('base64url')])(
-    'a cursor that no page gave is told apart: %j',
+    'an invalid cursor is recognised: %j',
     async (cursor) => {
       expect(await queries().list(scope, { limit: 1, cursor })).toBe('bad-cursor');
     },
   );
 
-  test('filters narrow the list, and join', async () => {
+  test('filters narrow the list, and combine', async () => {
     const machine = someIdentity();
     await insert(
       row({ state: 'ringing', status: 'ringing' }),
@@ -290,7 +290,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await find({ state: 'ended', outcome: 'busy' })).toEqual([]);
   });
 
-  test('of an app: the calls of its bots in one list, page by page, and no other bot’s', async () => {
+  test('for an app: the calls of its bots in one list, page by page, and no other calls', async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
     const bots = ['st-a', 'st-b', 'st-a', 'st-c', 'st-b'];
     const own = bots.map((botId, index) =>
@@ -317,7 +317,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await list('all', { limit: 2, cursor })).toEqual(['call-2', 'call-1']);
   });
 
-  test('of an app: a call is found by its id alone', async () => {
+  test('for an app: a call is found by its id alone', async () => {
     const call = row(someIdentity({ botId: 'st-b' }));
     await insert(call);
     const find = async (accountId: string, botIds: readonly string[] | 'all') =>
@@ -330,7 +330,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await find('other', 'all')).toBeUndefined();
   });
 
-  test('calls of another account or another bot are not there', async () => {
+  test('calls of another account or bot are not found', async () => {
     const call = row();
     await insert(call);
     const { callId } = call;
@@ -348,13 +348,13 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await queries().details(scope, `call-${randomUUID()}`)).toBeUndefined();
   });
 
-  test('a queued call has its place among those that wait for its trunk, whichever accounts they are of', async () => {
+  test('a queued call has a place among all calls that wait for its trunk, of any account', async () => {
     const dialBefore = new Date(Date.now() + 3_600_000);
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
     const waiting = (trunk: string | null, second: number, changes: object = {}) =>
       row({ trunk, acceptedAt: at(second), dialBefore, ...changes });
     const ids = ['a', 'b', 'c'].map((letter) => `call-${letter}`);
-    // Three of the same millisecond, so that only the id orders them.
+    // Three calls of the same millisecond, so that only the id orders them.
     const same = ids.map((callId) => waiting('one', 3, { callId }));
     const taken = waiting('one', 1, { state: 'dialing', status: 'dialing', dialStartedAt: at(2) });
     const ended = waiting('one', 1, { state: 'ended', status: 'failed', endedAt: at(2) });
@@ -411,7 +411,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     });
   });
 
-  test('the context of a call that is up comes from the bucket, else from its last event', async () => {
+  test('the context of a call that is up comes from the bucket, or from its last event', async () => {
     const teller = eventTeller();
     const answered = teller.answered();
     const amd = teller.amd('amd_human_detected');
@@ -430,7 +430,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await queries().context(scope, teller.identity.callId)).toEqual(told);
   });
 
-  test('the context of a call that ended is the one of its end, whatever the bucket says', async () => {
+  test('the context of an ended call comes from its end event, not from the bucket', async () => {
     const teller = eventTeller();
     const end = teller.completed() as TerminalEvent;
     await insert(row({ ...teller.identity, endEvent: end, endedAt: new Date() }));

@@ -44,7 +44,7 @@ describe('the context writer', () => {
     expect((await store.get(key))?.metadata).toEqual({ campaign: 'spring' });
   });
 
-  test('an earlier event that is delivered again changes nothing', async () => {
+  test('is not changed by an earlier event that is delivered again', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
     const teller = eventTeller();
@@ -58,7 +58,7 @@ describe('the context writer', () => {
     expect(context?.session.UserSession.amd).toEqual(['amd_machine_detected']);
   });
 
-  test('what another client wrote into the bucket is not taken for a context', async () => {
+  test('does not mistake another client’s entry for a context', async () => {
     const store = await openContextStore(connection);
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,
@@ -71,7 +71,7 @@ describe('the context writer', () => {
     expect(await store.get('st-bot.call-y')).toBeUndefined();
   });
 
-  test('an older context does not take the place of a newer one, whichever process writes it', async () => {
+  test('does not replace a newer context with an older one, whichever process writes', async () => {
     const store = await openContextStore(connection);
     const teller = eventTeller();
     const answered = withContext(teller.answered());
@@ -89,7 +89,7 @@ describe('the context writer', () => {
     expect(await current()).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
-  test('is not written again where an event leaves it as it was', async () => {
+  test('does not write a context again if an event leaves it unchanged', async () => {
     const store = await openContextStore(connection);
     let writes = 0;
     const write = createContextWriter({
@@ -107,7 +107,7 @@ describe('the context writer', () => {
     expect(writes).toBe(1);
   });
 
-  test('takes the place of one that another program wrote, without a sequence', async () => {
+  test('replaces an entry without a sequence that another program wrote', async () => {
     const store = await openContextStore(connection);
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,
@@ -125,7 +125,7 @@ describe('the context writer', () => {
     expect((await store.get(key))?.session.UserSession.amd).toEqual(['amd_human_detected']);
   });
 
-  test('a bucket that cannot be written is told, so that it is tried again', async () => {
+  test('fails if the bucket cannot be written, so that the caller retries', async () => {
     const write = createContextWriter({
       replace: () => Promise.reject(new Error('NATS is unreachable')),
       revisionOf: () => Promise.resolve({ eventSequence: 0, revision: 0 }),

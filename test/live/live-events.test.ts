@@ -1,4 +1,4 @@
-// Events as they are stored, to those who follow them: nothing is left out, whatever the order of the commits.
+// Live events reach all followers without a gap, whatever the order of the commits.
 
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
       log: counted,
       logger: silentLogger,
       retentionMs: dayMs,
-      // Only woken, so that what is read is known.
+      // The sweep is too slow to matter, so only `wake` causes reads.
       sweepEveryMs: 60_000,
       watch: (woken) => {
         wake = woken;
@@ -52,7 +52,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     await database.clear();
   });
 
-  /** Follows in the background; what came so far. */
+  /** Follows in the background, and collects the chunks. */
   function follow(scope: EventScope = acme, cursor?: string) {
     const controller = new AbortController();
     leaving.push(controller);
@@ -66,7 +66,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
       leave: () => controller.abort(),
       ids: () => got.flatMap(({ event }) => (event === undefined ? [] : [event.id])),
       events: () => got.flatMap(({ event }) => event ?? []),
-      /** Of the last one. */
+      /** The cursor of the last chunk. */
       cursor: () => /^id: (.*)$/m.exec(got.at(-1)?.text ?? '')?.[1],
       text: () => got.map(({ text }) => text).join(''),
     };
@@ -92,7 +92,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     );
   }
 
-  test('come as they are stored, with what a call is known by', async () => {
+  test('arrive as they are stored, with the ids of their call', async () => {
     await addCall('call-a');
     const follower = follow();
     await eventually(() => follower.cursor() !== undefined);
@@ -114,7 +114,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(follower.text()).toMatch(/\nevent: dtmf\ndata: \{"id":"call-a\/1"/);
   });
 
-  test('of one call come from its first on', async () => {
+  test('of one call begin with its first event', async () => {
     await addCall('call-a');
     await addCall('call-b');
     for (const sequence of [1, 2]) await addEvent('call-a', sequence);
@@ -130,7 +130,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(follower.ids()).toEqual(['call-a/1', 'call-a/2', 'call-a/3']);
   });
 
-  test('of another account or bot are for no other', async () => {
+  test('do not reach followers of another account or bot', async () => {
     await addCall('call-a');
     await addCall('call-b', 'bot-2');
     await addCall('call-c', 'bot-1', 'other');
@@ -146,7 +146,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(all.ids()).toEqual(['call-b/1', 'call-a/1']);
   });
 
-  test('go on after the cursor, each once, however many there are', async () => {
+  test('continue after the cursor, each once, however many there are', async () => {
     await addCall('call-a');
     const first = follow();
     await eventually(() => first.cursor() !== undefined);
@@ -165,7 +165,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(new Set(second.ids()).size).toBe(1_234);
   });
 
-  test('a cursor that is older than what is kept, or none of ours, begins anew and says so', async () => {
+  test('begin anew with a reset event if the cursor is too old or not valid', async () => {
     const old = Buffer.from(`5.${Date.now() - 2 * dayMs}.1.call-a`).toString('base64url');
     const future = Buffer.from(`999999999999.${Date.now()}.1.call-a`).toString('base64url');
     for (const cursor of [old, future, 'nonsense']) {
@@ -175,7 +175,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     }
   });
 
-  test('ten that follow are read for once', async () => {
+  test('are read once for ten followers', async () => {
     await addCall('call-a');
     const followers = Array.from({ length: 10 }, () => follow());
     await eventually(() => followers.every((follower) => follower.cursor() !== undefined));
@@ -188,11 +188,11 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     wake();
     await eventually(() => followers.every((follower) => follower.ids().length === 2));
 
-    // One, or a second one that was under way; not ten.
+    // One read, or a second one that was under way. Not ten.
     expect(reads - before).toBeLessThanOrEqual(2);
   });
 
-  test('a client that does not read is cut off, and the others go on', async () => {
+  test('end for a client that does not read, and continue for the others', async () => {
     await addCall('call-a');
     const controller = new AbortController();
     leaving.push(controller);
@@ -204,7 +204,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
       },
     });
     await pieces.next();
-    // It waits for the first event, takes it, and never comes back.
+    // The follower waits for the first event, takes it, and never reads again.
     const taken = pieces.next();
     const other = follow();
     await eventually(() => other.cursor() !== undefined);
@@ -226,9 +226,9 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect((await pieces.next()).done).toBe(true);
   });
 
-  // PGlite has one session, so that there are no two transactions at a time.
+  // PGlite has one session, so it cannot run two transactions at a time.
   if (kind === 'postgres')
-    test('a transaction that began first and commits last is not left out', async () => {
+    test('of a transaction that began first and commits last are not missed', async () => {
       for (const callId of ['call-a', 'call-b', 'call-c']) await addCall(callId);
       const follower = follow();
       await eventually(() => follower.cursor() !== undefined);
@@ -240,7 +240,8 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
         await late.query('begin');
         await addEvent('call-b', 1, late);
         await late.query('commit');
-        // Stored, and held back: what the older transaction has may still come before it.
+        // The event is stored but held back: events of the older transaction may still come before
+        // it.
         wake();
         const between = follow(acme, follower.cursor());
         await eventually(() => between.cursor() !== undefined && reads > 1);

@@ -1,4 +1,5 @@
-// A process that accepts calls as fast as it can and says each once it is promised to be durable; the test kills it.
+// A process that accepts calls as fast as it can and prints each call once it is promised to be
+// durable. The test kills the process.
 
 import { silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';

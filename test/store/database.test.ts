@@ -28,7 +28,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
 
   afterAll(() => database.remove());
 
-  test('keeps transactions apart that run at the same time', async () => {
+  test('keeps simultaneous transactions apart', async () => {
     const { pool } = database;
     const row = { appId: 'a', botId: 'b', key: 'k', requestHash: '0', callId: 'c', answer: {} };
     await insertRows(pool, 'idempotency_keys', [{ ...row, expiresAt: new Date() }]);
@@ -50,7 +50,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
     expect(rows).toEqual([{ request_hash: '30' }]);
   });
 
-  test('tells the log what failed and where, and nothing of what was being stored', async () => {
+  test('logs what failed and where, but no stored data', async () => {
     const { pool } = database;
     const lines: string[] = [];
     const logger = pino({ serializers: logSerializers }, { write: (line) => lines.push(line) });
@@ -81,7 +81,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
     expect(lines.join()).not.toContain('jane');
   });
 
-  test('goes on after errors, in transactions and out of them', async () => {
+  test('works on after errors, in and outside of transactions', async () => {
     const { pool } = database;
     const failing = (): Promise<unknown> =>
       inTransaction(pool, async (client) => {
@@ -173,10 +173,10 @@ describe('the embedded database', () => {
     await expect(stat(folder)).rejects.toThrow('ENOENT');
   });
 
-  test('is made whole or not at all, for its user only, with buffers that fit a laptop', async () => {
+  test('is created completely or not at all, for its user only, with buffers that fit a laptop', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-first-'));
     try {
-      // What a process left that was killed while it made one.
+      // The leftover of a process that was killed while it created a database.
       await mkdir(join(dataDir, 'pglite-unfinished-Xk2b1Q', 'base'), { recursive: true });
       await mkdir(join(dataDir, 'pglite'));
       const database = await openDatabase({ dataDir, logger: silentLogger });
@@ -191,7 +191,7 @@ describe('the embedded database', () => {
     }
   });
 
-  test('takes no folder that holds something else', async () => {
+  test('refuses a folder that holds something else', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-strange-'));
     const letter = join(dataDir, 'pglite', 'letter.txt');
     try {
@@ -206,21 +206,21 @@ describe('the embedded database', () => {
     }
   });
 
-  test('tells when its worker died', async () => {
+  test('reports that its worker died', async () => {
     const { dataDir } = await makeTestDatabase('pglite');
-    let tell = (_error: Error): void => undefined;
+    let reportDeath = (_error: Error): void => undefined;
     const fatal = new Promise<Error>((resolve) => {
-      tell = resolve;
+      reportDeath = resolve;
     });
 
-    const server = await startPglite(dataDir, tell);
+    const server = await startPglite(dataDir, reportDeath);
     await server.worker.terminate();
 
     expect((await fatal).message).toContain('worker ended');
     await server.close();
   });
 
-  test('that does not start says which folder is at fault', async () => {
+  test('names the folder if it does not start', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-broken-'));
     await mkdir(join(dataDir, 'pglite', 'PG_VERSION'), { recursive: true });
     try {
@@ -233,7 +233,7 @@ describe('the embedded database', () => {
   });
 });
 
-test('a DATABASE_URL that is wrong is refused at once, without its password', async () => {
+test('refuses a wrong DATABASE_URL at once, without logging its password', async () => {
   await using database = await openTestDatabase('postgres');
   const databaseUrl = (database.location.databaseUrl ?? '')
     .replace(/\/test_\w+/, '/no_such_database')
@@ -245,7 +245,7 @@ test('a DATABASE_URL that is wrong is refused at once, without its password', as
   await expect(opening).rejects.not.toThrow('sesame');
 });
 
-test('the embedded database keeps plans, until a table has doubled', async () => {
+test('the embedded database keeps plans until a table has doubled', async () => {
   await using database = await openTestDatabase('pglite', { own: true });
   const { pool } = database;
   const look = (id: string) =>
@@ -257,7 +257,7 @@ test('the embedded database keeps plans, until a table has doubled', async () =>
   await pool.query('create table grown (id text primary key, body text)');
   await pool.query("insert into grown values ('1', 'x')");
   await pool.query('analyze grown');
-  // The first five are planned for themselves.
+  // PostgreSQL plans the first five executions individually.
   for (let count = 0; count < 10; count += 1) await look('1');
 
   const kept =

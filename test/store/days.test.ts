@@ -1,4 +1,5 @@
-// The partitions of the tables that go by age: made ahead, found by the day of a call, dropped when the day is over.
+// The partitions of the tables that keep rows by age: created ahead, found by the day of a call,
+// dropped when the day is over.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -30,7 +31,8 @@ describe.each(databaseKinds)('days on %s', (kind) => {
 
   const database = forSuite(() => openTestDatabase(kind, { own: true }));
   beforeEach(async () => {
-    // Those of the test before, and of the day on which the database was made.
+    // Drops the partitions of the previous test, and those of the day on which the database was
+    // created.
     for (const { table, day } of await listDays(database.pool))
       await database.pool.query(`drop table ${table}_${day.replaceAll('-', '')}`);
     now = lateEvening;
@@ -44,7 +46,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
   const everyTable = (...made: readonly string[]) =>
     made.flatMap((day) => tablesByDay.toSorted().map((table) => `${table} ${day}`));
 
-  /** Where the rows of each table are. */
+  /** Returns the partition of each row. */
   async function places(): Promise<readonly string[]> {
     const parts = tablesByDay.map(
       (table) => `select tableoid::regclass::text as place from ${table}`,
@@ -92,7 +94,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     });
   }
 
-  /** A call with a row in each table, done with. */
+  /** Makes a settled call with a row in each table. */
   async function live(acceptedAt: Date): Promise<AcceptedCall> {
     const call = await accept(acceptedAt);
     await answer(call);
@@ -106,7 +108,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     return call;
   }
 
-  test('are made ahead, once, and go on from where they are', async () => {
+  test('are created ahead, once, and continued later', async () => {
     await make();
     await make();
     const first = ['2026-03-01', '2026-03-02', '2026-03-03'];
@@ -133,7 +135,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     });
   });
 
-  test('take what is repeated after midnight once', async () => {
+  test('store a step that is repeated after midnight once', async () => {
     await make();
     const call = await accept(lateEvening);
     await answer(call);
@@ -146,7 +148,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(await rowsIn(database.pool, 'notifications')).toHaveLength(2);
   });
 
-  test('that have no partition are in the rest, stay there, and go by age', async () => {
+  test('without a partition use the default partition, and are deleted by age', async () => {
     const call = await live(lateEvening);
     expect(await places()).toEqual(tablesByDay.toSorted().map((table) => `${table}_rest`));
     const { logger, lines } = recordedLogger();
@@ -162,7 +164,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(await places()).toEqual([]);
   });
 
-  test('are dropped when no call of them is left, and not before', async () => {
+  test('are dropped once none of their calls is left', async () => {
     await make();
     const kept = await accept(lateEvening);
     await live(lateEvening);
@@ -171,7 +173,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
 
     now = later(now, 30);
     await ledger.purge(later(now, -30));
-    // Attempts are gone a week after the last one.
+    // Attempts are deleted a week after the newest one.
     expect(await places()).toEqual([
       ...['call_captures_20260301', 'call_captures_20260302'],
       ...['call_events_20260301', 'call_events_20260302'],
@@ -194,7 +196,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(await days()).not.toContain('call_events 2026-03-01');
   });
 
-  test('keep attempts for a week after the newest, also of what is replayed later', async () => {
+  test('keep attempts for a week after the newest, including later replays', async () => {
     await make();
     const call = await accept(lateEvening);
     await settle(call, 1);
@@ -218,7 +220,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(await rowsIn(database.pool, 'delivery_attempts')).toEqual([]);
   });
 
-  // With 30 days of them, a plan that has them all costs several times as much.
+  // With 30 partitions, a plan that includes all of them costs several times as much.
   test.each([
     [
       'append',
@@ -227,7 +229,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     ],
     ['load', loadStatement(dayOf(lateEvening)), [[], ownerId]],
     ['settle', settleStatement(dayOf(lateEvening)), ['[]', '[]', ownerId]],
-  ])('are one in the plan of %s', async (_name, { text }, values) => {
+  ])('appear as one partition in the plan of %s', async (_name, { text }, values) => {
     await make();
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
@@ -235,14 +237,14 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     expect(plan).not.toMatch(/_202603(?!01)|_rest/);
   });
 
-  // The embedded database has one session, in which nobody else holds anything.
+  // The embedded database has one session, so no other session can hold a lock.
   if (kind === 'postgres') {
-    test('are made once by nodes that start together', async () => {
+    test('are created once by nodes that start together', async () => {
       await Promise.all([make(), make(), make()]);
       expect(await days()).toHaveLength(12);
     });
 
-    test('do not wait to be dropped for what somebody reads: calls go on, and the next look drops them', async () => {
+    test('that somebody reads do not delay calls, and are dropped by the next purge', async () => {
       await make();
       now = later(lateEvening, 40);
       const reader = await database.pool.connect();

@@ -6,7 +6,7 @@ const options = { maxBatch: 100, maxWaiting: 1_000, concurrency: 1 };
 const item = (key: string, value = 0): Item => ({ key, value });
 const refusal = (code: string) => Object.assign(new Error('refused'), { code });
 
-/** Records what each statement was given; refuses statements that hold a value that is listed as bad. */
+/** Records the values of each statement, and refuses statements that contain a value of `bad`. */
 function recordingWriter(bad: ReadonlySet<number> = new Set(), code = '22P02') {
   const statements: string[][] = [];
   const writer = new GroupWriter<Item, string>((items) => {
@@ -18,7 +18,7 @@ function recordingWriter(bad: ReadonlySet<number> = new Set(), code = '22P02') {
 }
 
 describe('the group writer', () => {
-  test('puts what arrives together into one statement', async () => {
+  test('puts items that arrive together into one statement', async () => {
     const { writer, statements } = recordingWriter();
 
     const results = await Promise.all(['a', 'b', 'c'].map((key) => writer.add(item(key))));
@@ -27,7 +27,7 @@ describe('the group writer', () => {
     expect(statements).toEqual([['a0', 'b0', 'c0']]);
   });
 
-  test('never changes the same row twice in one statement, and keeps its order', async () => {
+  test('never puts two items of one key into a statement, and keeps their order', async () => {
     const { writer, statements } = recordingWriter();
 
     const results = await Promise.all(
@@ -77,7 +77,7 @@ describe('the group writer', () => {
     },
   );
 
-  test('tries again after a deadlock, some times', async () => {
+  test('retries a few times after a deadlock', async () => {
     let failures = 2;
     const writer = new GroupWriter<Item, number>((items) => {
       failures -= 1;

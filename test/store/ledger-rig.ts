@@ -1,4 +1,5 @@
-// A ledger on a database of the file's own, emptied after each test, with a clock that the test sets.
+// A ledger on a database of the test file's own. The database is emptied after each test, and the
+// test sets the clock.
 
 import { afterEach, beforeEach } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -22,11 +23,17 @@ export const tomorrow = new Date('2026-03-02T12:00:00.000Z');
 export type LedgerRig = {
   readonly database: TestDatabase;
   readonly ledger: CallLedger;
-  /** Another one on the same tables, as a second process has it; or on a database that misbehaves. */
+  /**
+   * Opens another ledger on the same tables, like a second process, or on a database that
+   * misbehaves.
+   */
   readonly openLedger: (on?: Database) => CallLedger;
-  /** What a take does to one call, at the time of the rig: the mark that an INVITE may have left. False: it is taken, or over. */
+  /**
+   * Takes one call at the time of the rig: sets the mark that an INVITE may have left. Returns
+   * false if the call is already taken or has ended.
+   */
   readonly take: (callId: string, ownerId: string) => Promise<boolean>;
-  /** A step as the outbox of a process sends it. */
+  /** Appends a step as the outbox of a process does. */
   readonly append: (
     ownerId: string,
     call: AcceptedCall,
@@ -37,16 +44,16 @@ export type LedgerRig = {
     ownerId: string,
     steps: readonly WaitingStep[],
   ) => Promise<readonly AppendedStep[]>;
-  /** Of a call, in order. */
+  /** Returns the events of a call, in order. */
   readonly eventsOf: (callId: string) => Promise<readonly string[]>;
   readonly notificationsOf: (callId: string) => Promise<readonly string[]>;
-  /** Calls that no process has taken. */
+  /** Returns the number of calls that no process has taken. */
   readonly queuedCount: () => Promise<number>;
   readonly rowOf: (callId: string) => Promise<Record<string, unknown> | undefined>;
   readonly setNow: (now: Date) => void;
 };
 
-/** Registers the hooks. `use` gets the rig anew before each test, at noon. */
+/** Registers the hooks. `use` gets a new rig before each test, at noon. */
 export function eachWithLedger(
   kind: (typeof databaseKinds)[number],
   use: (rig: LedgerRig) => void,

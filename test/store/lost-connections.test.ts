@@ -1,4 +1,5 @@
-// A connection that is lost while it is in use fails what uses it, and does not end the process: an error that nobody listens to would.
+// If a connection is lost in use, the code that uses it fails, but the process does not end. An
+// error event without a listener would end it.
 
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -10,29 +11,32 @@ import { layDatabaseWire, through } from '../support/wire.ts';
 test.each([
   ['between two statements', undefined],
   ['under a statement', 'select pg_sleep(60)'],
-])('a transaction that is cut off %s fails by itself', async (_, statement) => {
-  await using copy = await openTestDatabase('postgres');
-  const url = copy.location.databaseUrl ?? '';
-  const wire = await layDatabaseWire(url);
-  const database = await openDatabase({
-    databaseUrl: through(url, wire),
-    dataDir: copy.location.dataDir,
-    logger: silentLogger,
-  });
-  try {
-    const cutOff = inTransaction(database.pool, async (client) => {
-      const ended = new Promise((resolve) => client.once('end', resolve));
-      const running = statement === undefined ? undefined : client.query(statement);
-      running?.catch(() => undefined);
-      wire.cut();
-      await ended;
-      await running;
-      await client.query('select 1');
+])(
+  'a transaction that loses its connection %s fails, and the process goes on',
+  async (_, statement) => {
+    await using copy = await openTestDatabase('postgres');
+    const url = copy.location.databaseUrl ?? '';
+    const wire = await layDatabaseWire(url);
+    const database = await openDatabase({
+      databaseUrl: through(url, wire),
+      dataDir: copy.location.dataDir,
+      logger: silentLogger,
     });
+    try {
+      const cutOff = inTransaction(database.pool, async (client) => {
+        const ended = new Promise((resolve) => client.once('end', resolve));
+        const running = statement === undefined ? undefined : client.query(statement);
+        running?.catch(() => undefined);
+        wire.cut();
+        await ended;
+        await running;
+        await client.query('select 1');
+      });
 
-    await expect(cutOff).rejects.toThrow();
-  } finally {
-    await database.close();
-    await wire.close();
-  }
-});
+      await expect(cutOff).rejects.toThrow();
+    } finally {
+      await database.close();
+      await wire.close();
+    }
+  },
+);

@@ -1,4 +1,4 @@
-// Leases by the database's clock: who is lost is lost for all, and for good.
+// Leases by the database's clock: a process that is lost is lost for all processes, and for good.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createCallTakes } from '../../src/store/calls/call-takes.ts';
@@ -22,13 +22,14 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     if (lease === expired) await endLease(ownerId);
     return store;
   }
-  // In the past by any clock: two statements may fall into one microsecond, or a virtual machine's clock step back.
+  // In the past by any clock: two statements may fall into one microsecond, or the clock of a
+  // virtual machine may step back.
   const endLease = (ownerId: string) =>
     database.pool.query(
       "update nodes set lease_until = now() - interval '1 second' where owner_id = $1",
       [ownerId],
     );
-  /** A call that this process dials; ends it. */
+  /** Makes a call that this process dials. Returns a function that ends the call. */
   async function dialing(ownerId: string): Promise<() => Promise<unknown>> {
     const ledger = openLedger(database);
     const call = acceptedCall({ acceptedAt: new Date() });
@@ -41,7 +42,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
       database.pool.query('update calls set ended_at = now() where call_id = $1', [call.callId]);
   }
   const idle = { calls: 0, draining: false };
-  /** As after hours without a gap. */
+  /** Makes a node that looks as if it had renewed for an hour without a gap. */
   async function steady(ownerId: string): Promise<NodeStore> {
     const store = await node(ownerId);
     await database.pool.query(
@@ -50,13 +51,13 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     );
     return store;
   }
-  /** That long no statement of anybody arrived. */
+  /** Simulates an outage: for this long, no statement of any process arrived. */
   const outageOf = (seconds: number) =>
     database.pool.query(`update nodes set
       started_at = started_at - interval '${seconds} seconds', renewed_at = renewed_at - interval '${seconds} seconds',
       steady_since = steady_since - interval '${seconds} seconds', lease_until = lease_until - interval '${seconds} seconds'`);
 
-  test('one that renews in time is left alone', async () => {
+  test('a node that renews in time stays up', async () => {
     const [a, b] = [await node('a/1'), await node('b/1')];
 
     expect(await b.renew({ calls: 7, draining: true })).toBe(true);
@@ -67,7 +68,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     ]);
   });
 
-  test('one whose lease ran out is lost once, and can never renew again', async () => {
+  test('a node with an expired lease is marked lost once, and can never renew again', async () => {
     const a = await steady('a/1');
     const late = await node('b/1', expired);
 
@@ -78,7 +79,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'lost']);
   });
 
-  test('a lost one has the calls that no process has ended, not those that it last spoke of', async () => {
+  test('a lost node shows the calls that no process has ended, not the number it last reported', async () => {
     const [a, late] = [await steady('a/1'), await node('b/1', expired)];
     await late.renew({ calls: 217, draining: false });
     await endLease('b/1');
@@ -92,19 +93,19 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await callsOfLost()).toBe(0);
   });
 
-  test('after an outage nobody is lost before the others could renew, whoever is first', async () => {
+  test('after an outage no node is marked lost before it could renew, whichever renews first', async () => {
     const [a, b] = [await steady('a/1'), await steady('b/1')];
     await dialing('b/1');
     await outageOf(600);
 
-    // It left before the outage, and arrives before any renewal.
+    // This statement left before the outage and arrives before any renewal.
     expect(await a.expireOthers()).toEqual([]);
     await a.renew(idle);
     expect(await a.expireOthers()).toEqual([]);
     expect(await b.renew(idle)).toBe(true);
   });
 
-  test('after an outage one that is gone is lost a lease later', async () => {
+  test('after an outage a node that is gone is marked lost one lease later', async () => {
     const [a] = [await steady('a/1'), await steady('b/1')];
     await outageOf(600);
     await a.renew(idle);
@@ -124,7 +125,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     ['comes late', 31, false],
     ['follows one that failed', 1, true],
     ['is dated by a clock that is behind', -3_600, false],
-  ])('a renewal that %s begins the wait anew', async (_, gapS, afterFailure) => {
+  ])('a renewal that %s restarts the steady period', async (_, gapS, afterFailure) => {
     const a = await steady('a/1');
     await node('b/1', expired);
     await database.pool.query(
@@ -135,7 +136,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await a.expireOthers()).toEqual([]);
   });
 
-  test('one that has just started waits, except for those before it under its own name', async () => {
+  test('a node that has just started marks only its predecessors lost', async () => {
     await node('b/1', expired);
     await node('a/1', expired);
     await outageOf(1);
@@ -144,7 +145,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await again.expireOthers()).toEqual(['a/1']);
   });
 
-  test('another one of its name that renews beside it is no predecessor', async () => {
+  test('a node of the same name that still renews is not a predecessor', async () => {
     const twin = await node('a/1');
     const again = await node('a/2');
     await outageOf(1);
@@ -154,7 +155,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await again.expireOthers()).toEqual([]);
   });
 
-  test('one that is lost itself marks nobody lost', async () => {
+  test('a lost node marks no other node lost', async () => {
     const a = await steady('a/1');
     await node('b/1', expired);
     await database.pool.query("update nodes set lost_at = now() where owner_id = 'a/1'");
@@ -162,12 +163,12 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await a.expireOthers()).toEqual([]);
   });
 
-  test('one that is late, and that no other has noticed, goes on', async () => {
+  test('a late node that no other node has noticed can renew', async () => {
     const late = await node('a/1', expired);
     expect(await late.renew(idle)).toBe(true);
   });
 
-  test('a lost one that runs again under its name is shown while it has calls left', async () => {
+  test('a lost node that runs again under its name is listed while it has calls left', async () => {
     await node('a/1');
     const end = await dialing('a/1');
     const again = await node('a/2');
@@ -181,7 +182,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await shown()).toEqual([]);
   });
 
-  test('no other runs where the database is had alone, whatever the leases say', async () => {
+  test('lists all other nodes as lost for a process that has the database to itself', async () => {
     const a = await node('a/1');
     await a.renew({ calls: 3, draining: false });
 
@@ -190,7 +191,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     ]);
   });
 
-  test('a process that has the database alone is the only one', async () => {
+  test('a process that has the database to itself marks all others lost', async () => {
     await node('a/1');
     const b = await node('b/1');
 
@@ -198,7 +199,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await b.renew(idle)).toBe(true);
   });
 
-  test('the age of a lease is counted by the database from its last renewal', async () => {
+  test('the database counts the age of a lease from its last renewal', async () => {
     const a = await node('a/1');
     const agoS = (seconds: number) =>
       database.pool.query(`update nodes set renewed_at = now() - interval '${seconds} seconds'`);
@@ -212,7 +213,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBeLessThan(90_000);
   });
 
-  test('the one that marks one lost has its calls, and knows whose they were', async () => {
+  test('the node that marks another lost takes over its calls, and knows their former owner', async () => {
     const a = await steady('a/1');
     await node('b/1', expired);
     await dialing('b/1');
@@ -227,7 +228,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await owners()).toEqual([{ owner_id: 'a/1', previous_owner_id: 'b/1' }]);
   });
 
-  test('what a process took in its last moment, or left, is found', async () => {
+  test('takes over calls that a process took in its last moment, or left', async () => {
     const [a, b] = [await node('a/1'), await node('b/1')];
     await dialing('b/1');
     expect(await a.takeOverLeft()).toBe(0);
@@ -236,7 +237,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await a.takeOverLeft()).toBe(0);
   });
 
-  test('one that left is gone', async () => {
+  test('a node that leaves is deleted', async () => {
     const a = await node('a/1');
     await a.leave();
 

@@ -1,4 +1,4 @@
-// A server that answers and stores nothing, as in the middle of a fail-over, counts as away.
+// A read-only server, as in the middle of a fail-over, counts as unreachable.
 
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -26,12 +26,12 @@ async function asks(database: Pick<Database, 'pool'>): Promise<boolean> {
   );
 }
 
-describe('a primary that was told to be read only', () => {
+describe('a primary that was made read-only', () => {
   let database: Database;
 
   const server = forSuite(startPostgres);
   beforeAll(async () => {
-    // Waits while it starts.
+    // `openDatabase` waits while the server starts.
     database = await openDatabase({
       ...{ databaseUrl: server.url, dataDir: '/nonexistent', logger: silentLogger },
     });
@@ -55,7 +55,7 @@ describe('a primary that was told to be read only', () => {
   const ledgerOf = () => openLedger(database);
   const keyed = (key: string) => ({ idempotency: { key, requestHash: 'hash' } });
 
-  test('has certainly not stored a call, knows whose key came before, and takes calls again', async () => {
+  test('reports that no call was stored, knows earlier keys, and accepts calls again afterwards', async () => {
     const ledger = ledgerOf();
     const earlier = acceptedCall();
     expect(await ledger.accept(earlier, keyed('earlier'))).toEqual({ kind: 'accepted' });
@@ -75,7 +75,7 @@ describe('a primary that was told to be read only', () => {
     expect(await ledger.accept(acceptedCall(), keyed('new'))).toEqual({ kind: 'accepted' });
   });
 
-  test('is away, and the connections that found it so are closed', async () => {
+  test('counts as unreachable, and the pool closes its connections', async () => {
     const nodes = createNodeStore(database, 'a/1', 60_000);
     await beReadOnly(true);
     try {
@@ -97,10 +97,10 @@ describe('a primary that was told to be read only', () => {
   });
 });
 
-test('a standby is away, though it can be read', async () => {
+test('a standby counts as unreachable, although it can be read', async () => {
   const server = await startPostgres({ standby: true });
   const pool = new Pool({ connectionString: server.url, max: 1 });
-  // Those that are closed may hear of the server's end.
+  // Closed connections may still get an error when the server ends.
   pool.on('error', () => undefined);
   try {
     await eventually(() => asks({ pool }), 'it answers');

@@ -1,4 +1,4 @@
-// What clients read, beside what calls and the lease need.
+// Reads by clients, beside the statements of calls and of the lease.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createNodeStore } from '../../src/store/nodes.ts';
@@ -21,7 +21,7 @@ describe('on PostgreSQL', () => {
   });
   afterEach(() => database.remove());
 
-  /** Sessions of the database that wait for a lock. */
+  /** Returns the number of database sessions that wait for a lock. */
   async function waiting(): Promise<number> {
     const { rows } = await database.pool.query<{ count: number }>(
       `select count(*)::integer as count from pg_stat_activity
@@ -30,7 +30,7 @@ describe('on PostgreSQL', () => {
     return rows[0]?.count ?? 0;
   }
 
-  test('an account that reads without end keeps neither calls nor the lease nor other accounts waiting', async () => {
+  test('an account that reads without end delays neither calls nor the lease nor other accounts', async () => {
     const { pool, reads } = database;
     const node = createNodeStore(database, 'a/1', 8_000);
     await node.register({ nodeId: 'a', version: '1' });
@@ -51,7 +51,7 @@ describe('on PostgreSQL', () => {
     expect(refused(await greedy)).toBe(10);
   });
 
-  test('a read that takes too long is refused in words, and the next one is not', async () => {
+  test('refuses a read that takes too long with a message, and serves the next one', async () => {
     const { pool } = database;
     const holder = await pool.connect();
     await holder.query('begin');
@@ -60,20 +60,20 @@ describe('on PostgreSQL', () => {
     const reading = createReads(pool, postgresReads)('acme');
 
     await expect(reading.query(slow)).rejects.toThrow(ReadRefusedError);
-    await expect(reading.query(slow)).rejects.toThrow('takes too long and was stopped');
+    await expect(reading.query(slow)).rejects.toThrow('took too long and was stopped');
     await holder.query('commit');
     holder.release();
     await reading.query('select from sounds');
   });
 
-  test('the server itself ends one after 5 s', async () => {
+  test('the server itself ends a read after 5 s', async () => {
     const { rows } = await database.reads('acme').query('show statement_timeout');
 
     expect(rows).toEqual([{ statement_timeout: '5s' }]);
   });
 });
 
-test('on PGlite reads run one after the other, a bounded number waits, and calls come in between', async () => {
+test('on PGlite reads run one after the other, a bounded number waits, and calls run in between', async () => {
   await using database = await openTestDatabase('pglite');
   const { pool, reads } = database;
   const order: string[] = [];

@@ -27,7 +27,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     return call;
   }
 
-  /** `doneAt`: null where it still owes something. */
+  /** `doneAt` is null if the call still owes something. */
   async function end({ callId }: AcceptedCall, at: Date, doneAt: Date | null): Promise<void> {
     await database.pool.query(
       "update calls set state = 'ended', ended_at = $2, end_published_at = $3 where call_id = $1",
@@ -83,7 +83,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     return rows.map((row) => row.call_id);
   };
 
-  test('deletes an old call with all that belongs to it, and nothing of another', async () => {
+  test('deletes an old call with everything that belongs to it, and nothing else', async () => {
     const [gone, kept] = [await acceptAndEnd(), await acceptAndEnd()];
     await addHistory(gone);
     await addHistory(kept);
@@ -99,7 +99,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     expect(await counts()).toEqual({ events: 2, notifications: 1, attempts: 1 });
   });
 
-  test('keeps what still owes something, however old', async () => {
+  test('keeps a call that still owes something, however old', async () => {
     clock = old;
     const waiting = await accept();
     const unpublished = await accept();
@@ -130,7 +130,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     expect(await callIds()).toEqual([]);
   });
 
-  test('stops between two statements, and leaves the rest to the next time', async () => {
+  test('stops between two statements, and leaves the rest to the next purge', async () => {
     clock = old;
     const calls = Array.from({ length: 600 }, () => acceptedCall({ acceptedAt: old }));
     await Promise.all(calls.map((call) => ledger.accept(call, {})));
@@ -145,7 +145,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     expect(await ledger.purge(limit, stopped.signal)).toBe(0);
   });
 
-  test('keeps conversations and test runs for as long as messages, from when they were told of last', async () => {
+  test('keeps conversations and test runs as long as messages, counted from their last update', async () => {
     const at = (age: string) => (age === 'old' ? old : now);
     const ids = { accountId: 'acme', botId: 'bot-1', document: {} };
     for (const age of ['old', 'new']) {

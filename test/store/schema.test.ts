@@ -9,7 +9,7 @@ import { recordedLogger } from '../support/recorded-logger.ts';
 const home = { name: 'the database', remedy: 'name an empty one' };
 const anew = 'drop schema public cascade; create schema public';
 
-/** A schema as this version has its own: a table, and a function with this text. */
+/** Returns a schema like this version's own: a table, and a function with this text. */
 function schemaWith(body: string, version = '0.9'): Schema {
   return {
     version,
@@ -39,7 +39,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     await expect(await listed(database.pool)).toMatchFileSnapshot('../../src/store/tables.txt');
   });
 
-  test('is left alone where it is', async () => {
+  test('is not made again', async () => {
     const before = await noted();
 
     await ensure();
@@ -57,7 +57,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     expect(rows).toEqual([{ known: null }]);
   });
 
-  test('has a function replaced whose text has changed, also what it returns', async () => {
+  test('replaces a function if its text has changed, including its return type', async () => {
     await database.pool.query(anew);
     const { logger, lines } = recordedLogger();
     const changed = schemaWith(`text language sql as $$ select 'two' $$`);
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     expect(lines).toMatchObject([{ made: ['tables', 'answer'] }, { made: ['answer'] }]);
   });
 
-  test('of a newer version is refused', async () => {
+  test('is refused if a newer version made it', async () => {
     await database.pool.query(anew);
     await ensure(schemaWith(number, '0.10'));
 
@@ -77,7 +77,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     );
   });
 
-  test('of an earlier version is refused', async () => {
+  test('is refused if an earlier version made it', async () => {
     await database.pool.query(anew);
     await ensure(schemaWith(number));
 
@@ -86,7 +86,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     );
   });
 
-  test('of the versions that numbered their migrations is refused', async () => {
+  test('is refused if a version with numbered migrations made it', async () => {
     await database.pool.query(`${anew};
       create table schema_migrations (
         version integer primary key, name text not null, applied_at timestamptz(3) not null);
@@ -99,7 +99,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
   });
 });
 
-test('is made once by nodes that start together on an empty PostgreSQL', async () => {
+test('the schema is made once by nodes that start together on an empty PostgreSQL', async () => {
   await using database = await openTestDatabase('postgres');
   await database.pool.query(anew);
 
@@ -112,7 +112,7 @@ test('is made once by nodes that start together on an empty PostgreSQL', async (
   expect(rows).toHaveLength(1);
 });
 
-/** Each table with its columns, then its indexes. */
+/** Lists each table with its columns, then its indexes. */
 async function listed(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ name: string; columns: string; indexes: string }>(`
     select relname as name, (

@@ -24,7 +24,7 @@ describe('SECRETS_KEY', () => {
     randomBytes(33).toString('hex'),
     randomBytes(31).toString('base64'),
     'g'.repeat(64),
-  ])('is refused when it is not 32 bytes: %s', (text) => {
+  ])('is refused if it is not 32 bytes: %s', (text) => {
     expect(() => parseKey(text, 'SECRETS_KEY')).toThrow(/^SECRETS_KEY must be 32 bytes/);
   });
 });
@@ -38,7 +38,7 @@ describe('a sealed secret', () => {
     expect(box.open('jwt-secret', 'app-1', sealed)).toBe(plain);
   });
 
-  test('is another one each time, and starts with the version of its key', () => {
+  test('differs each time, and starts with the version of its key', () => {
     const [one, other] = [1, 2].map(() => box.seal('jwt-secret', 'app-1', 'secret'));
 
     expect(one).not.toEqual(other);
@@ -54,7 +54,7 @@ describe('a sealed secret', () => {
     expect(() => stranger.open('jwt-secret', 'app-1', sealed)).toThrow('was SECRETS_KEY changed?');
   });
 
-  test('does not open when any byte of it was changed or cut off', () => {
+  test('does not open if any byte was changed or cut off', () => {
     const sealed = box.seal('jwt-secret', 'app-1', 'secret');
 
     for (const [index, byte] of sealed.entries()) {
@@ -75,7 +75,7 @@ describe('without SECRETS_KEY', () => {
 
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  test('a key is made once and kept in a file that no other user may read', async () => {
+  test('creates a key once, in a file that no other user may read', async () => {
     const boxes = await Promise.all([1, 2, 3, 4].map(() => openSecretBox({ dataDir })));
     const later = await openSecretBox({ dataDir });
 
@@ -86,7 +86,7 @@ describe('without SECRETS_KEY', () => {
     expect((await stat(join(dataDir, 'secrets.key'))).mode & 0o777).toBe(0o600);
   });
 
-  test('a damaged key file is an error that names it, and is left as it is', async () => {
+  test('reports a damaged key file by name, and leaves it unchanged', async () => {
     const path = join(dataDir, 'secrets.key');
     await writeFile(path, 'half a ke');
 

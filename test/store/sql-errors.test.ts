@@ -53,7 +53,7 @@ describe('an error of the database means', () => {
     ['22P05', 'a character that cannot be stored'],
     ['23505', 'a duplicate'],
     ['54000', 'a limit of the program'],
-  ])('%s (%s): the data is refused', (code) => {
+  ])('%s (%s): the database refuses the data', (code) => {
     expect(meaningsOf(coded(code))).toEqual({ ...none, refusedData: true });
     expect(dataRefusal(coded(code))).toBe(`the database refuses it (${code})`);
   });
@@ -82,7 +82,7 @@ describe('an error of the database means', () => {
     '53300',
     '57014',
     '55P03',
-  ])('%s: it is unreachable', (code) => {
+  ])('%s: the database is unreachable', (code) => {
     expect(meaningsOf(coded(code))).toEqual({ ...none, away: true });
   });
 
@@ -91,7 +91,7 @@ describe('an error of the database means', () => {
     'Connection terminated due to connection timeout',
     'timeout exceeded when trying to connect',
     'Query read timeout',
-  ])('"%s", which has no code: it is unreachable', (message) => {
+  ])('"%s", which has no code: the database is unreachable', (message) => {
     expect(meaningsOf(new Error(message))).toEqual({ ...none, away: true });
   });
 
@@ -102,11 +102,11 @@ describe('an error of the database means', () => {
     ['an error of our own', new Error('failed')],
     ['what is no error', '22003'],
     ['nothing', undefined],
-  ])('%s: none of these', (_name, error) => {
+  ])('%s: something else', (_name, error) => {
     expect(meaningsOf(error)).toEqual(none);
   });
 
-  test('what its cause means', () => {
+  test('whatever its cause means', () => {
     const wrapped = (cause: Error) => new Error('query failed', { cause });
 
     expect(dataRefusal(wrapped(wrapped(coded('22003'))))).toBe('the database refuses it (22003)');
@@ -114,7 +114,7 @@ describe('an error of the database means', () => {
     expect(isUnreachable(wrapped(coded('ECONNREFUSED')))).toBe(true);
   });
 
-  test('something even where causes go in a circle', () => {
+  test('the same if causes form a circle', () => {
     const error = new Error('failed');
     error.cause = error;
 
@@ -123,7 +123,7 @@ describe('an error of the database means', () => {
 });
 
 describe('after a conflict', () => {
-  /** Fails with these errors, one a run, and then succeeds. */
+  /** Fails with one of these errors in each run, and then succeeds. */
   const failing = (errors: readonly Error[]) => {
     let runs = 0;
     return {
@@ -136,21 +136,21 @@ describe('after a conflict', () => {
     };
   };
 
-  test('the same is tried again', async () => {
+  test('the statement is retried', async () => {
     const work = failing([coded('40P01'), new Error('query failed', { cause: coded('40001') })]);
 
     expect(await retryConflicts(work.run)).toBe('stored');
     expect(work.runs()).toBe(3);
   });
 
-  test('it is given up after three more', async () => {
+  test('the statement is given up after three more attempts', async () => {
     const work = failing(Array.from({ length: 10 }, () => coded('40P01')));
 
     await expect(retryConflicts(work.run)).rejects.toMatchObject({ code: '40P01' });
     expect(work.runs()).toBe(4);
   });
 
-  test('of a statement that may have taken effect, it is not', async () => {
+  test('a statement that may have taken effect is not retried', async () => {
     const work = failing([coded('40003')]);
 
     await expect(retryConflicts(work.run)).rejects.toMatchObject({ code: '40003' });

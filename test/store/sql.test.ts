@@ -1,4 +1,4 @@
-// Statements that are put together from parts.
+// Statements that are built from parts.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 
 const written = ({ text, values }: Sql) => [text, ...values];
 
-test('what is put into a statement is a parameter', () => {
+test('an inserted value becomes a parameter', () => {
   expect(written(sql`select 1 from calls where call_id = ${"'; drop table calls"}`)).toEqual([
     'select 1 from calls where call_id = $1',
     "'; drop table calls",
@@ -23,7 +23,7 @@ test('an array is one parameter, and null is one', () => {
   ]);
 });
 
-test('a statement that is a part of another keeps its values, in their order', () => {
+test('a statement that is part of another keeps its values, in their order', () => {
   const ofBot = sql`account_id = ${'acme'} and bot_id = ${'b-1'}`;
 
   expect(written(sql`${1} ${ofBot} ${2}, ${sql`now()`}${ofBot}`)).toEqual([
@@ -33,7 +33,7 @@ test('a statement that is a part of another keeps its values, in their order', (
   expect(written(sql`${ofBot}`)).toEqual(written(ofBot));
 });
 
-test('an object that looks like a statement is none: no text comes from outside', () => {
+test('an object that looks like a statement is a value: no text comes from outside', () => {
   const forged = { text: 'true; drop table calls', values: [] } as unknown as Sql;
 
   expect(written(sql`where ${forged}`)).toEqual(['where $1', forged]);
@@ -44,7 +44,7 @@ test('parts are joined', () => {
   expect(written(joined([sql`a`], ' + '))).toEqual(['a']);
 });
 
-test('conditions that were asked for hold together, each in parentheses', () => {
+test('requested conditions are joined, each in parentheses', () => {
   const isEither = sql`a = ${1} or b = ${1}`;
 
   expect(written(all([isEither, undefined, sql`c = ${2}`]))).toEqual([
@@ -54,9 +54,9 @@ test('conditions that were asked for hold together, each in parentheses', () => 
   expect(written(all([undefined]))).toEqual(['true']);
 });
 
-test.each(databaseKinds)('%s gives back whatever was put in', async (kind) => {
+test.each(databaseKinds)('%s returns every value unchanged', async (kind) => {
   await using database = await openTestDatabase(kind);
-  // PostgreSQL's text has no U+0000, and UTF-8 no lone surrogates.
+  // PostgreSQL's text cannot hold U+0000, and UTF-8 cannot encode lone surrogates.
   const text = fc.string({ unit: 'binary' }).map((any) => any.replaceAll('\0', ''));
   const parts = fc.array(fc.tuple(text, fc.array(text)), { minLength: 1, maxLength: 5 });
   await fc.assert(

@@ -1,4 +1,5 @@
-// What is stored of audio streams: an app's secret, a bot's address, and the name that a bot has for a call.
+// Stored data of audio streams: an app's secret, a bot's address, and the CallSid by which a bot
+// knows a call.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createAppStore } from '../../src/store/apps/apps.ts';
@@ -28,7 +29,7 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     );
   });
 
-  test('a stream secret that was rotated out is taken until its grace is over', async () => {
+  test('a former stream secret is accepted until its grace time ends', async () => {
     const apps = openApps();
     const { appId, streamSecret: first } = await apps.createApp(dialer);
     const rotated = await apps.rotate(appId, { what: 'stream', graceS: 60 });
@@ -43,7 +44,7 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     expect((await openApps().find(appId))?.streamSecrets).toEqual([second]);
   });
 
-  test('a bot keeps its address, is given another, and loses it', async () => {
+  test('a bot’s address is kept, replaced and removed', async () => {
     const bots = openBots();
     const stream = {
       ...sealStreamUrl(secrets, 'shop', 'wss://bot.example/audio?key=s3cret'),
@@ -63,7 +64,7 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     expect((await bots.find('shop'))?.stream).toBeUndefined();
   });
 
-  test('the query string of one bot is not that of another', () => {
+  test('the query string of one bot does not open for another', () => {
     const sealed = sealStreamUrl(secrets, 'shop', 'wss://bot.example/?key=s3cret');
 
     expect(() => openStreamUrl(secrets, 'other', sealed)).toThrow('does not open');

@@ -33,7 +33,7 @@ describe('prefixes of an app', () => {
     expect(mayDial(limits, sip('0119005551234'))).toBe(false);
   });
 
-  test('say nothing where there are none', () => {
+  test('allow everything if there are no prefixes', () => {
     expect(mayDial({ callsAtOnce: 1 }, sip('alice'))).toBe(true);
     expect(mayDial(undefined, tel('0019005551234'))).toBe(true);
   });
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
 
   const refused = (limit: string) => ({ kind: 'refused', limit });
 
-  test('no more calls at once than it may have, until one has ended', async () => {
+  test('refuse a call over `callsAtOnce` until another one has ended', async () => {
     const limits: AppLimits = { callsAtOnce: 2 };
     const first = acceptedCall();
     await rig.ledger.accept(first, { limits });
@@ -63,19 +63,19 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     expect(await rig.ledger.accept(acceptedCall(), { limits })).toEqual({ kind: 'accepted' });
   });
 
-  test('no more calls a day, until midnight in UTC', async () => {
+  test('refuse a call over `callsPerDay` until midnight UTC', async () => {
     const limits: AppLimits = { callsPerDay: 2 };
     const at = (acceptedAt: Date) => rig.ledger.accept(acceptedCall({ acceptedAt }), { limits });
 
     expect([await at(noon), await at(noon)]).toEqual(Array(2).fill({ kind: 'accepted' }));
     expect(await at(new Date('2026-03-01T23:59:59.999Z'))).toEqual(refused('callsPerDay'));
     expect(await at(new Date('2026-03-02T00:00:00.000Z'))).toEqual({ kind: 'accepted' });
-    // A node whose clock is behind does not get yesterday's calls again.
+    // A node whose clock is behind must not get yesterday's allowance again.
     expect(await at(noon)).toEqual({ kind: 'accepted' });
     expect(await at(tomorrow)).toEqual(refused('callsPerDay'));
   });
 
-  test('are exact though two nodes accept at once', async () => {
+  test('are exact although two nodes accept at once', async () => {
     const limits: AppLimits = { callsAtOnce: 25, callsPerDay: 30 };
     const nodes = [rig.openLedger(), rig.openLedger()] as const;
 
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     expect(more.filter(({ kind: is }) => is === 'accepted')).toHaveLength(5);
   });
 
-  test('a repeated request counts for nothing, and gets its answer though the limit is reached', async () => {
+  test('do not count a repeated request, which gets its answer even at the limit', async () => {
     const limits: AppLimits = { callsAtOnce: 1, callsPerDay: 1 };
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
@@ -116,7 +116,7 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     expect(await rig.ledger.accept(acceptedCall(), { limits })).toMatchObject({ kind: 'refused' });
   });
 
-  test('a number that the app may not dial is refused, and takes no key', async () => {
+  test('refuse a number that the app may not dial, without storing its key', async () => {
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
     const call = () => acceptedCall();
 
@@ -131,7 +131,7 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     });
 
     expect([before, after]).toEqual([refused('target'), { kind: 'accepted' }]);
-    // What was accepted stays answered.
+    // A repeated request still gets the answer of its accepted call.
     expect(narrowed.kind).toBe('replayed');
   });
 });

@@ -1,4 +1,5 @@
-// Credentials that change while they are in use: the former one lives on for its grace time, and no longer.
+// Credentials change while they are in use: the former one stays valid for its grace time, and no
+// longer.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -18,7 +19,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
   let nowMs: number;
   let apps: AppStore;
-  /** As another process has it. */
+  /** Opens the apps as another process does. */
   const openApps = (): AppStore =>
     createAppStore({
       ...{ database, secrets, tokenMaxTtlS: 86_400 },
@@ -43,7 +44,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   }
   const ownerOf = async (apiKey: string) => (await apps.findByApiKey(apiKey))?.appId;
 
-  test('an app is found by its API key alone', async () => {
+  test('an app is found by its API key', async () => {
     const [one, other] = [await apps.createApp(dialer), await apps.createApp(dialer)];
 
     expect(await ownerOf(one.apiKey)).toBe(one.appId);
@@ -54,7 +55,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     }
   });
 
-  test('of an API key leaves two until the grace time is over', async () => {
+  test('of an API key leaves two valid until the grace time is over', async () => {
     const { appId, apiKey: first } = await apps.createApp(dialer);
     const { apiKey: second = '', previousUntil } = await rotate(appId, 'api-key');
 
@@ -65,7 +66,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect([await ownerOf(first), await ownerOf(second)]).toEqual([undefined, appId]);
   });
 
-  test('of a JWT secret leaves two, the newest first', async () => {
+  test('of a JWT secret leaves two valid, the newest first', async () => {
     const { appId, jwtSecret: first } = await apps.createApp(dialer);
     const { jwtSecret: second = '' } = await rotate(appId, 'jwt');
 
@@ -84,7 +85,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await apps.webhookSecrets(appId)).toEqual([second]);
   });
 
-  test('of public keys takes the new ones that are given', async () => {
+  test('of public keys stores the given keys', async () => {
     const { appId } = await apps.createAppWithKeys(dialer, {
       algorithm: 'EdDSA',
       keys: publicKey(),
@@ -104,7 +105,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   });
 
   test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
-    'of the %s without a grace time ends the former one at once',
+    'of the %s without a grace time ends the former credential at once',
     async (what) => {
       const first = await apps.createApp(dialer);
       const second = { ...first, ...(await rotate(first.appId, what, { graceS: 0 })) };
@@ -117,7 +118,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   );
 
   test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
-    'of the %s is refused while the former one is in its grace time: a client may use it',
+    'of the %s is refused while the former credential is in its grace time',
     async (what) => {
       const { appId } = await apps.createApp(dialer);
       await rotate(appId, what);
@@ -149,7 +150,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     for (const what of ['api-key', 'jwt', 'webhook-secret'] as const) await rotate(appId, what);
   });
 
-  test('by force within the grace time of another leaves two, and ends the oldest', async () => {
+  test('by force within another grace time leaves two valid, and ends the oldest', async () => {
     const first = await apps.createApp(dialer);
     const { appId } = first;
     const all = [first];
@@ -171,7 +172,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await apps.webhookSecrets(appId)).toEqual([third?.webhookSecret, second?.webhookSecret]);
   });
 
-  test('by two at once is one rotation', async () => {
+  test('by two processes at once happens once', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     nowMs += 1;
 
@@ -190,7 +191,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await ownerOf(apiKey)).toBe(appId);
   });
 
-  test('by two at once, forced, leaves two live', async () => {
+  test('by two processes at once, forced, leaves two valid', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     nowMs += 1;
 
@@ -209,7 +210,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await ownerOf(apiKey)).toBeUndefined();
   });
 
-  test('is refused with what does not fit the app, and nothing changes', async () => {
+  test('is refused if the key does not fit the app, and nothing changes', async () => {
     const shared = await apps.createApp(dialer);
     const { appId } = await apps.createAppWithKeys(dialer, {
       algorithm: 'EdDSA',
@@ -239,7 +240,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   test('keeps no secret in the clear', async () => {
     const first = await apps.createApp(dialer);
     await rotate(first.appId, 'jwt');
-    const told = { ...first, ...(await rotate(first.appId, 'api-key')) };
+    const issued = { ...first, ...(await rotate(first.appId, 'api-key')) };
     const rows = await Promise.all([
       rowsIn(database.pool, 'apps'),
       rowsIn(database.pool, 'webhook_secrets'),
@@ -250,12 +251,12 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
         isBytes(value) ? Buffer.from(value.data).toString('latin1') : value,
       ),
     ).toString('latin1');
-    for (const secret of [first.apiKey, told.apiKey, first.jwtSecret, first.webhookSecret]) {
+    for (const secret of [first.apiKey, issued.apiKey, first.jwtSecret, first.webhookSecret]) {
       expect(stored).not.toContain(secret);
     }
   });
 
-  test('of a revoked app is no more, and its credentials are taken no more', async () => {
+  test('of a revoked app is refused, and its credentials stay invalid', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     const { apiKey: second = '' } = await rotate(appId, 'api-key');
     const elsewhere = openApps();
@@ -271,7 +272,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await elsewhere.findByApiKey(apiKey)).toBeUndefined();
   });
 
-  test('does not undo a revocation, which keeps its time; its calls still sign', async () => {
+  test('does not undo or move a revocation; notifications are still signed', async () => {
     const { appId, webhookSecret } = await apps.createApp(dialer);
     await apps.revoke(appId);
     nowMs += 1_000;

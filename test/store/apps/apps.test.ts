@@ -47,7 +47,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       expect(one[key]).not.toBe(other[key]);
   });
 
-  test('are found with what verifies and signs for them', async () => {
+  test('are found with their keys and secrets', async () => {
     const created = await apps.createApp(dialer);
 
     expect(await apps.find(created.appId)).toEqual({
@@ -102,7 +102,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     expect(rows).toContain(hashApiKey(created.apiKey));
   });
 
-  test('stay known for seconds after they were revoked, and no longer', async () => {
+  test('are accepted for seconds after they were revoked, and no longer', async () => {
     const created = await apps.createApp(dialer);
     await apps.find(created.appId);
     await database.pool.query('update apps set revoked_at = $1', [noon]);
@@ -183,7 +183,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     test.each([
       ['lost', () => rm(path())],
       ['damaged', () => writeFile(path(), '{"appId":')],
-    ])('gets a %s file back, with a new API key', async (_, damage) => {
+    ])('writes a %s file again, with a new API key', async (_, damage) => {
       const first = await ensure();
       await damage();
 
@@ -195,7 +195,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       expect((await openApps().load(second.appId))?.apiKeyHash).toBe(hashApiKey(second.apiKey));
     });
 
-    test('is made again from the file when the database is new', async () => {
+    test('is created again from the file if the database is new', async () => {
       const first = await ensure();
       await database.clear();
 
@@ -204,7 +204,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       expect(await openApps().webhookSecrets(first.appId)).toEqual([first.webhookSecret]);
     });
 
-    test('puts a file right that says something else than the database', async () => {
+    test('corrects a file that contradicts the database', async () => {
       const first = await ensure();
       await writeFile(path(), JSON.stringify({ ...first, jwtSecret: 'another' }));
 

@@ -1,4 +1,4 @@
-// Whose a bot is, and its two names.
+// The account that owns a bot, and the bot's two names.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type BotStore, createBotDirectory } from '../../../src/store/apps/bot-directory.ts';
@@ -36,7 +36,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
   });
 
   test.each(['gr\u00fc\u00dfe', 'st-\u0000', 'x'.repeat(129), ''])(
-    'are not owned under %j, which is no id, not even by the owner of every unknown bot',
+    'have no owner under %j, which is not an id, not even the owner of unknown bots',
     async (name) => {
       expect(await openBots('dev').ownerOf(name)).toBeUndefined();
     },
@@ -53,7 +53,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     ]);
   });
 
-  test('take another alias or a logo of their own account, and keep what is left out', async () => {
+  test('accept another alias or logo from their own account, and keep omitted members', async () => {
     await bots.add(shop);
     await bots.add({ ...shop, streamId: 'st-new' });
     await bots.add({ botId: 'shop', accountId: 'acme', iconUrl: 'https://x.example/i.png' });
@@ -67,7 +67,11 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
 
   test.each([
     ['of another account', { ...shop, accountId: 'rival' }, /another account/],
-    ['whose id is the alias of another', { botId: 'st-shop', accountId: 'acme' }, /belongs to shop/],
+    [
+      'whose id is the alias of another',
+      { botId: 'st-shop', accountId: 'acme' },
+      /belongs to shop/,
+    ],
     [
       'whose alias is the id of another',
       { botId: 'desk', accountId: 'acme', streamId: 'shop' },
@@ -89,7 +93,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.list()).toEqual([shop]);
   });
 
-  test('that are added at once under one name go to one of them', async () => {
+  test('that are added at once under one name go to one of the accounts', async () => {
     const added = await Promise.all(
       ['a', 'b', 'c'].map((botId) =>
         openBots().add({ botId, accountId: 'acme', streamId: 'st-1' }),
@@ -100,7 +104,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.list()).toHaveLength(1);
   });
 
-  test('that were not added belong to the owner of unknown ones, or to no account', async () => {
+  test('that were not added belong to the owner of unknown bots, or to no account', async () => {
     await bots.add(shop);
 
     expect(await openBots('dev').ownerOf('other')).toEqual({ botId: 'other', accountId: 'dev' });
@@ -109,7 +113,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.ownerOf('other')).toBeUndefined();
   });
 
-  test('stay known for seconds after another process changed them, and no longer', async () => {
+  test('are cached for seconds after another process changed them, and no longer', async () => {
     await bots.add(shop);
     await bots.find('st-shop');
     await database.pool.query("update bots set stream_id = 'st-new'");

@@ -1,4 +1,4 @@
-// Which public keys an app may register.
+// The public keys that an app may register.
 
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ describe('a public key', () => {
     }
   });
 
-  test('of a JWKS keeps its name, and what is not for this algorithm is left out', () => {
+  test('of a JWKS keeps its `kid`, and keys for other algorithms are omitted', () => {
     const text = jwks(
       jwk(rsa.publicKey, { kid: 'now', use: 'sig', alg: 'RS256' }),
       jwk(rsa.publicKey, { kid: 'encrypts', use: 'enc' }),
@@ -53,7 +53,7 @@ describe('a public key', () => {
     expect(parsed(text, 'ES256').map(({ kid }) => kid)).toEqual(['curve']);
   });
 
-  test('is stored as nothing but itself', () => {
+  test('is stored without any other member', () => {
     const text = jwks(jwk(ed25519.publicKey, { kid: 'a', 'x-note': 'hush' }));
     const result = parsePublicKeys(text, 'EdDSA');
 

@@ -16,7 +16,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     ({ ledger, openLedger, rowOf, queuedCount, database } = rig);
   });
 
-  test('stores the call as queued, and hands it over as it was accepted', async () => {
+  test('stores the call as queued, and hands out the accepted call unchanged', async () => {
     const call = acceptedCall();
 
     expect(await ledger.accept(call, {})).toEqual({ kind: 'accepted' });
@@ -57,7 +57,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     ]);
   });
 
-  test('of a key that came before stores no notification either', async () => {
+  test('stores no notification for a request that repeats a key', async () => {
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
     const queuedNotification = { origin: 'http://127.0.0.1:9', body: '{}' };
     const accept = () => ledger.accept(acceptedCall(), { idempotency, queuedNotification });
@@ -69,7 +69,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(rowCount).toBe(1);
   });
 
-  test('does what it always did where no call selects its first event', async () => {
+  test('stores no notification if no call selects its first event', async () => {
     const statements: string[] = [];
     const pool = new Proxy(database.pool, {
       get: (target, name) => {
@@ -101,7 +101,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect((await rowOf(first.callId))?.['idempotency_key']).toBe('key-1');
   });
 
-  test('keeps what the answer said beside its ids, and says it again', async () => {
+  test('stores the remarks of an answer, and repeats them', async () => {
     const first = acceptedCall();
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
     const remarks = {
@@ -156,8 +156,8 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     ).toMatchObject({ kind: 'replayed', answer: { callId: after.callId } });
   });
 
-  test('makes exactly one call of 50 requests with the same key at the same time', async () => {
-    // Two ledgers: what two nodes do, in batches that know nothing of each other.
+  test('makes exactly one call from 50 simultaneous requests with the same key', async () => {
+    // Two ledgers act like two nodes: their batches do not know of each other.
     const other = openLedger();
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
@@ -176,7 +176,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(await queuedCount()).toBe(1);
   });
 
-  test('takes many keys in any order from two nodes without a deadlock', async () => {
+  test('accepts many keys in any order from two nodes without a deadlock', async () => {
     const ledgers = [ledger, openLedger()];
     const keys = Array.from({ length: 60 }, (_, index) => `key-${index}`);
 
@@ -209,7 +209,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(await queuedCount()).toBe(21);
   });
 
-  test('stores text that JSON allows and the database does not', async () => {
+  test('stores text that JSON allows and the database refuses', async () => {
     const call = acceptedCall();
     const odd = 'nul \u0000, half a pair \ud83d, backslash \\u0000, quote ", emoji \u{1f600}';
     const request = { ...call.request, metadata: { odd } };

@@ -21,8 +21,8 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     ({ database, ledger, append, take, rowOf } = rig);
   });
 
-  describe('asking', () => {
-    test('lists what was taken over from a lost process, with what a recovery needs', async () => {
+  describe('reads', () => {
+    test('lists calls taken over from a lost process, with everything that recovery needs', async () => {
       const nodes = (ownerId: string) => createNodeStore(database, ownerId, 60_000);
       await nodes('node-1/old').register({ nodeId: 'node-1', version: '1' });
       await nodes('node-1/new').register({ nodeId: 'node-1', version: '1' });
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(own.map(({ call }) => call.callId).sort()).toEqual([...named].sort());
     });
 
-    test('lists ends that are not done with: what is not on the stream, and the leg of a lost process', async () => {
+    test('lists unsettled ends, with their unpublished events and the leg of a lost process', async () => {
       const [own, lost] = [acceptedCall(), acceptedCall()];
       await Promise.all([own, lost].map((call) => ledger.accept(call, {})));
       await take(own.callId, 'a');
@@ -93,7 +93,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await ledger.unsettledEnds('b', [], 10)).toEqual([]);
     });
 
-    test('says where a call is', async () => {
+    test('reports whether a call is queued, claimed or ended', async () => {
       const call = acceptedCall();
       expect(await ledger.ownership(call.callId)).toBeUndefined();
       await ledger.accept(call, {});
@@ -107,7 +107,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await ledger.ownership(call.callId)).toEqual({ phase: 'ended' });
     });
 
-    test('gives the notifier the headers, which are stored encrypted', async () => {
+    test('decrypts the stored headers for the notifier', async () => {
       const [call, plain] = [acceptedCall(), acceptedCall()];
       const notifyHeaders = { authorization: 'Bearer sesame' };
       await ledger.accept(call, { notifyHeaders });

@@ -1,5 +1,5 @@
-// Taking calls, whichever process asks: each is taken once, an answer that was lost can be asked for again, and a trunk's starts and slots
-// are counted over all nodes.
+// Takes of calls, by any process: each call is taken once, a lost answer can be requested again,
+// and a trunk's starts and slots are counted over all nodes.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
   const idsOf = (grants: readonly { readonly call: AcceptedCall }[]): CallId[] =>
     grants.map(({ call }) => call.callId);
 
-  test('gives out those that have waited longest, each once, and no process claims them again', async () => {
+  test('hands out the calls that have waited longest, each once', async () => {
     const calls = [await accept(), await accept(), await accept()];
     await accept('another');
 
@@ -65,7 +65,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     });
   });
 
-  test('reads those that wait, and none of those that are up', async () => {
+  test('reads only waiting calls, not those that are up', async () => {
     const { pool } = rig.database;
     await pool.query(`
       insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, owner_id,
@@ -76,7 +76,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     await pool.query('analyze calls');
     const take = (id: number) =>
       `select * from take_calls(${id}, false, 'me', '', 1, 200, 0, null)`;
-    // What it looks up in the catalogue the first time is not counted.
+    // The first execution also reads the catalogue, and those reads must not count.
     await pool.query(take(1));
 
     const { rows } = await pool.query<{ 'QUERY PLAN': Explained }>(
@@ -90,10 +90,11 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
 
   test('spaces starts by the rate, over all nodes', async () => {
     for (let index = 0; index < 10; index += 1) await accept();
-    // Slow, so that no pause between two statements moves the horizon past the next start.
+    // A slow rate, so that no pause between two statements moves the horizon past the next start.
     const limits = { callsPerSecond: 1 / 30 };
 
-    // Starts at 0, 30, 60 and 90 s from the first; what is beyond the horizon is not given out.
+    // The starts are at 0, 30, 60 and 90 s from the first. A start beyond the horizon is not handed
+    // out.
     const first = await nodes[0].take(ask(limits, 3, 95_000));
     const second = await nodes[1].take(ask(limits, 50, 95_000));
     const third = await nodes[0].take(ask(limits, 50, 70_000));
@@ -111,7 +112,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(third.retryInMs).toBeGreaterThan(0);
   });
 
-  test('saves nothing up while there are no calls', async () => {
+  test('saves up no starts while no calls come', async () => {
     await rig.database.pool.query(
       `insert into trunk_pacing values ('carrier', now() - interval '1 hour')`,
     );
@@ -121,7 +122,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(grants).toHaveLength(1);
   });
 
-  test('gives the answer that was lost again, and nothing more', async () => {
+  test('repeats a lost answer, and adds no call', async () => {
     const calls = [await accept(), await accept(), await accept()];
     const request = ask({ callsPerSecond: 10 }, 2, 1_000);
     const lost = await nodes[0].take(request);
@@ -130,11 +131,11 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     const again = await nodes[0].take({ ...request, isRepeated: true });
 
     expect(idsOf(again.grants)).toEqual(calls.slice(0, 2).map(({ callId }) => callId));
-    // What is left of the wait that the first answer told.
+    // The repeated answer has the remainder of the first answer's wait.
     for (const [index, { startInMs }] of again.grants.entries()) {
       expect(startInMs).toBeLessThan(lost.grants[index]?.startInMs ?? Number.NaN);
     }
-    // A call that has ended since is not to be dialled.
+    // A call that has ended in the meantime must not be dialled.
     const ended = calls[0] as AcceptedCall;
     await rig.append('a/1', ended, { ending: { event: endEventOf(ended) } });
     const later = await nodes[0].take({ ...request, isRepeated: true });
@@ -142,9 +143,10 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(await rig.queuedCount()).toBe(1);
   });
 
-  test('takes nothing for a statement that comes after its repetition was answered', async () => {
+  test('takes nothing for a statement that arrives after its repetition was answered', async () => {
     const request = ask(undefined);
-    // The first copy is still under way when the second is answered, and so is one of the take after it.
+    // The first copy is still under way when the second is answered, and so is a copy of the
+    // following take.
     expect((await nodes[0].take({ ...request, isRepeated: true })).grants).toEqual([]);
     await accept();
     expect((await nodes[0].take(request)).grants).toEqual([]);
@@ -153,7 +155,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[0].take(request)).grants).toEqual([]);
   });
 
-  test('a take that is asked for many times at once takes once', async () => {
+  test('takes once if a take is requested many times at once', async () => {
     for (let index = 0; index < 9; index += 1) await accept();
     const request = { ...ask({ maxConcurrentCalls: 5 }, 3), isRepeated: true };
     const answers = await Promise.all(Array.from({ length: 6 }, () => nodes[0].take(request)));
@@ -164,7 +166,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(await rig.queuedCount()).toBe(6);
   });
 
-  test('takes what needs no trunk, and of a trunk without limits, without a slot', async () => {
+  test('takes no slot for calls without a trunk or on a trunk without limits', async () => {
     const [direct, carried] = [await accept('direct'), await accept()];
     const ofDirect = await nodes[0].take({ ...ask(undefined), source: undefined });
     const ofTrunk = await nodes[1].take(ask(undefined));
@@ -186,7 +188,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(next.startInMs).toBeLessThanOrEqual(10_000);
   });
 
-  test('gives no more than there are slots, until one is released', async () => {
+  test('hands out no more calls than there are slots, until one is released', async () => {
     for (let index = 0; index < 5; index += 1) await accept();
     const limits = { maxConcurrentCalls: 2 };
     const first = await nodes[0].take(ask(limits));
@@ -199,7 +201,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[1].take(ask(limits))).grants).toHaveLength(1);
   });
 
-  test('never gives two nodes that ask at once more than there is', async () => {
+  test('never hands two nodes that ask at once more calls than the trunk allows', async () => {
     for (let index = 0; index < 40; index += 1) await accept();
     const taken = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -212,7 +214,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(new Set(callIds).size).toBe(7);
   });
 
-  test('does not give out what has waited too long', async () => {
+  test('does not hand out calls that have waited too long', async () => {
     const call = await accept('carrier', 500);
     expect((await nodes[0].take(ask({ maxConcurrentCalls: 5 }))).grants).toEqual([]);
     const { expired, waiting } = await nodes[0].sweep([]);
@@ -220,7 +222,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(waiting).toEqual(new Map());
   });
 
-  test('counts who waits by trunk', async () => {
+  test('counts waiting calls by trunk', async () => {
     await Promise.all([accept(), accept(), accept('another')]);
     await nodes[0].take(ask({ maxConcurrentCalls: 1 }));
 
@@ -234,7 +236,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     );
   });
 
-  test('tells of calls that are this node’s by what SQL says, and that it does not know', async () => {
+  test('reports calls that SQL assigns to this node and that the node does not know', async () => {
     for (let index = 0; index < 3; index += 1) await accept();
     const [known, unknown] = idsOf((await nodes[0].take(ask(undefined, 2))).grants);
     await nodes[1].take(ask(undefined, 1));
@@ -244,7 +246,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[0].sweep([known as CallId])).notHere).toEqual([unknown]);
   });
 
-  test('frees the slots of calls that ended while no process could release them, some time later', async () => {
+  test('frees the slots of calls that ended while no process could release them, after a delay', async () => {
     const { pool } = rig.database;
     await createNodeStore(rig.database, 'a/1', 60_000).register({ nodeId: 'a', version: '1' });
     for (let index = 0; index < 3; index += 1) await accept();

@@ -1,4 +1,5 @@
-// What a second leg asks of SQL: a slot of its trunk beside those of first legs, and a place among its app's calls of the day.
+// What a second leg needs from SQL: a slot of its trunk beside those of first legs, and a place
+// among its app's calls of the day.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
@@ -34,7 +35,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
   };
 
   describe('takes a slot of its trunk', () => {
-    test('while there is one, over all nodes, and leaves it for the next when it is over', async () => {
+    test('while one is free across all nodes, and releases it when the leg is over', async () => {
       const limits = { maxConcurrentCalls: 2 };
       expect(await legs[0].takeSlot(legOf('one', limits))).toBeDefined();
       expect(await legs[1].takeSlot(legOf('two', limits))).toBeDefined();
@@ -48,7 +49,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(await legs[1].takeSlot(legOf('four', limits))).toBeDefined();
     });
 
-    test('which counts against those of first legs, and theirs against it', async () => {
+    test('that counts together with those of first legs', async () => {
       const base = acceptedCall({ acceptedAt: new Date() });
       const waiting = { ...base, request: { ...base.request, trunk: 'carrier' } };
       await rig.ledger.accept(waiting, {});
@@ -68,7 +69,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(await legs[0].takeSlot(legOf('one', limits))).toBeUndefined();
     });
 
-    test('once: asked again after a lost answer it has the same one, with the same start', async () => {
+    test('once: a repetition after a lost answer gets the same slot and start', async () => {
       const limits = { maxConcurrentCalls: 1, callsPerSecond: 0.01 };
       const startOf = async () => {
         const { rows } = await rig.database.pool.query<{ start_at: Date }>(
@@ -84,8 +85,8 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(first).toHaveLength(1);
     });
 
-    test('at the pace of the trunk, which the next start of a first leg keeps to', async () => {
-      // Slow, so that no pause between two statements counts.
+    test('at the pace of the trunk, which also delays the next first leg', async () => {
+      // A slow rate, so that pauses between two statements do not matter.
       const limits = { callsPerSecond: 0.001 };
       const first = await legs[0].takeSlot(legOf('one', limits));
       const second = await legs[1].takeSlot(legOf('two', limits));
@@ -96,7 +97,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(Math.round(third.startInMs / 1_000_000)).toBe(2);
     });
 
-    test('one after the other where many ask at once', async () => {
+    test('one after the other if many legs ask at once', async () => {
       const limits = { maxConcurrentCalls: 3 };
       const taken = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
@@ -108,26 +109,26 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
     });
   });
 
-  describe('is one of the calls that its app may have in a day', () => {
+  describe('counts against the daily limit of its app', () => {
     const evening = new Date('2026-03-01T23:59:59.999Z');
     const midnight = new Date('2026-03-02T00:00:00.000Z');
 
-    test('and no more of them', async () => {
+    test('until the limit is reached', async () => {
       const counted = [1, 2, 3].map(() => legs[0].countToday('app-1', 2, evening));
       expect((await Promise.all(counted)).filter(Boolean)).toHaveLength(2);
       expect(await legs[1].countToday('app-1', 2, evening)).toBe(false);
       expect(await legs[1].countToday('app-2', 2, evening)).toBe(true);
-      // The limit was raised.
+      // Simulates a raised limit.
       expect(await legs[0].countToday('app-1', 3, evening)).toBe(true);
     });
 
-    test('which begins anew at midnight, UTC; a node whose clock is behind does not turn it back', async () => {
+    test('which restarts at midnight UTC, and which a clock that is behind does not turn back', async () => {
       expect(await legs[0].countToday('app-1', 1, evening)).toBe(true);
       expect(await legs[0].countToday('app-1', 1, midnight)).toBe(true);
       expect(await legs[1].countToday('app-1', 1, evening)).toBe(false);
     });
 
-    test('of which there may be none', async () => {
+    test('even if the limit is 0', async () => {
       expect(await legs[0].countToday('app-1', 0, evening)).toBe(false);
     });
   });

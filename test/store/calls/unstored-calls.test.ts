@@ -1,4 +1,5 @@
-// What a ledger says of a call that it did not store, and of one of which it does not know.
+// What a ledger reports for a call that it did not store, and for a call whose result it does not
+// know.
 
 import { Pool, type PoolConfig } from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -14,7 +15,7 @@ afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.end())));
 
 function ledgerOn(config: PoolConfig) {
   const pool = new Pool(config);
-  // As the gateway's.
+  // The gateway listens to these events, too.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   pools.push(pool);
@@ -25,13 +26,13 @@ describe('a call is certainly not stored', () => {
   test.each<[string, () => Promise<PoolConfig>]>([
     ['PostgreSQL is down', async () => ({ host: '127.0.0.1', port: await freeUdpPort() })],
     ['PGlite is gone', async () => ({ host: '/nowhere/pglite' })],
-  ])('where %s', async (_, configOf) => {
+  ])('if %s', async (_, configOf) => {
     const ledger = ledgerOn(await configOf());
 
     expect(await ledger.accept(acceptedCall(), {})).toMatchObject({ kind: 'not-stored' });
   });
 
-  test('where no connection is free in time', async () => {
+  test('if no connection is free in time', async () => {
     await using database = await openTestDatabase('postgres');
     const connectionString = database.location.databaseUrl ?? '';
     const ledger = ledgerOn({ connectionString, max: 1, connectionTimeoutMillis: 50 });
@@ -44,7 +45,7 @@ describe('a call is certainly not stored', () => {
     }
   });
 
-  test('where too many wait to be stored', async () => {
+  test('if too many calls wait to be stored', async () => {
     const ledger = ledgerOn({ host: '127.0.0.1', port: await freeUdpPort() });
 
     const results = await Promise.all(
@@ -60,7 +61,7 @@ describe('a call is certainly not stored', () => {
 test.each([
   ['', {}],
   [', of an app with limits', { limits: { callsAtOnce: 10 } }],
-])('a call whose answer is lost is not said to be stored or not%s', async (_, extra) => {
+])('reports neither success nor failure if the database’s answer is lost%s', async (_, extra) => {
   await using database = await openTestDatabase('postgres');
   const url = database.location.databaseUrl ?? '';
   const wire = await layDatabaseWire(url);

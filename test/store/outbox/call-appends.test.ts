@@ -1,4 +1,4 @@
-// What happens to calls, in SQL: events, states, owed notifications and their queues, in one statement.
+// One statement stores what happens to calls: events, states, owed notifications and their queues.
 
 import { describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -15,7 +15,7 @@ import {
 import { databaseKinds } from '../../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from '../ledger-rig.ts';
 
-describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
+describe.each(databaseKinds)('appending steps, on %s', (kind) => {
   let rig: LedgerRig;
   eachWithLedger(kind, (made) => {
     rig = made;
@@ -29,7 +29,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     return call;
   }
 
-  /** By the id of the first leg, which is that of its call. */
+  /** Reads the first leg, whose id is the id of its call. */
   async function legOf({ callId }: AcceptedCall): Promise<unknown> {
     const { rows } = await rig.database.pool.query<{ leg: unknown }>(
       'select leg from call_legs where call_id = $1 and leg_id = $1',
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
   }
 
   describe('a step', () => {
-    test('moves the call, keeps its events and makes its notifications, with a queue of this process', async () => {
+    test('updates the call and stores its events and notifications, with a queue of this process', async () => {
       const call = await taken();
       const ringing = dtmfEvent(call, 3);
 
@@ -81,12 +81,12 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
     });
 
-    test('that ends it says whether a far end is left in it', async () => {
+    test('that ends the call records whether a far end is left in it', async () => {
       const [left, hungUp, swift] = [await taken(), await taken(), await taken()];
       for (const call of [left, hungUp]) await rig.append('a', call, answer(call));
       await rig.append('a', left, { ending: { event: endEventOf(left) } });
       await rig.append('a', hungUp, { ending: { event: endEventOf(hungUp) }, legIsOver: true });
-      // All of it at once: what the same step says of the leg is over as well.
+      // The step says that the leg is over and also carries the leg: the former wins.
       const { events, leg, answeredAt } = answer(swift);
       const ending = { event: endEventOf(swift) };
       await rig.append('a', swift, { events, answeredAt, leg, ending, legIsOver: true });
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await legOf(swift)).toBeUndefined();
     });
 
-    test('of many calls shares a statement, and each has its own result', async () => {
+    test('shares a statement with steps of other calls, and has its own result', async () => {
       const [mine, foreign] = [await taken(), await taken('b')];
       const steps = [mine, foreign].map((call) => ({
         ...{ call, isUntaken: false, isRepeated: false },
@@ -126,7 +126,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
   });
 
   describe('the fence', () => {
-    test('a call of another process takes nothing, but a leg that must be hung up', async () => {
+    test('a call of another process accepts only a leg that must be hung up', async () => {
       const call = await taken('b');
 
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not owned' });
@@ -136,7 +136,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await legOf(call)).toEqual(dialogLeg);
     });
 
-    test('after the end nothing is told of a call', async () => {
+    test('a call accepts nothing after its end', async () => {
       const call = await taken();
       await rig.append('a', call, { ending: { event: endEventOf(call, { type: 'failed' }) } });
 
@@ -145,14 +145,14 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['2 Failed']);
     });
 
-    test('a number that is taken means that another process states the call', async () => {
+    test('an event number that is taken means that another process has the call', async () => {
       const call = await taken();
       await rig.append('a', call, { events: [dtmfEvent(call, 4)] });
 
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'contradicted' });
     });
 
-    test('one of many ends a call that no process has taken', async () => {
+    test('only one of many processes ends a call that no process has taken', async () => {
       const call = acceptedCall();
       await rig.ledger.accept(call, {});
       const untaken = { isUntaken: true };
@@ -177,7 +177,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.take(call.callId, 'a')).toBe(false);
     });
 
-    test('a call that was answered does not end as one that failed', async () => {
+    test('an answered call does not end as failed', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
 
@@ -186,15 +186,15 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered']);
     });
 
-    test('a queued call is not ended by a process that believes that none dials it', async () => {
+    test('a process cannot end a call as untaken if another one dials it', async () => {
       const call = await taken('b');
       const step = { ending: { event: endOf(call) } };
       expect(await rig.append('a', call, step, { isUntaken: true })).toEqual({ kind: 'not owned' });
     });
   });
 
-  describe('the same again, after an answer that was lost', () => {
-    test('is the same success, once', async () => {
+  describe('a repetition after a lost answer', () => {
+    test('succeeds, and stores nothing twice', async () => {
       const call = await taken();
       const again = { isRepeated: true };
       await rig.append('a', call, answer(call));
@@ -208,7 +208,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
     });
 
-    test('another end is none', async () => {
+    test('fails with a different end', async () => {
       const call = await taken();
       await rig.append('a', call, { ending: { event: endEventOf(call) } });
 
@@ -218,7 +218,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       });
     });
 
-    test('also of a call that no process had taken', async () => {
+    test('succeeds for a call that no process had taken', async () => {
       const call = acceptedCall();
       await rig.ledger.accept(call, {});
       const ending = { ending: { event: endOf(call) } };
@@ -230,7 +230,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     });
   });
 
-  describe('an answer that was given up, without knowing whether it was stored', () => {
+  describe('a doubtful answer', () => {
     const doubtful = (call: AcceptedCall) => ({
       ending: {
         event: { ...endOf(call), eventSequence: 4 },
@@ -243,7 +243,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       return owed.map(({ body }) => (JSON.parse(body) as { readonly status: unknown }).status);
     };
 
-    test('was not: the call failed, and nothing tells of an answer', async () => {
+    test('that was not stored: the call failed, and no event mentions an answer', async () => {
       const call = await taken();
       const stored = await rig.append('a', call, doubtful(call));
 
@@ -256,19 +256,19 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       });
     });
 
-    test('was: the call is one that was answered', async () => {
+    test('that was stored: the call counts as answered', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       const stored = await rig.append('a', call, doubtful(call));
 
-      // The two ends have one id: what is sent must be the one that was stored.
+      // Both possible ends have the same id. The one that is sent must be the one that was stored.
       expect(owedBy(stored)).toEqual(['completed']);
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 answered', '5 completed']);
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'completed' });
     });
 
-    test('is stored later than that: it finds the call ended', async () => {
+    test('that arrives later finds the call ended', async () => {
       const call = await taken();
       await rig.append('a', call, doubtful(call));
 
@@ -287,7 +287,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       return rows[0];
     };
 
-    test('that another process sends from stays with it, and tells it that something came', async () => {
+    test('stays with the process that sends from it, and shows it the addition', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       const before = await queueOf(call);
@@ -301,7 +301,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(after?.leased_until.getTime()).toBe((before?.leased_until.getTime() ?? 0) + 1);
     });
 
-    test('that waits for its receiver is left waiting', async () => {
+    test('keeps waiting for its receiver', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       await rig.database.pool.query(
@@ -314,7 +314,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect((await queueOf(call))?.next_attempt_at).toEqual(tomorrow);
     });
 
-    test('of a receiver that is gone gets nothing more: what comes is a dead letter', async () => {
+    test('gets nothing more after a 410: later notifications are dead letters', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       await rig.database.pool.query(
@@ -331,7 +331,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(rows[1]).toEqual({ state: 'failed', failure: 'gone' });
     });
 
-    test('of a call that no receiver is notified of does not exist', async () => {
+    test('does not exist for a call without a receiver', async () => {
       const { notifyUrl: _none, ...request } = acceptedCall().request;
       const call = await taken('a', acceptedCall({ request }));
       await rig.append('a', call, { ending: { event: endEventOf(call) } });

@@ -1,5 +1,5 @@
-// What is folded, what goes first and what is tried again, on a database that the test plays. What the statement does is in
-// `call-appends.test.ts`.
+// How the outbox folds, orders and retries steps, on a database that the test plays.
+// `call-appends.test.ts` tests the statement.
 
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -23,7 +23,7 @@ import { recordedLogger } from '../../support/recorded-logger.ts';
 
 const at = new Date('2026-03-01T12:00:00.000Z');
 
-/** What a machine appends in turn. */
+/** The steps that a machine appends one after the other. */
 function stepsOf(call: AcceptedCall = acceptedCall()) {
   const accepted = progressOfAccepted(call);
   const { event: dialing, ...afterDialing } = dialingEvent(accepted, at, 'gw');
@@ -78,8 +78,8 @@ class Statement {
     this.#resolve(this.steps.map(result));
   }
 
-  /** As they are told aloud, a call a line. */
-  told(): readonly string[] {
+  /** A text for each step, to compare with. */
+  summary(): readonly string[] {
     return this.steps.map(({ step, isRepeated }) => {
       const types = step.events.map(({ type }) => type);
       const end = step.ending === undefined ? [] : [`end: ${step.ending.event.type}`];
@@ -90,11 +90,11 @@ class Statement {
 
 type Script = (statement: Statement) => void;
 
-/** `script`: what becomes of each statement; left out: the test says it. */
+/** `script` decides the result of each statement. Default: the test decides. */
 function rig(script: Script = () => undefined) {
   const { logger, lines } = recordedLogger();
   const statements: Statement[] = [];
-  const told: { readonly types: readonly string[]; readonly how: object }[] = [];
+  const reported: { readonly types: readonly string[]; readonly how: object }[] = [];
   const outbox = new Outbox({
     append: (steps) =>
       new Promise((resolve, reject) => {
@@ -102,7 +102,8 @@ function rig(script: Script = () => undefined) {
         statements.push(statement);
         script(statement);
       }),
-    onStored: (_call, { events }, how) => void told.push({ types: events.map((e) => e.type), how }),
+    onStored: (_call, { events }, how) =>
+      void reported.push({ types: events.map((e) => e.type), how }),
     logger,
   });
   onTestFinished(() => outbox.stop(0));
@@ -110,12 +111,12 @@ function rig(script: Script = () => undefined) {
     await eventually(() => statements.length >= number, `statement ${number}`);
     return statements[number - 1] as Statement;
   };
-  return { outbox, statements, statement, told, lines };
+  return { outbox, statements, statement, reported, lines };
 }
 
-describe('what happens to calls, on its way into SQL', () => {
-  test('shares a statement where it comes close together', async () => {
-    const { outbox, statements, told } = rig((statement) => statement.store());
+describe('steps on their way into SQL', () => {
+  test('share a statement if they come close together', async () => {
+    const { outbox, statements, reported } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
     const results = await Promise.all([
       outbox.append(one.call, one.dialing),
@@ -124,13 +125,13 @@ describe('what happens to calls, on its way into SQL', () => {
     ]);
 
     expect(results).toEqual(['stored', 'stored', 'stored']);
-    expect(statements.map((statement) => statement.told().toSorted())).toEqual([
+    expect(statements.map((statement) => statement.summary().toSorted())).toEqual([
       ['dialing', 'dialing ringing'],
     ]);
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
   });
 
-  test('is folded into one step while a statement of its call is under way', async () => {
+  test('are folded into one step while a statement of their call is under way', async () => {
     const { outbox, statements, statement } = rig();
     const { call, dialing, ringing, failed } = stepsOf();
     const first = outbox.append(call, dialing);
@@ -142,10 +143,13 @@ describe('what happens to calls, on its way into SQL', () => {
     underWay.store();
     (await statement(2)).store();
     expect(await Promise.all([first, ...later])).toEqual(['stored', 'stored', 'stored']);
-    expect(statements.map((each) => each.told())).toEqual([['dialing'], ['ringing end: failed']]);
+    expect(statements.map((each) => each.summary())).toEqual([
+      ['dialing'],
+      ['ringing end: failed'],
+    ]);
   });
 
-  test('of another call does not overtake a statement that is under way either', async () => {
+  test('do not overtake a statement that is under way for another call', async () => {
     const { outbox, statements, statement } = rig();
     const [one, other] = [stepsOf(), stepsOf()];
     void outbox.append(one.call, one.dialing);
@@ -159,29 +163,29 @@ describe('what happens to calls, on its way into SQL', () => {
     expect(await answer).toBe('stored');
   });
 
-  test('is told to what publishes and notifies it, with what that needs to know', async () => {
-    const { outbox, told } = rig((statement) => statement.store());
+  test('are reported to `onStored`, with the options of their appenders', async () => {
+    const { outbox, reported } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
     await outbox.append(one.call, one.dialing);
     await outbox.append(other.call, other.dialing, { isRepeated: true, isRecovered: true });
 
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { types: ['dialing'], how: { isUntaken: false, isRepeated: false, isRecovered: false } },
       { types: ['dialing'], how: { isUntaken: false, isRepeated: true, isRecovered: true } },
     ]);
   });
 
-  test('keeps what was said of any part of it', async () => {
-    const { outbox, statements, told } = rig((statement) => statement.store());
+  test('keep the options of every folded step', async () => {
+    const { outbox, statements, reported } = rig((statement) => statement.store());
     const { call, dialing, failed } = stepsOf();
     const owing = { isRepeated: true, isRecovered: true };
     await Promise.all([outbox.append(call, dialing), outbox.append(call, failed, owing)]);
 
     expect(statements[0]?.steps).toMatchObject([{ isRepeated: true, isUntaken: false }]);
-    expect(told).toMatchObject([{ how: owing }]);
+    expect(reported).toMatchObject([{ how: owing }]);
   });
 
-  test('of a call that no process has taken says so', async () => {
+  test('are marked if no process has taken their call', async () => {
     const { outbox, statements } = rig((statement) => statement.store());
     const { call, failed } = stepsOf();
     await outbox.append(call, failed, { isUntaken: true });
@@ -189,7 +193,7 @@ describe('what happens to calls, on its way into SQL', () => {
     expect(statements[0]?.steps).toMatchObject([{ isUntaken: true, isRepeated: false }]);
   });
 
-  test('is held until it is stored', async () => {
+  test('are held until they are stored', async () => {
     const { outbox, statement } = rig();
     const { call, dialing } = stepsOf();
     const stored = outbox.append(call, dialing);
@@ -203,15 +207,15 @@ describe('what happens to calls, on its way into SQL', () => {
   });
 
   test.each(['not owned', 'contradicted'] as const)(
-    'of a call that is not this process’s any more (%s) is told to no other part',
+    'are not reported if the call is not this process’s any more (%s)',
     async (kind) => {
-      const { outbox, told, lines } = rig((statement) => statement.store(() => ({ kind })));
+      const { outbox, reported, lines } = rig((statement) => statement.store(() => ({ kind })));
       const { call, dialing, ringing } = stepsOf();
 
       expect(
         await Promise.all([outbox.append(call, dialing), outbox.append(call, ringing)]),
       ).toEqual(['not owned', 'not owned']);
-      expect(told).toEqual([]);
+      expect(reported).toEqual([]);
       expect(lines).toMatchObject([{ callId: call.callId, why: kind }]);
     },
   );
@@ -220,7 +224,7 @@ describe('what happens to calls, on its way into SQL', () => {
 describe('an answer', () => {
   afterEach(() => void vi.useRealTimers());
 
-  test('waits for no company, and takes along what waits', async () => {
+  test('is sent at once, together with the waiting steps', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { outbox, statements } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
@@ -231,14 +235,14 @@ describe('an answer', () => {
     expect(statements).toEqual([]);
 
     expect(await outbox.append(one.call, one.answer)).toBe('stored');
-    expect(statements.map((each) => each.told().toSorted())).toEqual([
+    expect(statements.map((each) => each.summary().toSorted())).toEqual([
       ['dialing', 'dialing ringing answered'],
     ]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(statements).toHaveLength(1);
   });
 
-  test('goes before all that is not one, where more waits than a statement takes', async () => {
+  test('goes first if more steps wait than a statement takes', async () => {
     const { outbox, statements, statement } = rig();
     const first = stepsOf();
     void outbox.append(first.call, first.dialing);
@@ -254,14 +258,14 @@ describe('an answer', () => {
 
     const [, second, third] = statements.map(({ steps }) => steps.map(({ call }) => call.callId));
     expect(second?.slice(0, 3)).toEqual(answers.map(({ call }) => call.callId));
-    // The others in the order in which they came.
+    // The other steps follow in the order in which they came.
     expect([...(second?.slice(3) ?? []), ...(third ?? [])]).toEqual(
       dialling.map(({ call }) => call.callId),
     );
     expect(third?.length).toBeGreaterThan(0);
   });
 
-  test('that is given up while its statement is under way leaves it to SQL whether it was one', async () => {
+  test('that is given up while under way leaves it to SQL whether the call was answered', async () => {
     const { outbox, statements, statement } = rig();
     const { call, dialing, answer, doubted } = stepsOf();
     const appended = [outbox.append(call, dialing), outbox.append(call, answer)];
@@ -271,7 +275,7 @@ describe('an answer', () => {
     (await statement(2)).store();
 
     expect(await Promise.all(appended)).toEqual(['stored', 'stored', 'stored']);
-    expect(statements.map((each) => each.told())).toEqual([
+    expect(statements.map((each) => each.summary())).toEqual([
       ['dialing answered'],
       ['dialing end: failed (again)'],
     ]);
@@ -285,8 +289,8 @@ describe('an answer', () => {
 });
 
 describe('while SQL is unreachable', () => {
-  test('what failed is tried again, before what came meanwhile, and marked as repeated', async () => {
-    const { outbox, statements, statement, told } = rig();
+  test('failed steps are retried before later ones, and marked as repeated', async () => {
+    const { outbox, statements, statement, reported } = rig();
     const [one, other] = [stepsOf(), stepsOf()];
     const appended = [outbox.append(one.call, one.dialing)];
     const underWay = await statement(1);
@@ -297,15 +301,18 @@ describe('while SQL is unreachable', () => {
     (await statement(3)).store();
 
     expect(await Promise.all(appended)).toEqual(['stored', 'stored', 'stored']);
-    expect(again.told().toSorted()).toEqual(['dialing', 'dialing ringing (again)']);
-    expect(statements[2]?.told().toSorted()).toEqual([
+    expect(again.summary().toSorted()).toEqual(['dialing', 'dialing ringing (again)']);
+    expect(statements[2]?.summary().toSorted()).toEqual([
       'dialing (again)',
       'dialing ringing (again)',
     ]);
-    expect(told.map(({ how }) => how)).toMatchObject([{ isRepeated: true }, { isRepeated: true }]);
+    expect(reported.map(({ how }) => how)).toMatchObject([
+      { isRepeated: true },
+      { isRepeated: true },
+    ]);
   });
 
-  test('an answer does not wait for the next try', async () => {
+  test('an answer does not wait for the next retry', async () => {
     let isAway = true;
     const { outbox, statements } = rig((statement) => {
       if (isAway) statement.fail(away());
@@ -313,7 +320,7 @@ describe('while SQL is unreachable', () => {
     });
     const [waiting, answered] = [stepsOf(), stepsOf()];
     outbox.append(waiting.call, waiting.dialing).catch(() => undefined);
-    // The pause between tries has grown to a second and more.
+    // The pause between attempts has grown to more than a second.
     await eventually(() => statements.length >= 6, 'six tries');
     isAway = false;
     const tries = statements.length;
@@ -324,7 +331,7 @@ describe('while SQL is unreachable', () => {
     expect(statements.at(-1)?.steps).toHaveLength(2);
   });
 
-  test('the end of a call is tried again as it was', async () => {
+  test('the end of a call is retried unchanged', async () => {
     const { outbox, statements } = rig((statement) =>
       statements.length < 3 ? statement.fail(away()) : statement.store(),
     );
@@ -339,7 +346,7 @@ describe('while SQL is unreachable', () => {
   });
 
   test.each(['42P01', '53100', '57014', '40003', 'XX000'])(
-    'or says that it cannot (%s), nothing is given up',
+    'or reports a fault of its own (%s), no step is given up',
     async (code) => {
       const { outbox, statements } = rig((statement) =>
         statements.length === 1 ? statement.fail(refusal(code)) : statement.store(),
@@ -350,7 +357,7 @@ describe('while SQL is unreachable', () => {
     },
   );
 
-  test('as much waits as memory allows; more is refused, and taken again when there is room', async () => {
+  test('steps wait up to a bound; more are refused until there is room', async () => {
     const { outbox, statement } = rig();
     const [one, other, third] = [stepsOf(), stepsOf(), stepsOf()];
     const [event] = one.dialing.events;
@@ -368,7 +375,7 @@ describe('while SQL is unreachable', () => {
     expect(await later).toBe('stored');
   });
 
-  test('what is tried again counts among what waits', async () => {
+  test('retried steps count towards the bound', async () => {
     const { outbox, statement } = rig();
     const [one, other] = [stepsOf(), stepsOf()];
     const [event] = one.dialing.events;
@@ -383,11 +390,11 @@ describe('while SQL is unreachable', () => {
   });
 });
 
-describe('one call whose statement fails, for a reason that is not known', () => {
-  test('does not hold the others up, and is tried again', async () => {
+describe('a call that makes its statement fail for an unknown reason', () => {
+  test('does not hold up the others, and is retried', async () => {
     const [bad, good] = [stepsOf(), stepsOf()];
     let isMended = false;
-    const { outbox, told } = rig((statement) => {
+    const { outbox, reported } = rig((statement) => {
       const isBad = statement.steps.some(({ call }) => call.callId === bad.call.callId);
       if (isBad && !isMended) statement.fail(new Error('a defect'));
       else statement.store();
@@ -395,12 +402,12 @@ describe('one call whose statement fails, for a reason that is not known', () =>
     const results = [outbox.append(bad.call, bad.dialing), outbox.append(good.call, good.dialing)];
 
     expect(await results[1]).toBe('stored');
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     isMended = true;
     expect(await results[0]).toBe('stored');
   });
 
-  test('nor does one of which no part can be told', async () => {
+  test('does not hold them up if the error says nothing about it', async () => {
     const { logger, lines } = recordedLogger();
     const [first, second] = [stepsOf(), stepsOf()];
     const outbox = new Outbox({
@@ -420,7 +427,7 @@ describe('one call whose statement fails, for a reason that is not known', () =>
   });
 });
 
-describe('what SQL does not take for its content', () => {
+describe('a step whose content SQL refuses', () => {
   const isBad = (bad: AcceptedCall) => (statement: Statement) => {
     const hasBad = statement.steps.some(
       ({ call, step }) => call.callId === bad.callId && step.events.length > 0,
@@ -434,7 +441,7 @@ describe('what SQL does not take for its content', () => {
     async (code) => {
       const calls = Array.from({ length: 9 }, () => stepsOf());
       const bad = calls[4]?.call;
-      const { outbox, told, lines } = rig((statement) =>
+      const { outbox, reported, lines } = rig((statement) =>
         statement.steps.some(({ call }) => call === bad)
           ? statement.fail(refusal(code))
           : statement.store(),
@@ -446,32 +453,32 @@ describe('what SQL does not take for its content', () => {
       expect(results.map(({ status }) => status)).toEqual(
         calls.map(({ call }) => (call === bad ? 'rejected' : 'fulfilled')),
       );
-      expect(told).toHaveLength(8);
+      expect(reported).toHaveLength(8);
       expect(lines).toMatchObject([{ callId: bad?.callId, events: ['dialing'] }]);
       expect(outbox.size()).toBe(0);
     },
   );
 
-  test('is left out, and the call gets its end', async () => {
+  test('is dropped, and the call still gets its end', async () => {
     const { call, dialing, ringing, failed } = stepsOf();
     const { outbox, statements } = rig(isBad(call));
     const appended = [dialing, ringing, failed].map((step) => outbox.append(call, step));
 
     expect(await Promise.all(appended)).toEqual(['stored', 'stored', 'stored']);
-    expect(statements.map((each) => each.told())).toEqual([
+    expect(statements.map((each) => each.summary())).toEqual([
       ['dialing ringing end: failed'],
       ['end: failed'],
     ]);
   });
 
-  test('is an answer that was not stored: what waits for it is told', async () => {
+  test('rejects for the appender if it is an answer', async () => {
     const { call, answer } = stepsOf();
     const { outbox } = rig(isBad(call));
 
     await expect(outbox.append(call, answer)).rejects.toThrow('the database refuses it');
   });
 
-  test('does not keep what comes later from being stored', async () => {
+  test('does not block later steps', async () => {
     const { call, dialing, failed } = stepsOf();
     const { outbox } = rig(isBad(call));
     await expect(outbox.append(call, dialing)).rejects.toThrow('the database refuses it');
@@ -479,7 +486,7 @@ describe('what SQL does not take for its content', () => {
     expect(await outbox.append(call, failed)).toBe('stored');
   });
 
-  test('is an end that is refused too: it is not tried for ever', async () => {
+  test('is not retried for ever if it is an end', async () => {
     const { call, dialing, failed } = stepsOf();
     const { outbox, statements } = rig((statement) => statement.fail(refusal('22P05')));
     const results: Promise<StepResult>[] = [
@@ -497,7 +504,7 @@ describe('what SQL does not take for its content', () => {
 });
 
 describe('the end of a process', () => {
-  test('stores what waits', async () => {
+  test('stores waiting steps', async () => {
     const { outbox, statements } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
     const appended = [outbox.append(one.call, one.failed), outbox.append(other.call, other.failed)];
@@ -507,7 +514,7 @@ describe('the end of a process', () => {
     expect(statements).toHaveLength(1);
   });
 
-  test('waits for what is under way, and what came after it', async () => {
+  test('waits for the statement under way, and for later steps', async () => {
     const { outbox, statement } = rig();
     const { call, dialing, failed } = stepsOf();
     const appended = [outbox.append(call, dialing)];
@@ -521,7 +528,7 @@ describe('the end of a process', () => {
     expect(await Promise.all(appended)).toEqual(['stored', 'stored']);
   });
 
-  test('leaves the rest to the next one, and says so to what waits for it', async () => {
+  test('leaves the rest to the next process, and rejects for their appenders', async () => {
     const { outbox, statements, statement } = rig();
     const [one, other] = [stepsOf(), stepsOf()];
     const appended = [outbox.append(one.call, one.dialing)];
@@ -540,7 +547,7 @@ describe('the end of a process', () => {
     expect(statements).toHaveLength(1);
   });
 
-  test('takes nothing any more', async () => {
+  test('refuses further steps', async () => {
     const { outbox, statements } = rig((statement) => statement.store());
     const { call, dialing } = stepsOf();
     await outbox.stop(10_000);

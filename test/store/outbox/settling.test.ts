@@ -1,4 +1,5 @@
-// What is marked of ended calls: that they are done with, and, where that has to wait, that no far end is left in them.
+// The marks of ended calls: that they are settled and, if that has to wait, that no far end is left
+// in them.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -37,7 +38,7 @@ describe('a call that has ended', () => {
   const isSettled = async ({ callId }: AcceptedCall): Promise<boolean> =>
     (await rig.rowOf(callId))?.['end_published_at'] !== null;
 
-  test('and waits for its events to be published leaves no leg for the process that takes it over', async () => {
+  test('leaves no leg for a later owner while its events wait to be published', async () => {
     const call = await ended();
     open().legsAreOver(call.callId);
 
@@ -45,7 +46,7 @@ describe('a call that has ended', () => {
     expect(await isSettled(call)).toBe(false);
   });
 
-  test('and is done with soon costs no statement for its legs', async () => {
+  test('costs no statement for its legs if it is settled soon', async () => {
     const [call, other] = [await ended(), await ended()];
     const marks = open();
     marks.legsAreOver(call.callId);
@@ -57,7 +58,7 @@ describe('a call that has ended', () => {
     expect(await legsOf(call)).toBe(1);
   });
 
-  test('is done with although the database refused it at first, and no other process is asked to see to it', async () => {
+  test('is settled after the database refused at first, without help from another process', async () => {
     const [call, other] = [await ended(), await ended()];
     const { pool } = rig.database;
     const { logger, lines } = recordedLogger();
@@ -76,7 +77,7 @@ describe('a call that has ended', () => {
     expect(marks.holds(call.callId)).toBe(false);
   });
 
-  test('leaves none at the end of its process either', async () => {
+  test('leaves no leg at the end of its process', async () => {
     const call = await ended();
     const marks = open();
     marks.legsAreOver(call.callId);
