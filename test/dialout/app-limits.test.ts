@@ -39,7 +39,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     request: acceptedCall().request,
   };
 
-  test('a number that it may not dial is refused, with a key and without', async () => {
+  test('refuses a number that the app may not dial, with and without a key', async () => {
     const intake = openIntake();
     const limits = { deniedPrefixes: ['1', '2', '3', '4', '5', '6', '7', '8', '9'] };
 
@@ -54,7 +54,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     expect((await database.pool.query('select from calls')).rowCount).toBe(0);
   });
 
-  test('calls at once make it wait a moment, calls a day until midnight in UTC', async () => {
+  test('asks to retry soon over concurrent calls, and after midnight UTC over calls per day', async () => {
     const intake = openIntake();
     await intake.submit({ ...submission, limits: { callsPerDay: 1 } });
 

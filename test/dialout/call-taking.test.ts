@@ -1,5 +1,5 @@
-// Nodes that share sources, on a database in memory: every call starts once, no more are up than a trunk allows or a node has room
-// for, and an answer that is lost loses no call.
+// Nodes that share sources, on a database in memory. Every call starts once. No more calls are up
+// than a trunk allows or a node has room for. A lost answer loses no call.
 
 import { describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -25,12 +25,12 @@ class Sql {
   readonly expired: AcceptedCall[] = [];
   readonly notHere: CallId[] = [];
   readonly slots = new Set<CallId>();
-  /** How far the first event of each call has come. */
+  /** State of the first event of each call. */
   queued: QueuedEvent = 'stored';
   readonly faults = { take: 0, answer: 0, release: 0 };
   mostUp = 0;
 
-  /** As `take_calls` does it for one process and source. */
+  /** Does what `take_calls` does for one process and source. */
   takes(): CallTakes {
     let last: { takeId: number; calls: readonly AcceptedCall[] } = { takeId: 0, calls: [] };
     return {
@@ -152,7 +152,7 @@ const ends = (callId: CallId, taking: CallTaking): void => {
 };
 
 describe('nodes that share a trunk', () => {
-  test('start every call once, and hold to its slots', async () => {
+  test('start every call once, within its slots', async () => {
     const w = world({ limits: { maxConcurrentCalls: 5 } });
     const nodes = [w.node(ends), w.node(ends)];
     w.accept(60);
@@ -164,7 +164,7 @@ describe('nodes that share a trunk', () => {
     await Promise.all(nodes.map((node) => node.stop()));
   });
 
-  test('keep a slot until the leg is off the wire, though the call has ended', async () => {
+  test('keep a slot until the leg is off the wire, even if the call has ended', async () => {
     const w = world({ limits: { maxConcurrentCalls: 1 } });
     let release = (): void => undefined;
     const node = w.node((callId, taking) => {
@@ -181,7 +181,7 @@ describe('nodes that share a trunk', () => {
     await node.stop();
   });
 
-  test('take no more than this process has room for, and go on when it has', async () => {
+  test('take no more calls than a process has room for, and continue when it has room', async () => {
     const w = world({ limits: { maxConcurrentCalls: 50 }, room: 2 });
     const node = w.node(ends);
     for (const call of w.accept(9)) node.accepted(call);
@@ -191,7 +191,7 @@ describe('nodes that share a trunk', () => {
     await node.stop();
   });
 
-  test('go on when the database is back; a slot that could not be released is found later', async () => {
+  test('continue when the database is back, and later release a slot that could not be released', async () => {
     const w = world({ limits: { maxConcurrentCalls: 1 } });
     const node = w.node(ends);
     w.faults.take = 1;
@@ -209,9 +209,9 @@ describe('nodes that share a trunk', () => {
 
 describe.each([
   ['a trunk with limits', { limits: { maxConcurrentCalls: 3 } }],
-  ['a source without', {}],
+  ['a source without limits', {}],
 ])('a take of %s whose answer is lost', (_, options: Options) => {
-  test('is asked for again, and its calls start once', async () => {
+  test('is repeated, and its calls start once', async () => {
     const w = world(options);
     const node = w.node(ends);
     w.faults.answer = 2;
@@ -223,7 +223,7 @@ describe.each([
     await node.stop();
   });
 
-  test('is asked for again though there is no room any more, and while this process stops', async () => {
+  test('is repeated even without room, and while this process stops', async () => {
     const w = world({ ...options, room: 2 });
     const node = w.node(() => undefined);
     w.faults.answer = 1;
@@ -235,7 +235,7 @@ describe.each([
     expect(w.started).toHaveLength(2);
   });
 
-  test('is not asked for while no INVITE may leave', async () => {
+  test('is not repeated while no INVITE may leave', async () => {
     const w = world(options);
     const node = w.node(ends);
     w.faults.answer = 1;
@@ -253,7 +253,7 @@ describe.each([
 });
 
 describe('a call that is accepted', () => {
-  test('is taken here at once', async () => {
+  test('is taken by this process at once', async () => {
     const w = world();
     const node = w.node(ends);
     const [call] = w.accept(1);
@@ -265,7 +265,7 @@ describe('a call that is accepted', () => {
   });
 
   test.each(['unknown', 'stored', 'published'] as const)(
-    'whose first event is %s is started with just that',
+    'is started with the state of its first event: %s',
     async (event) => {
       const w = world();
       w.setQueued(event);
@@ -278,7 +278,7 @@ describe('a call that is accepted', () => {
     },
   );
 
-  test('is left to another process where there is no room', async () => {
+  test('is left to another process if this one has no room', async () => {
     const w = world({ room: 0 });
     const [full, other] = [w.node(ends), world().node(ends)];
     const [call] = w.accept(1);
@@ -289,7 +289,7 @@ describe('a call that is accepted', () => {
     await Promise.all([full.stop(), other.stop()]);
   });
 
-  test('counts at once among those that wait', async () => {
+  test('counts at once as waiting', async () => {
     const w = world({ room: 0 });
     const node = w.node(ends);
     for (const call of w.accept(3)) node.accepted(call);
@@ -300,7 +300,7 @@ describe('a call that is accepted', () => {
 });
 
 describe('the sweep', () => {
-  test('finds what no hint came for', async () => {
+  test('finds calls whose hint was lost', async () => {
     const w = world();
     const node = w.node(ends);
     const [call] = w.accept(1);
@@ -311,7 +311,7 @@ describe('the sweep', () => {
     await node.stop();
   });
 
-  test('tells whether another one may find anything before the next call is accepted', async () => {
+  test('returns whether the next sweep may find anything before another call is accepted', async () => {
     const w = world();
     const node = w.node(ends);
     expect(await node.sweep()).toBe(false);
@@ -326,7 +326,7 @@ describe('the sweep', () => {
     await node.stop();
   });
 
-  test('ends what has waited too long, though there is no room for a call', async () => {
+  test('ends calls that waited too long, even without room for a call', async () => {
     const w = world({ room: 0 });
     const node = w.node(ends);
     const call = acceptedCall();
@@ -337,7 +337,7 @@ describe('the sweep', () => {
     await node.stop();
   });
 
-  test('ends what SQL says is of this process and it never had, when it is found twice', async () => {
+  test('ends a call that SQL assigns to this process without a machine, when it is found twice', async () => {
     const w = world();
     const node = w.node(ends);
     const { callId } = acceptedCall();
@@ -346,13 +346,13 @@ describe('the sweep', () => {
     expect(w.ended).toEqual([]);
     await node.sweep();
     expect(w.ended).toEqual([callId]);
-    // What cannot be ended now is not tried every second.
+    // A call that cannot be ended now is not tried every second.
     await node.sweep();
     expect(w.ended).toEqual([callId]);
     await node.stop();
   });
 
-  test('does nothing without the lease, and nothing once it is stopped', async () => {
+  test('does nothing without the lease or after the stop', async () => {
     const w = world();
     const node = w.node(ends);
     w.accept(1);
@@ -368,7 +368,7 @@ describe('the sweep', () => {
   });
 });
 
-test('what was taken when a process stops is started', async () => {
+test('starts calls that were taken when the process stops', async () => {
   const w = world({ limits: { maxConcurrentCalls: 3 } });
   const node = w.node(() => undefined);
   w.accept(5);

@@ -1,4 +1,5 @@
-// Commands at both doors find their call wherever it is, and are answered by the process that has it alone.
+// Commands from HTTP and NATS find their call wherever it is. Only the process that has the call
+// answers.
 
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandReply } from '../../src/calls/contract/command.ts';
@@ -42,7 +43,7 @@ function rig(
 }
 
 describe('a command to a call', () => {
-  test('of this process is done here, at either door, without a look into SQL', async () => {
+  test('of this process runs here, from HTTP and NATS, without a query to SQL', async () => {
     const { asked, routing } = rig(() => Promise.reject(new Error('not asked')), {
       here: async () => done,
     });
@@ -52,7 +53,7 @@ describe('a command to a call', () => {
     expect(asked).toEqual([]);
   });
 
-  test('of another one goes there from HTTP, with its id, and is left to it on NATS', async () => {
+  test('of another process is forwarded from HTTP with its id, and ignored on NATS', async () => {
     const { asked, routing } = rig(async () => ({ phase: 'claimed', ownerId: 'node-2/b' }), {
       owner: done,
     });
@@ -62,14 +63,14 @@ describe('a command to a call', () => {
     expect(asked).toEqual([[callId, stop, 'app-1']]);
   });
 
-  test('whose process does not answer: it is not known', async () => {
+  test('has no reply if the process of the call does not answer', async () => {
     const { routing } = rig(async () => ({ phase: 'claimed', ownerId: 'node-2/b' }));
 
     expect(await routing.run(callId, stop)).toBeUndefined();
     expect(await routing.run(callId, hangup)).toBeUndefined();
   });
 
-  test('that this process is just about to start waits for it', async () => {
+  test('waits for a call that this process is about to start', async () => {
     let isHere = false;
     const { routing } = rig(
       async () => {
@@ -84,7 +85,7 @@ describe('a command to a call', () => {
     expect(await routing.run(callId, stop)).toEqual(done);
   });
 
-  test('that waits in the queue: a hang-up states its whole end, and no process dials it', async () => {
+  test('ends a queued call with a hang-up, and no process dials it', async () => {
     const { world, routing } = rig(async () => ({ phase: 'queued', call }));
 
     expect(await routing.run(callId, hangup)).toEqual({
@@ -105,7 +106,7 @@ describe('a command to a call', () => {
     });
   });
 
-  test('that waits in the queue takes no other command', async () => {
+  test('is refused for a queued call unless it is a hang-up', async () => {
     const { world, routing } = rig(async () => ({ phase: 'queued', call }));
 
     expect(await routing.runHere(callId, stop)).toEqual({
@@ -116,7 +117,7 @@ describe('a command to a call', () => {
     expect(world.ended()).toEqual([]);
   });
 
-  test('that a worker claims in that very moment: its machine is told as soon as it is there', async () => {
+  test('reaches the machine of a call that is claimed at that moment', async () => {
     let isHere = false;
     const told: Command[] = [];
     const { world, routing } = rig(
@@ -141,7 +142,7 @@ describe('a command to a call', () => {
     expect(world.ended()).toEqual([]);
   });
 
-  test('that has ended is refused, but for a hang-up, whose wish is so', async () => {
+  test('is refused for a call that has ended, unless it is a hang-up', async () => {
     const { routing } = rig(async () => ({ phase: 'ended' }));
 
     expect(await routing.run(callId, stop)).toMatchObject({ ok: false, code: 'ended' });
@@ -151,14 +152,14 @@ describe('a command to a call', () => {
     });
   });
 
-  test('that never was is not answered', async () => {
+  test('has no reply for a call that never existed', async () => {
     const { routing } = rig(async () => undefined);
 
     expect(await routing.run(callId, stop)).toBeUndefined();
     expect(await routing.runHere(callId, stop)).toBeUndefined();
   });
 
-  test('while SQL is unreachable: the sender is told', async () => {
+  test('reports to the sender that SQL is unreachable', async () => {
     const { routing } = rig(() => Promise.reject(new Error('SQL is unreachable')));
 
     await expect(routing.run(callId, hangup)).rejects.toThrow('SQL is unreachable');

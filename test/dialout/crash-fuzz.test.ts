@@ -1,6 +1,7 @@
-// A process dies in the middle of a call, at any point: of what the machine stated, SQL had committed any first part, of which
-// the process may not have heard, and the stream had any first part of that. Whatever the next process makes of it, and the one
-// after that if it dies too, must be one whole story.
+// A process dies in the middle of a call, at any point. SQL had committed any prefix of what the
+// machine sent. The process may not have received the answer. The stream had any prefix of what SQL
+// had. The next process, and the one after it if that one dies too, must complete the events
+// exactly once.
 
 import { describe, expect, test } from 'vitest';
 import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
@@ -13,7 +14,7 @@ import { acceptedCall } from '../support/scripted-call.ts';
 
 const runs = 600;
 
-/** What SQL and the stream make of a call, some of it at a time. */
+/** Plays SQL and the stream for a call, a random part of it at a time. */
 function playInfrastructure(outbox: MortalOutbox, random: () => number) {
   const below = (limit: number) => Math.floor(random() * limit);
   const [isSqlAway, isStreamAway, isSwift] = [random() < 0.1, random() < 0.2, random() < 0.5];
@@ -34,7 +35,10 @@ function playInfrastructure(outbox: MortalOutbox, random: () => number) {
       for (let count = below(5); count > 0; count -= 1) happenings[below(happenings.length)]?.();
       if (isSwift) storeAll();
     },
-    /** True, at most once: an answer is not told of any more, whether SQL has it or not. */
+    /**
+     * Returns true at most once. From then on the process receives no answer for the stored step,
+     * whether SQL has it or not.
+     */
     stallsNow(): boolean {
       if (!stallsAtAnswer || !outbox.holdsAnswer()) return false;
       stallsAtAnswer = false;
@@ -42,7 +46,10 @@ function playInfrastructure(outbox: MortalOutbox, random: () => number) {
       if (random() < 0.5) outbox.commit();
       return true;
     },
-    /** The last moment: a statement under way may be committed, though no process hears of it. */
+    /**
+     * The last moment. A statement under way may still be committed, although no process receives
+     * its answer.
+     */
     end(): void {
       publish(false);
       if (!isSqlAway && random() < 0.5) outbox.commit();
@@ -53,7 +60,7 @@ function playInfrastructure(outbox: MortalOutbox, random: () => number) {
 async function crash(seed: number) {
   const random = randomOf(seed);
   const world = new DialoutWorld();
-  // The machine's call is this one too: its id is the same each time.
+  // The call of the machine is this one too: its id is the same each time.
   const notifyEvents = seed % 2 === 0 ? selectedEventTypes : [];
   const first = acceptedCall({ notifyEvents });
   world.accept(first);
@@ -82,13 +89,13 @@ async function crash(seed: number) {
 async function crashAndRecover(seed: number) {
   const crashed = await crash(seed);
   const { end, left, hungUp } = await expectOneWholeStory(crashed);
-  // No far end is left in it, not one that talked when it died.
+  // No far end is left in the call, also none that was talking when the process died.
   expect(hungUp).toEqual(expect.arrayContaining([...crashed.talking]));
   return { end, left, isReferred: crashed.log.includes('refer') };
 }
 
 describe('a process that dies in the middle of a call', () => {
-  test('leaves a story that the next one brings to its one end, without a gap', {
+  test('leaves events that the next process completes with exactly one end, without a gap', {
     timeout: 60_000,
   }, async () => {
     const ends = new Map<string, number>();
@@ -101,7 +108,8 @@ describe('a process that dies in the middle of a call', () => {
       if (left === 2) transfers.bridge += 1;
       if (isReferred) transfers.refer += 1;
     }
-    // Both kinds of end are common, or the runs would show little; so are answers that were given up.
+    // Both kinds of end must be common, or the runs would prove little. So must answers that were
+    // given up.
     expect(Math.min(ends.get('completed') ?? 0, ends.get('failed') ?? 0)).toBeGreaterThan(
       runs / 10,
     );

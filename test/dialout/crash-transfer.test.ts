@@ -1,5 +1,6 @@
-// A process dies at each step of a transfer, before and after what SQL is told of it: at each INVITE, 200, ACK, REFER and NOTIFY. The
-// next one brings the call to its one end, and hangs up the far ends that were left in it, once.
+// A process dies at each step of a transfer, before and after SQL has stored it: at each INVITE,
+// 200, ACK, REFER and NOTIFY. The next process brings the call to its one end, and hangs up once
+// each far end that was left in it.
 
 import { describe, expect, test } from 'vitest';
 import type { TransferPlan } from '../../src/calls/transfer/transfer.ts';
@@ -62,7 +63,11 @@ const secondBusy = (call: Call) =>
 const stories: readonly (readonly [string, TransferPlan['mode'], readonly Step[]])[] = [
   ['bridged, and the agent hangs up', 'bridge', [...bridged, ['BYE', agentHangsUp]]],
   ['bridged, and the person hangs up', 'bridge', [...bridged, ['BYE', (call) => call.remoteBye()]]],
-  ['not bridged, as the agent is busy', 'bridge', [...bridged.slice(0, -1), ['486', secondBusy]]],
+  [
+    'not bridged, because the agent is busy',
+    'bridge',
+    [...bridged.slice(0, -1), ['486', secondBusy]],
+  ],
   ['referred', 'refer', referred],
   [
     'not referred',
@@ -86,14 +91,16 @@ const stories: readonly (readonly [string, TransferPlan['mode'], readonly Step[]
   ],
 ];
 
-/** What SQL has of the last step when the process dies. */
-const moments = ['nothing', 'stored, and not heard of', 'stored and heard of'] as const;
+/**
+ * What SQL has stored of the last step when the process dies, and whether the process knows that.
+ */
+const moments = ['nothing', 'stored without an answer', 'stored and answered'] as const;
 
 async function settle(call: Call): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await call.settle();
 }
 
-/** All that the machine has for SQL is stored, and what follows from that happens. */
+/** Stores all that the machine has for SQL, and runs what follows from that. */
 async function store(call: Call, outbox: MortalOutbox): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) {
     for (const does of ['begin', 'commit', 'confirm'] as const) outbox[does]();
@@ -121,7 +128,7 @@ async function dieAfter(
   }
   await steps.at(-1)?.[1](call);
   await settle(call);
-  if (moment === 'stored and heard of') await store(call, outbox);
+  if (moment === 'stored and answered') await store(call, outbox);
   else if (moment !== 'nothing') {
     outbox.begin();
     outbox.commit();
@@ -131,7 +138,7 @@ async function dieAfter(
   return { world, outbox, row: world.row(accepted.callId), random: randomOf(1), log };
 }
 
-/** Acknowledged and not hung up, by the story so far: by their Call-IDs. */
+/** Returns the Call-IDs of the legs that were acknowledged and not hung up so far. */
 function talking(log: readonly string[], steps: readonly Step[], who: string): readonly string[] {
   const hasHungUp = (whose: string) => steps.at(-1)?.[0] === 'BYE' && who.includes(whose);
   const isUp = (prefix: string) => log.includes(`${prefix}ack`) && !log.includes(`${prefix}bye`);
@@ -147,13 +154,13 @@ describe.each(stories)('a call that is %s', (who, mode, all) => {
   );
 
   test.each(deaths)(
-    'and whose process dies after %s, with %s in SQL',
+    'ends once if its process dies after %s, with the last step: %s',
     async (_n, moment, steps) => {
       const crashed = await dieAfter(mode, steps, moment);
       const hasEnd = crashed.row.end !== undefined;
       const { hungUp } = await expectOneWholeStory(crashed);
 
-      // Who has hung up is not hung up, once SQL knows it.
+      // A far end that has hung up is not hung up again, once SQL has stored that.
       if (hasEnd && steps.at(-1)?.[0] === 'BYE' && who.includes('the person')) {
         expect(hungUp).not.toContain(storedLeg.sipCallId);
       }
@@ -166,8 +173,8 @@ describe.each(stories)('a call that is %s', (who, mode, all) => {
     },
   );
 
-  test('and whose process lives has hung up each end once, or was hung up', async () => {
-    const { log, row } = await dieAfter(mode, all, 'stored and heard of');
+  test('hangs up each end once if its process lives, unless the end hung up', async () => {
+    const { log, row } = await dieAfter(mode, all, 'stored and answered');
 
     expect(talking(log, all, who)).toEqual([]);
     expect(row.end).toBeDefined();

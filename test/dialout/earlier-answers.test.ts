@@ -1,4 +1,4 @@
-// A request that came before keeps its answer, also where the intake takes no new one.
+// A request that came before keeps its answer, even if the intake accepts no new request.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
@@ -58,29 +58,26 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
     ['the queue is full', { waiting: 3 }, 'full', 'full'],
     // With a key: its first request may be being stored at that moment.
     ['the process stops', { isStopping: true }, 'unavailable', 'unknown'],
-  ])(
-    'that came before gets its first answer while %s',
-    async (_, change, kindWithoutKey, kindWithKey) => {
-      const refusal = { kind: kindWithoutKey, retryAfterS: 5 };
-      const refusalOfKey = { kind: kindWithKey, retryAfterS: 5 };
-      const { intake, state } = open();
-      const first = await intake.submit(keyed);
-      Object.assign(state, change);
+  ])('gets its first answer again while %s', async (_, change, kindWithoutKey, kindWithKey) => {
+    const refusal = { kind: kindWithoutKey, retryAfterS: 5 };
+    const refusalOfKey = { kind: kindWithKey, retryAfterS: 5 };
+    const { intake, state } = open();
+    const first = await intake.submit(keyed);
+    Object.assign(state, change);
 
-      expect(first.kind).toBe('accepted');
-      expect(await intake.submit(keyed)).toEqual({ ...first, kind: 'replayed' });
-      expect(await intake.submit(other)).toEqual({ kind: 'conflict' });
-      expect(await intake.submit(strange)).toMatchObject(refusalOfKey);
-      expect(await intake.submit({ ...keyed, botId: 'bot-2' })).toMatchObject(refusalOfKey);
-      expect(await intake.submit(submission)).toMatchObject(refusal);
+    expect(first.kind).toBe('accepted');
+    expect(await intake.submit(keyed)).toEqual({ ...first, kind: 'replayed' });
+    expect(await intake.submit(other)).toEqual({ kind: 'conflict' });
+    expect(await intake.submit(strange)).toMatchObject(refusalOfKey);
+    expect(await intake.submit({ ...keyed, botId: 'bot-2' })).toMatchObject(refusalOfKey);
+    expect(await intake.submit(submission)).toMatchObject(refusal);
 
-      state.isAway = true;
-      expect(await intake.submit(keyed)).toMatchObject({ kind: 'unknown' });
-      expect(await intake.submit(submission)).toMatchObject(refusal);
+    state.isAway = true;
+    expect(await intake.submit(keyed)).toMatchObject({ kind: 'unknown' });
+    expect(await intake.submit(submission)).toMatchObject(refusal);
 
-      Object.assign(state, { isAway: false, now: tomorrow });
-      expect(await intake.submit(keyed)).toMatchObject(refusalOfKey);
-      expect((await database.pool.query('select from calls')).rowCount).toBe(1);
-    },
-  );
+    Object.assign(state, { isAway: false, now: tomorrow });
+    expect(await intake.submit(keyed)).toMatchObject(refusalOfKey);
+    expect((await database.pool.query('select from calls')).rowCount).toBe(1);
+  });
 });

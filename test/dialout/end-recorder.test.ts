@@ -19,7 +19,7 @@ function rig() {
 const types = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
 
 describe('the end of a call without a machine', () => {
-  test('is in SQL with what it misses before any of it is published', async () => {
+  test('is stored with the missing events before any of them is published', async () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, own);
     world.isPublishing = false;
@@ -41,7 +41,7 @@ describe('the end of a call without a machine', () => {
     expect(world.row(call.callId).isSettled).toBe(true);
   });
 
-  test('is one, however many record it, and only the one that counts is published', async () => {
+  test('is stored and published once, however many processes record it', async () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, own);
     const how = { isRecovered: false };
@@ -55,7 +55,7 @@ describe('the end of a call without a machine', () => {
     expect(world.published.map(({ data }) => data)).toMatchObject([{ outcome: 'unknown' }]);
   });
 
-  test('is not done with while a far end may be left in the call', async () => {
+  test('is not settled while a far end may be left in the call', async () => {
     const { world, call, ends, progress } = rig();
     world.leave({
       ...{ call, ownerId: 'node-1/old', legs: [storedLeg] },
@@ -70,7 +70,7 @@ describe('the end of a call without a machine', () => {
     ]);
   });
 
-  test('of a call that another process has taken over is not recorded', async () => {
+  test('is not recorded if another process has taken the call over', async () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, own);
     world.takeOver('node-2/b');
@@ -80,7 +80,7 @@ describe('the end of a call without a machine', () => {
     expect(world.ended()).toEqual([]);
   });
 
-  test('of a queued call is recorded while no process has taken it', async () => {
+  test('is recorded for a queued call that no process has taken', async () => {
     const { world, call, ends, progress } = rig();
     expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(true);
     await settled();
@@ -89,7 +89,7 @@ describe('the end of a call without a machine', () => {
     expect(types(world.published)).toEqual(['failed']);
   });
 
-  test('of a queued call is not recorded once a process has taken it, or it has ended', async () => {
+  test('is not recorded for a queued call once a process has taken it, or it has ended', async () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, 'node-2/b');
     expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(false);

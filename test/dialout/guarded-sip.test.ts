@@ -47,7 +47,7 @@ function rig() {
 }
 
 describe('the SIP port of a node', () => {
-  test('says when a leg is off the wire', async () => {
+  test('reports when a leg is off the wire', async () => {
     const { guarded, observer, line, releasedCalls } = rig();
     guarded.place(request, observer);
     expect(releasedCalls).toEqual([]);
@@ -58,7 +58,7 @@ describe('the SIP port of a node', () => {
     expect(releasedCalls).toEqual(['call-1', 'call-1 whole']);
   });
 
-  test('does not wait for the release of a leg that was never made', () => {
+  test('does not wait for the release of a leg that was never placed', () => {
     const { guarded, observer, line, placedCalls } = rig();
     line.isBroken = true;
 
@@ -75,7 +75,7 @@ describe('the SIP port of a node', () => {
     expect(requests[0]?.mayInvite?.()).toBe(false);
   });
 
-  test('places nothing without the lease: the call has failed', async () => {
+  test('places nothing without the lease, and fails the call', async () => {
     const { guarded, observer, line, placed, releasedCalls, failures } = rig();
     line.mayPlace = false;
     const leg = guarded.place(request, observer);

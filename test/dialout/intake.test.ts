@@ -60,7 +60,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
 }
 
 describe('the intake', () => {
-  test('answers when SQL has it, has `queued` published and the call taken', async () => {
+  test('answers when SQL has stored the call, publishes `queued`, and has the call taken', async () => {
     const { intake, accepted, stored, woken } = rig();
     const result = await intake.submit(submission);
 
@@ -73,7 +73,7 @@ describe('the intake', () => {
     expect(woken).toEqual([call?.callId]);
   });
 
-  test('tells of `queued` only when SQL has it, and before the call is taken', async () => {
+  test('publishes `queued` only when SQL has stored it, and before the call is taken', async () => {
     const told: string[] = [];
     const { intake } = rig({
       ledger: {
@@ -95,7 +95,7 @@ describe('the intake', () => {
     expect(told).toEqual(['SQL', 'queued', 'taken']);
   });
 
-  test('tells of nothing where an app is over its limit', async () => {
+  test('publishes nothing if an app is over its limit', async () => {
     const { intake, stored, woken } = rig({
       ledger: {
         earlier: noneEarlier,
@@ -110,7 +110,7 @@ describe('the intake', () => {
     expect([stored, woken]).toEqual([[], []]);
   });
 
-  test('says so where SQL does not store it, and wakes no taker', async () => {
+  test('reports that SQL did not store the call, and wakes no taker', async () => {
     const { intake, stored, woken } = rig({
       ledger: { earlier: noneEarlier, accept: async () => notStored },
     });
@@ -122,7 +122,7 @@ describe('the intake', () => {
     expect([stored, woken]).toEqual([[], []]);
   });
 
-  test('does not call refused what SQL may have, and wakes no taker', async () => {
+  test('does not refuse a call that SQL may have stored, and wakes no taker', async () => {
     const { intake, stored, woken } = rig({
       accept: () => Promise.reject(new Error('the answer is lost')),
     });
@@ -131,7 +131,7 @@ describe('the intake', () => {
     expect([stored, woken]).toEqual([[], []]);
   });
 
-  test('does not call refused what could not be stored, and may have been accepted before', async () => {
+  test('does not refuse a request that could not be stored but may have been accepted before', async () => {
     const { intake } = rig({ ledger: { earlier: noneEarlier, accept: async () => notStored } });
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
@@ -151,16 +151,16 @@ describe('the intake', () => {
     expect([stored, woken]).toEqual([[], []]);
   });
 
-  test('refuses what a trunk could not dial in time any more', async () => {
+  test('refuses calls that a trunk could not dial in time', async () => {
     const limited = rig({ limitsOf: () => ({ callsPerSecond: 0.01 }) });
-    // Three in five minutes.
+    // The rate allows three in five minutes.
     limited.setWaiting(2);
     expect(await limited.intake.submit(submission)).toMatchObject({ kind: 'accepted' });
     const hasty = { ...submission, request: { ...submission.request, queueTimeoutMs: 60_000 } };
     expect(await limited.intake.submit(hasty)).toMatchObject({ kind: 'full' });
   });
 
-  test('fills in how long a request waits, where it does not say so', async () => {
+  test('fills in the queue time-out if a request sets none', async () => {
     const { intake, accepted } = rig();
     const { queueTimeoutMs: _, ...request } = submission.request;
     await intake.submit({ ...submission, request });
@@ -169,7 +169,7 @@ describe('the intake', () => {
     expect(accepted.map((call) => call.request.queueTimeoutMs)).toEqual([300_000, 1_000]);
   });
 
-  test('refuses what a full queue cannot take', async () => {
+  test('refuses calls when the queue is full', async () => {
     const { intake, accepted, setWaiting } = rig();
     setWaiting(3);
     expect(await intake.submit(submission)).toMatchObject({ kind: 'full' });

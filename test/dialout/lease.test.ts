@@ -1,4 +1,4 @@
-// What the lease of a process permits, on a clock of the test's own.
+// What the lease of a process permits, on a clock of the test.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -44,7 +44,7 @@ describe('the lease of a process', () => {
     vi.useRealTimers();
   });
 
-  test('is renewed several times before it runs out', async () => {
+  test('is renewed several times before it expires', async () => {
     const { lease, world } = rig();
     await vi.advanceTimersByTimeAsync(leaseMs * 10);
 
@@ -54,7 +54,7 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('is not held while the database is unreachable for longer than it runs, and is held again afterwards', async () => {
+  test('is not held while the database is unreachable for longer than a lease, and is held again afterwards', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs + 1);
@@ -74,7 +74,7 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('says with a renewal whether the one before failed', async () => {
+  test('reports with a renewal whether the previous one failed', async () => {
     const { lease, world } = rig();
     await vi.advanceTimersByTimeAsync(leaseMs / 4);
     world.answer = new Error('the database is unreachable');
@@ -86,7 +86,7 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('is renewed by the next try where one hangs, and a late answer takes nothing back', async () => {
+  test('is renewed by the next attempt if one hangs, and a late answer does not shorten it', async () => {
     const { lease, world } = rig();
     world.hangs = true;
     await vi.advanceTimersByTimeAsync(leaseMs / 4);
@@ -100,7 +100,7 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('is asked for more often while the database is away, and is held soon after it is back', async () => {
+  test('is renewed more often while the database is unreachable, and is held soon after it is back', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs - 1);
@@ -108,14 +108,14 @@ describe('the lease of a process', () => {
     await vi.advanceTimersByTimeAsync(leaseMs / 16);
     expect(lease.isHeld).toBe(true);
 
-    // As before, from then on.
+    // From then on it is renewed as before.
     const { renewals } = world;
     await vi.advanceTimersByTimeAsync(leaseMs);
     expect(world.renewals).toBe(renewals + 4);
     lease.stop();
   });
 
-  test('that runs out permits what is under way to its end, and takes no call that could not be invited before', async () => {
+  test('permits running work until it expires, and takes no call whose INVITE could not leave before', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync((leaseMs / 8) * 7 - 1);
@@ -131,9 +131,9 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('is not held by a process that wakes up late, until the database has been asked', async () => {
+  test('is not held by a process that wakes up late, until the database confirms it', async () => {
     const { lease, world } = rig();
-    // Stopped by a signal: the clock goes on, timers do not.
+    // Stopped by a signal: the clock goes on, but timers do not.
     const now = performance.now();
     vi.spyOn(performance, 'now').mockReturnValue(now + leaseMs + 1);
 
@@ -144,7 +144,7 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('that was lost is lost for good: who waits for it is told, and so is the process, once', async () => {
+  test('stays lost: it rejects its waiters, and notifies the process once', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs + 1);

@@ -1,4 +1,4 @@
-// A process among the others, from the outside.
+// One process among others, tested from the outside.
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { Environment } from '../../src/app/environment.ts';
@@ -10,7 +10,7 @@ import { createNodeStore } from '../../src/store/nodes.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 
 test.each(databaseKinds)(
-  'a process that is taken for dead while it starts learns of it as soon as it listens, on %s',
+  'a process that is declared lost while it starts is notified as soon as it listens, on %s',
   async (kind) => {
     const database = await openTestDatabase(kind);
     const closers = new Closers(silentLogger);
@@ -33,7 +33,7 @@ test.each(databaseKinds)(
   },
 );
 
-test('a process that has the database alone renews seldom: no other is there to take over', async () => {
+test('a process that is alone on its database renews seldom, because no other process could take over', async () => {
   const database = await openTestDatabase('pglite');
   const closers = new Closers(silentLogger);
   onTestFinished(async () => {

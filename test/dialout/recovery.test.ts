@@ -1,6 +1,6 @@
-// A process dies; what it had put into SQL and on the stream by then is all that the next one has. For every point of
-// death the story must come out whole, in SQL and on the stream: no gap in the sequences, one end, the same again when the
-// next process dies too.
+// A process dies. The next process has only what the dead one had put into SQL and on the stream by
+// then. For every point of death the events must be complete, in SQL and on the stream: no gap in
+// the sequences and exactly one end. The same must hold if the next process dies too.
 
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -35,7 +35,10 @@ const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endTakenOver();
 const settleEnds = (ports: RecoveryPorts, until?: AbortSignal) =>
   recoveryOf(ports).settleEnds(until);
 
-/** A call as the dead process told it: every event up to `amd_human_detected` and a digit. */
+/**
+ * Events of a call as the dead process stored them: every event up to `amd_human_detected` and a
+ * digit.
+ */
 function story(request: Partial<DialoutRequest> = {}) {
   const base = acceptedCall();
   const call: AcceptedCall = { ...base, request: { ...base.request, ...request } };
@@ -61,7 +64,7 @@ function story(request: Partial<DialoutRequest> = {}) {
 }
 type Story = ReturnType<typeof story>;
 
-/** It has taken over what is left. `onStream`: it can read the stream. */
+/** A process that has taken over what is left. `onStream`: true if it can read the stream. */
 function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   const ownerId = 'node-1/new';
   const hungUp: StoredLeg[] = [];
@@ -115,7 +118,7 @@ function sequencesOf({ eventSequence, data }: CallEvent) {
   return { eventSequence, notificationSequence };
 }
 
-/** `type sequence/notification`, as a story is told aloud. */
+/** Returns each event as `type sequence/notification`. */
 function told(events: readonly CallEvent[]): readonly string[] {
   return events.map((event) => {
     const name = event.type === 'amd' ? event.data.amd.event : event.type;
@@ -143,10 +146,10 @@ type CrashPoint = readonly [
 ];
 
 const crashPoints: readonly CrashPoint[] = [
-  ['taken, and nothing on the stream', left, () => [], ['queued 1', 'failed 2/1']],
+  ['taken, with nothing on the stream', left, () => [], ['queued 1', 'failed 2/1']],
   ['taken', left, (s) => [s.queued], ['failed 2/1']],
   [
-    'taken over while it was dialled: the leg alone got through',
+    'taken over while it was dialled: only the leg was stored',
     (s) => left(s, { legs: [storedLeg] }),
     (s) => [s.queued],
     ['failed 2/1'],
@@ -155,7 +158,7 @@ const crashPoints: readonly CrashPoint[] = [
   ['dialing, not published', leftDialing, (s) => [s.queued], ['dialing 2', 'failed 3/1']],
   ['ringing', leftRinging, (s) => [s.queued, s.dialing, s.ringing], ['failed 4/1']],
   [
-    'ringing, the stream was away all the time',
+    'ringing, with the stream unreachable all the time',
     leftRinging,
     () => [],
     ['queued 1', 'dialing 2', 'ringing 3', 'failed 4/1'],
@@ -167,13 +170,13 @@ const crashPoints: readonly CrashPoint[] = [
     ['answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
   ],
   [
-    'answer stored, half of what was before it published',
+    'answer stored, half of the events before it published',
     leftAnswered,
     (s) => [s.queued, s.dialing],
     ['ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
   ],
   [
-    'answer stored, the stream was away all the time',
+    'answer stored, with the stream unreachable all the time',
     leftAnswered,
     () => [],
     ['queued 1', 'dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
@@ -198,7 +201,7 @@ const crashPoints: readonly CrashPoint[] = [
   ],
 ];
 
-/** The same after a backup of SQL was restored: the stream has what happened since. */
+/** Points of death after a backup of SQL was restored: the stream has the events since then. */
 const restoredCrashPoints: readonly CrashPoint[] = [
   ['taken', left, (s) => [s.queued, s.dialing], ['failed 3/1']],
   ['dialing', leftDialing, (s) => [s.queued, s.dialing, s.ringing], ['failed 4/1']],
@@ -224,7 +227,7 @@ describe.each([
     return { world, before, callId: unfinished.call.callId, had: world.stream.length, next };
   }
 
-  test('what is owed is told, in order and without a gap', async () => {
+  test('publishes what is owed, in order and without a gap', async () => {
     const { world, callId, had, next } = crashed();
     const ports = next();
     await recoverCalls(ports);
@@ -252,7 +255,7 @@ describe.each([
     expect(world.stream).toEqual(story);
   });
 
-  test('a recovery that dies before it publishes is finished by the next one', async () => {
+  test('the next recovery finishes one that dies before it publishes', async () => {
     const { world, had, next } = crashed();
     world.isPublishing = false;
     await recoverCalls(next());
@@ -264,7 +267,7 @@ describe.each([
     expectWhole(world.stream);
   });
 
-  test('a recovery that dies in the middle of publishing is finished with the same bodies', async () => {
+  test('the next recovery finishes one that dies while it publishes, with the same bodies', async () => {
     const { world, callId, had, next } = crashed();
     world.isPublishing = false;
     const dying = next();
@@ -283,7 +286,7 @@ describe.each([
     expect(world.row(callId).isSettled).toBe(true);
   });
 
-  test('what the dead process had sent and the stream stores late is dropped by its id', async () => {
+  test('the stream drops by id what the dead process had sent and it stored late', async () => {
     const { world, before, next } = crashed();
     const { events } = sql(before);
     await recoverCalls(next());
@@ -295,8 +298,8 @@ describe.each([
   });
 });
 
-describe('SQL is of an earlier day than the stream', () => {
-  test('a call that has ended meanwhile ends as it did: receivers have that end', async () => {
+describe('when SQL was restored from a backup', () => {
+  test('a call that had ended ends the same way, because receivers have that end', async () => {
     const world = new DialoutWorld();
     const before = story();
     world.leave(leftAnswered(before));
@@ -316,7 +319,7 @@ describe('SQL is of an earlier day than the stream', () => {
 });
 
 describe('the recovery', () => {
-  test('hangs up the far ends that are known', async () => {
+  test('hangs up the far ends of stored legs', async () => {
     const world = new DialoutWorld();
     const [one, other] = [leftAnswered(story()), left(story())];
     for (const unfinished of [one, other]) world.leave(unfinished);
@@ -326,12 +329,13 @@ describe('the recovery', () => {
     await settled();
 
     expect(ended).toBe(2);
-    // By the recovery, and looked after by the one that settles the ends: here two processes.
+    // The recovery hangs up, and so does the part that settles the ends. Here they are two
+    // processes.
     expect(new Set(next.hungUp)).toEqual(new Set(one.legs));
     expect(world.rows().every(({ isSettled }) => isSettled)).toBe(true);
   });
 
-  test('hangs up though NATS is unreachable, and is done with a call when both have worked', async () => {
+  test('hangs up while NATS is unreachable, and settles the call when both have succeeded', async () => {
     const world = new DialoutWorld();
     const one = leftAnswered(story());
     world.leave(one);
@@ -349,7 +353,7 @@ describe('the recovery', () => {
     expect(world.row(one.call.callId).isSettled).toBe(true);
   });
 
-  test('hangs up though the story of a call cannot be read', async () => {
+  test('hangs up even if the events of a call cannot be read', async () => {
     const world = new DialoutWorld();
     const one = leftAnswered(story());
     world.leave(one);
@@ -361,7 +365,7 @@ describe('the recovery', () => {
     expect(next.hungUp).toEqual(one.legs);
   });
 
-  test('goes on trying while the SIP engine is unreachable, and leaves it to the next process when it stops', async () => {
+  test('keeps trying while the SIP engine is unreachable, and leaves the leg to the next process when it stops', async () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
     const one = leftAnswered(story());
@@ -391,7 +395,7 @@ describe('the recovery', () => {
     expect(world.row(one.call.callId).isSettled).toBe(true);
   });
 
-  test('says once of a far end that it cannot be reached, and once when it is', async () => {
+  test('logs once that a far end is unreachable, and once when it is reached', async () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
     const one = leftAnswered(story());
@@ -419,7 +423,7 @@ describe('the recovery', () => {
     expect(said).toHaveLength(2);
   });
 
-  describe('of what was cancelled, and may be answered all the same', () => {
+  describe('with a cancelled leg that may still be answered', () => {
     beforeEach(() => void vi.useFakeTimers());
     afterEach(() => void vi.useRealTimers());
 
@@ -439,7 +443,7 @@ describe('the recovery', () => {
       return { recovery, isDone, start };
     }
 
-    test('asks again until it is known to be over', async () => {
+    test('tries again until the leg is known to be over', async () => {
       const results: LegEndResult[] = ['cancelled', 'cancelled', 'ended'];
       let tries = 0;
       const { isDone, start } = ringing(1, async () => {
@@ -454,7 +458,7 @@ describe('the recovery', () => {
       expect([tries, isDone()]).toEqual([3, true]);
     });
 
-    test('asks no more when no 200 can come any more', async () => {
+    test('stops trying when no 200 can come any more', async () => {
       let tries = 0;
       const { isDone, start } = ringing(1, async () => {
         tries += 1;
@@ -469,7 +473,7 @@ describe('the recovery', () => {
       expect([tries, isDone()]).toEqual([32, true]);
     });
 
-    test('holds up no other far end meanwhile', async () => {
+    test('does not hold up other far ends meanwhile', async () => {
       const asked = new Set<string>();
       const { start } = ringing(250, async ({ transactionId }) => {
         asked.add(transactionId);
@@ -480,7 +484,7 @@ describe('the recovery', () => {
       expect(asked.size).toBe(250);
     });
 
-    test('leaves it to the next process when this one stops', async () => {
+    test('leaves the leg to the next process when this one stops', async () => {
       const { recovery, isDone, start } = ringing(1, async () => 'cancelled');
       await start();
       recovery.stop();
@@ -490,7 +494,7 @@ describe('the recovery', () => {
     });
   });
 
-  test('leaves alone what is still being hung up here, and what is on its way into SQL or to the stream', async () => {
+  test('leaves calls alone whose legs are being hung up here, or whose events are still being stored or published', async () => {
     const world = new DialoutWorld();
     const [wire, way] = [leftRinging(story()), leftRinging(story())];
     for (const unfinished of [wire, way]) world.leave(unfinished);
@@ -509,7 +513,7 @@ describe('the recovery', () => {
     expect(world.rows().map(({ isSettled }) => isSettled)).toEqual([true, true]);
   });
 
-  test('says the times as they were said before', async () => {
+  test('repeats the times of earlier events', async () => {
     const world = new DialoutWorld();
     const s = story();
     world.leave(leftAnswered(s));
@@ -525,7 +529,7 @@ describe('the recovery', () => {
       expect(event.data).toMatchObject({ callConnectTime, ringDurationInMS, connectDurationInMS });
   });
 
-  test('takes the first ring from the events where the row has none', async () => {
+  test('takes the first ring from the events if the row has no time for it', async () => {
     const world = new DialoutWorld();
     const s = story();
     const { ringingAt: _, ...unfinished } = leftRinging(s);
@@ -536,7 +540,7 @@ describe('the recovery', () => {
     expect(world.endOf(s.call.callId)?.data.ringDurationInMS).toBe(38_000);
   });
 
-  test('owes no amd_stopped where detection was off', async () => {
+  test('owes no amd_stopped if detection was off', async () => {
     const world = new DialoutWorld();
     const off = story({ machineDetection: 'disabled' });
     world.leave(leftAnswered(off));
@@ -545,7 +549,7 @@ describe('the recovery', () => {
     expect(told(world.timelineOf(off.call.callId)).at(-1)).toBe('completed 5/2');
   });
 
-  test('owes no amd_stopped where detection had stopped', async () => {
+  test('owes no amd_stopped if detection had stopped', async () => {
     const world = new DialoutWorld();
     const s = story();
     const amd: AmdEvent = { event: 'amd_stopped', reason: 'human', elapsedMs: 1_000 };
@@ -564,7 +568,7 @@ describe('the recovery', () => {
     ]);
   });
 
-  test('goes on with the numbers of events that the request selects, of which the end says nothing', async () => {
+  test('continues the notification numbers of selected events, without repeating them in the end', async () => {
     const world = new DialoutWorld();
     const s = story({ notifyEvents: ['queued', 'dtmf', 'transfer-failed'] });
     const { request: _, ...identity } = s.call;
@@ -600,7 +604,7 @@ describe('the recovery', () => {
     expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
   });
 
-  test('one call that cannot be ended does not keep the others, or the start, from going on', async () => {
+  test('a call that cannot be ended does not hold up the others or the start', async () => {
     const world = new DialoutWorld();
     const [bad, good] = [left(story()), left(story())];
     for (const unfinished of [bad, good]) world.leave(unfinished);
@@ -617,7 +621,7 @@ describe('the recovery', () => {
     expect(world.ended()).toEqual([good.call.callId]);
   });
 
-  test('a call that died over its second gateway says what came of the first', async () => {
+  test('reports the failed first attempt of a call that died on its second gateway', async () => {
     const world = new DialoutWorld();
     const s = story();
     const attempt = { gateway: 'gw', sipStatus: 503, reason: 'Overloaded', durationMs: 20 };
@@ -631,7 +635,7 @@ describe('the recovery', () => {
     expect(world.endOf(s.call.callId)?.data).toMatchObject({ failedAttempts: [attempt] });
   });
 
-  test('a call that ends here meanwhile is not told again', async () => {
+  test('does not report the end of a call again that ended here meanwhile', async () => {
     const world = new DialoutWorld();
     const s = story();
     world.leave(left(s));
@@ -651,7 +655,7 @@ describe('the recovery', () => {
     expect(told(world.published.slice(-1))).toEqual(['completed 2/1']);
   });
 
-  test('a call that a third process takes over meanwhile is that one’s to end', async () => {
+  test('leaves a call to a third process that took it over meanwhile', async () => {
     const world = new DialoutWorld();
     const s = story();
     world.leave(left(s));
@@ -669,7 +673,7 @@ describe('the recovery', () => {
   });
 });
 
-describe('the end of a call says who is gone', () => {
+describe('the end of a call names the lost process', () => {
   const owners = [
     ['this node, before it restarted', 'node-1/old', 'Gateway restarted', 'gateway-restarted'],
     ['another node', 'node-2/old', 'Gateway lost; another node ended the call', 'gateway-lost'],
@@ -685,7 +689,7 @@ describe('the end of a call says who is gone', () => {
     return world.timelineOf(unfinished.call.callId);
   };
 
-  test.each(owners)('that was up with %s', async (_who, ownerId, reason, amdReason) => {
+  test.each(owners)('for a call that was up with %s', async (_who, ownerId, reason, amdReason) => {
     const events = await end(leftAnswered(story(), { ownerId }));
 
     const amd = { event: 'amd_stopped', reason: amdReason };
@@ -699,7 +703,7 @@ describe('the end of a call says who is gone', () => {
     ['node-1/old', 'Gateway restarted while the call was being placed'],
     ['node-2/old', 'Gateway lost while the call was being placed; another node ended the call'],
     ['node-1/new', 'Gateway failed while the call was being placed'],
-  ])('that was being placed by %s', async (ownerId, reason) => {
+  ])('for a call that was being placed by %s', async (ownerId, reason) => {
     const events = await end(left(story(), { ownerId }));
 
     const data = { reason, reasonCode: 'Service Unavailable', outcome: 'unknown' };
@@ -707,8 +711,8 @@ describe('the end of a call says who is gone', () => {
   });
 });
 
-describe('ends that SQL holds and the stream may not', () => {
-  test('that cannot be published are left to the next sweep, however many there are', async () => {
+describe('ends that SQL has but the stream may lack', () => {
+  test('are left to the next sweep if they cannot be published, however many there are', async () => {
     const world = new DialoutWorld();
     for (let index = 0; index < 60; index += 1) {
       const unfinished = left(story());
@@ -728,7 +732,7 @@ describe('ends that SQL holds and the stream may not', () => {
     expect(world.rows().filter(({ isSettled }) => !isSettled)).toHaveLength(60);
   });
 
-  test('of lost processes are not gone on with once this one stops', async () => {
+  test('of lost processes are not continued once this process stops', async () => {
     const world = new DialoutWorld();
     for (let index = 0; index < 60; index += 1) {
       const unfinished = left(story());
@@ -747,7 +751,7 @@ describe('ends that SQL holds and the stream may not', () => {
     expect(ended).toBeLessThan(60);
   });
 
-  test('are not waited for once the process stops, though NATS is unreachable', async () => {
+  test('are not awaited once the process stops, even if NATS is unreachable', async () => {
     const world = new DialoutWorld();
     const s = story();
     world.leave(left(s));
@@ -777,7 +781,7 @@ describe('calls of this process without a machine', () => {
     expect(next.hungUp).toEqual(lost.legs);
   });
 
-  test('one that cannot be ended does not hold up the next', async () => {
+  test('do not hold up the next call if one cannot be ended', async () => {
     const world = new DialoutWorld();
     const [bad, good] = [left(story()), left(story())];
     for (const unfinished of [bad, good]) world.leave(unfinished);

@@ -1,5 +1,5 @@
-// Whether a second leg may be placed, and when: its app's numbers and calls of the day, its trunk's room and pace. It waits only for
-// as long as it is wanted.
+// Whether and when a second leg may be placed. This depends on the numbers and daily calls of its
+// app, and on the room and pace of its trunk. The leg waits only while it is wanted.
 
 import { describe, expect, test } from 'vitest';
 import type {
@@ -65,7 +65,7 @@ describe('a second leg is admitted', () => {
     expect(log).toEqual(['take carrier']);
   });
 
-  test('without one where it goes to an address, where the trunk has no limits, and where the carrier calls', async () => {
+  test('without a slot for a direct address, a trunk without limits, or a referral', async () => {
     const { legs, log } = open();
     const unlimited = open({ trunkLimits: undefined });
     expect(await legs.admit(call, direct, wanted)).toEqual({ ok: true });
@@ -74,7 +74,7 @@ describe('a second leg is admitted', () => {
     expect([...log, ...unlimited.log]).toEqual([]);
   });
 
-  test('when the trunk’s turn has come', async () => {
+  test('when its turn on the trunk has come', async () => {
     const { legs } = open({ takeSlot: async () => ({ startInMs: 60, tookMs: 0 }) });
     const began = performance.now();
     await legs.admit(call, transfer, wanted);
@@ -98,7 +98,7 @@ describe('a second leg is admitted', () => {
 
 describe('a second leg is refused', () => {
   test.each<[string, World, Transfer | Omit<Transfer, 'trunk'>, string]>([
-    ['an app that is gone', { app: undefined }, transfer, 'The app no longer exists'],
+    ['an app that no longer exists', { app: undefined }, transfer, 'The app no longer exists'],
     [
       'a number that the app may not call',
       { app: { limits: { allowedPrefixes: ['1'] } } },
@@ -106,13 +106,13 @@ describe('a second leg is refused', () => {
       'The app may not dial this number',
     ],
     [
-      'a referral to such a number too',
+      'a referral to a number that the app may not call',
       { app: { limits: { deniedPrefixes: ['49'] } } },
       { ...transfer, mode: 'refer' },
       'The app may not dial this number',
     ],
     [
-      'an app that has had its calls of the day',
+      'an app that has reached its calls per day',
       { app: { limits: { callsPerDay: 5 } }, countToday: async () => false },
       transfer,
       'The app has reached its calls per day',
@@ -123,7 +123,7 @@ describe('a second leg is refused', () => {
     expect(log.filter((line) => line.startsWith('take'))).toEqual([]);
   });
 
-  test('when it is not wanted any more, and what may have been taken is given back', async () => {
+  test('when it is no longer wanted, and a slot that may have been taken is given back', async () => {
     let isWanted = true;
     const { legs, log } = open({
       takeSlot: async () => {
@@ -138,7 +138,7 @@ describe('a second leg is refused', () => {
     expect(log).toEqual(['take carrier', 'release 1']);
   });
 
-  test('before anything is asked, when it is not wanted', async () => {
+  test('without any query if it is not wanted', async () => {
     const { legs, log } = open({ app: { limits: { callsPerDay: 5 } } });
     expect(await legs.admit(call, transfer, () => false)).toMatchObject({ ok: false });
     expect(log).toEqual([]);
@@ -146,7 +146,7 @@ describe('a second leg is refused', () => {
 });
 
 describe('a slot', () => {
-  test('is given back once, and again until SQL has heard of it', async () => {
+  test('is given back once, with retries until SQL has stored it', async () => {
     let failures = 1;
     const { legs, log } = open({
       release: async () => {
@@ -161,7 +161,7 @@ describe('a slot', () => {
     expect(log).toEqual(['take carrier', 'release 1', 'release 1']);
   });
 
-  test('that was never taken is not given back', async () => {
+  test('is not given back if it was never taken', async () => {
     const { legs, log } = open();
     await legs.admit(call, direct, wanted);
     legs.giveBack(transfer.legId);

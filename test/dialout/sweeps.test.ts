@@ -1,4 +1,4 @@
-// What is looked after again and again, with parts of the test's own.
+// Work that the sweeps repeat, with parts of the test.
 
 import { expect, test } from 'vitest';
 import type { Environment } from '../../src/app/environment.ts';
@@ -6,7 +6,7 @@ import { type SweepParts, startSweeps } from '../../src/app/sweeps.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 
-test('the calls of a lost node are tried again by the next sweep when the first try fails', async () => {
+test('the next sweep retries the calls of a lost node if the first attempt fails', async () => {
   const told: string[] = [];
   const parts = {
     storage: { longestRestMs: 0 },
@@ -41,7 +41,7 @@ test('the calls of a lost node are tried again by the next sweep when the first 
   expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
 });
 
-test('a process that has the database alone looks for no other nodes, and tries again what those before it left', async () => {
+test('a process that is alone on its database looks for no other nodes, and retries what earlier processes left', async () => {
   const told: string[] = [];
   const parts = {
     storage: { longestRestMs: 0 },

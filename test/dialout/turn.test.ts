@@ -1,4 +1,5 @@
-// When an INVITE may leave, by a clock that the test turns: what the server's answer and its way back took.
+// When an INVITE may leave, on a clock that the test sets. It depends on how long the server took,
+// and on the way of its answer.
 
 import { expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -6,17 +7,17 @@ import { createTurn, timed } from '../../src/dialout/turn.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
 type Story = {
-  /** In the server, e.g. behind other nodes at the trunk's clock. */
+  /** Time in the server, e.g. behind other nodes at the trunk's clock. */
   readonly tookMs?: number;
-  /** On its way, or while this process stood still. */
+  /** Time on the network, or while this process stood still. */
   readonly underWayMs?: number;
-  /** Until the INVITE is ready. */
+  /** Time until the INVITE is ready. */
   readonly preparedAfterMs?: number;
   readonly callsPerSecond?: number;
   readonly isWanted?: () => boolean;
 };
 
-/** How many more turns a call takes. */
+/** Returns how many more turns a call takes. */
 async function turnsOf({
   tookMs = 0,
   underWayMs = 0,
@@ -54,22 +55,22 @@ async function turnsOf({
   return turns;
 }
 
-test('a call is on time though its node had to wait for the others at the trunk', async () => {
+test('a call is on time even if its node waited for other nodes at the trunk', async () => {
   expect(await turnsOf({ tookMs: 500 })).toBe(0);
 });
 
-test('a call takes another turn when the answer was under way for long', async () => {
+test('a call takes another turn if the answer took long on the network', async () => {
   expect(await turnsOf({ underWayMs: 100 })).toBe(1);
 });
 
-test('a call takes another turn when it is not prepared by its own', async () => {
+test('a call takes another turn if it is not ready at its own', async () => {
   expect(await turnsOf({ preparedAfterMs: 100 })).toBe(1);
 });
 
-test('a call that is late and not wanted any more takes no turn of the others', async () => {
+test('a late call that is no longer wanted takes no further turn', async () => {
   expect(await turnsOf({ preparedAfterMs: 100, isWanted: () => false })).toBe(0);
 });
 
-test('a call of a slow trunk, whose next turn is far away, does not take one for a moment', async () => {
+test('a call on a slow trunk does not take a distant turn for a small delay', async () => {
   expect(await turnsOf({ preparedAfterMs: 900, callsPerSecond: 0.1 })).toBe(0);
 });

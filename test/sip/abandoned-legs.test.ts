@@ -1,4 +1,5 @@
-// Legs of an engine that stays unreachable: other processes are asked, until the leg is ended or its time is over.
+// Legs of an engine that stays unreachable. Other processes are asked until the leg is ended or its
+// time is over.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -17,7 +18,7 @@ const answeredLeg = { ...storedLeg, dialogId: 'dialog-1' };
 
 type Answer = LegEndResult | Promise<LegEndResult> | Error;
 
-/** Others answer one after the other; the last answer is repeated. */
+/** The other processes give these answers in order. The last answer is repeated. */
 function rig(...answers: readonly [Answer, ...Answer[]]) {
   const asked: StoredLeg[] = [];
   const links: { own?: EngineLink; other?: EngineLink } = {};
@@ -55,7 +56,7 @@ function linkOf(engine: string, answerTo: (method: string) => Verdict): EngineLi
   return link as unknown as EngineLink;
 }
 
-test('its own engine has some seconds to come back before others are asked', async () => {
+test('waits some seconds for its own engine before other processes are asked', async () => {
   const { asked, add } = rig('ended');
   const entry = add(answeredLeg);
 
@@ -66,7 +67,7 @@ test('its own engine has some seconds to come back before others are asked', asy
   expect(entry.isOver).toBe(true);
 });
 
-test('others are asked again until one of them could end it', async () => {
+test('asks other processes again until one of them ends the leg', async () => {
   const { asked, add } = rig('unreachable', 'unreachable', 'ended');
   const entry = add(storedLeg);
 
@@ -76,7 +77,7 @@ test('others are asked again until one of them could end it', async () => {
   expect(entry.isOver).toBe(true);
 });
 
-test('a request to others that fails is logged, and made again', async () => {
+test('logs a failed request to other processes, and repeats it', async () => {
   const { asked, add, lines } = rig(new Error('a defect'), 'ended');
   const entry = add(answeredLeg);
 
@@ -89,7 +90,7 @@ test('a request to others that fails is logged, and made again', async () => {
   ]);
 });
 
-test('an engine that cannot be asked is logged, and asked again', async () => {
+test('logs a failed request to an engine, and repeats it', async () => {
   const { add, links, lines } = rig('unreachable');
   const entry = add(answeredLeg);
   let tries = 0;
@@ -105,11 +106,11 @@ test('an engine that cannot be asked is logged, and asked again', async () => {
   expect(lines).toMatchObject([{ work: 'ending an abandoned leg', err: { message: 'a defect' } }]);
 });
 
-test('no leg is forgotten, however close to the limit the clock stands while it is looked at', async () => {
+test('forgets no leg, even if the clock passes a limit during a sweep', async () => {
   for (let offset = 0; offset < 60; offset += 1) {
     const { asked, add } = rig('ended');
     let nowMs = 0;
-    // A clock that goes on with each look at it.
+    // A clock that advances each time it is read.
     const look = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 0.5));
     const entries = Array.from({ length: 10 }, () => add(answeredLeg));
     nowMs = defaultSipLimits.takeOverAfterMs - offset;
@@ -123,7 +124,7 @@ test('no leg is forgotten, however close to the limit the clock stands while it 
   }
 });
 
-test('while others are asked its own engine may come back, and end it', async () => {
+test('lets its own engine end the leg while other processes are asked', async () => {
   const requests: string[] = [];
   let answer = (_result: LegEndResult): void => undefined;
   const { legs, add } = rig(
@@ -145,7 +146,7 @@ test('while others are asked its own engine may come back, and end it', async ()
   answer('ended');
 });
 
-test('what no engine knows is over where it was answered; one that rings may be known to its own engine', async () => {
+test('drops an answered leg that no engine knows, but keeps a leg that has not rung for its own engine', async () => {
   const { add } = rig('gone');
   const [answered, ringing] = [add(answeredLeg), add(storedLeg)];
 
@@ -157,7 +158,7 @@ test('what no engine knows is over where it was answered; one that rings may be 
   expect(ringing.isOver).toBe(true);
 });
 
-test('what is not over when this process stops is not said to be: the next one finds it in SQL', async () => {
+test('does not resolve a leg that is not over when this process stops', async () => {
   const { legs, add } = rig('unreachable');
   const entry = add(answeredLeg);
   await vi.advanceTimersByTimeAsync(4_000);
@@ -168,8 +169,8 @@ test('what is not over when this process stops is not said to be: the next one f
   expect([entry.isOver, late.isOver]).toEqual([false, false]);
 });
 
-describe('a leg that is cancelled, and may be answered all the same', () => {
-  test('is asked for again for 32 s, and no longer', async () => {
+describe('a cancelled leg that may still be answered', () => {
+  test('is checked again for 32 s, and no longer', async () => {
     const { asked, add } = rig('cancelled');
     const entry = add(storedLeg);
 
@@ -183,7 +184,7 @@ describe('a leg that is cancelled, and may be answered all the same', () => {
     expect(asked).toHaveLength(times);
   });
 
-  test.each(['ended', 'gone'] as const)('is over when it is %s', async (result) => {
+  test.each(['ended', 'gone'] as const)('is dropped when the result is %s', async (result) => {
     const { add } = rig('cancelled', 'cancelled', result);
     const entry = add(storedLeg);
 
@@ -192,7 +193,7 @@ describe('a leg that is cancelled, and may be answered all the same', () => {
     expect(entry.isOver).toBe(true);
   });
 
-  test('is asked for at its own engine at once, and again', async () => {
+  test('is checked at its own engine at once, and again', async () => {
     const { legs, add, links } = rig('unreachable');
     const entry = add({ ...storedLeg, localTag: 'mine' });
     const requests: string[] = [];
@@ -200,7 +201,7 @@ describe('a leg that is cancelled, and may be answered all the same', () => {
     const link = linkOf(storedLeg.engine, (method) => {
       requests.push(method);
       if (method === 'CANCEL') cancels += 1;
-      // The final response is there at the end of the second time.
+      // The final response arrives at the end of the second attempt.
       const isUnderWay = method === 'CANCEL' && cancels <= 3;
       return isUnderWay ? { ok: true } : { ok: false, reason: 'unknown' };
     });
@@ -213,7 +214,7 @@ describe('a leg that is cancelled, and may be answered all the same', () => {
   });
 });
 
-test('what has rung is ended by another engine where its own one stays unreachable', async () => {
+test('another engine ends a leg that has rung if its own engine stays unreachable', async () => {
   const { asked, add, links } = rig('unreachable');
   const requests: string[] = [];
   links.other = linkOf('127.0.0.1:9023', (method) => {

@@ -17,7 +17,10 @@ import {
 const offer = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 const answer = 'v=0\r\no=- 2 2 IN IP4 127.0.0.1\r\ns=-\r\n';
 
-/** Short where a test waits for the end; what none waits for is not reached, however long this process stands still. */
+/**
+ * Time-outs are short if a test waits for them. The others are too long to be reached, however long
+ * this process stands still.
+ */
 const testLimits: Partial<SipLimits> = {
   reconnectMinMs: 20,
   reconnectMaxMs: 50,
@@ -84,7 +87,7 @@ describe('sip port over a control connection', () => {
     await drachtio[Symbol.asyncDispose]();
   });
 
-  /** With other limits, or another trunk. */
+  /** Connects again with other limits, or another trunk. */
   async function reconnect(limits: Partial<SipLimits>, trunk: Partial<Trunk> = {}) {
     await sip[Symbol.asyncDispose]();
     sip = sipOver([drachtio], limits, trunk);
@@ -118,7 +121,7 @@ describe('sip port over a control connection', () => {
     invite.answerBye(await drachtio.take('BYE'));
   }
 
-  test('sends the INVITE through the default trunk and tells its transaction', async () => {
+  test('sends the INVITE through the default trunk and reports its transaction', async () => {
     const { observer, invite } = await ring();
 
     expect(invite.frame.sip).toMatch(/^INVITE sip:15551230001@127\.0\.0\.1:5070 SIP\/2\.0\r\n/);
@@ -175,7 +178,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a BYE that is never answered holds the leg no longer than its bound', async () => {
+  test('releases the leg after the time-out if a BYE is never answered', async () => {
     await reconnect({ byeTimeoutMs: 50 });
     const { leg } = await talking();
 
@@ -190,21 +193,24 @@ describe('sip port over a control connection', () => {
     ['a real 408 Request Timeout', 408, 'Request Timeout', false, 'response'],
     ['a 408 made up by the stack', 408, 'Request Timeout', true, 'stack'],
     ['a 503 made up by the stack', 503, 'Service Unavailable', true, 'stack'],
-  ])('%s fails the call with its status and kind', async (_name, status, reason, madeUp, kind) => {
-    const { leg, observer, invite } = await ring();
+  ])(
+    'fails the call with status and kind after %s',
+    async (_name, status, reason, madeUp, kind) => {
+      const { leg, observer, invite } = await ring();
 
-    invite.respond(status, reason, { madeUp });
+      invite.respond(status, reason, { madeUp });
 
-    expect((await observer.until('failed')).failure).toMatchObject({
-      sipStatus: status,
-      reason,
-      kind,
-    });
-    await leg.released;
-    expect(drachtio.frames).toEqual([]);
-  });
+      expect((await observer.until('failed')).failure).toMatchObject({
+        sipStatus: status,
+        reason,
+        kind,
+      });
+      await leg.released;
+      expect(drachtio.frames).toEqual([]);
+    },
+  );
 
-  test('an engine that refuses the INVITE fails the call with its words', async () => {
+  test('fails the call with the words of an engine that refuses the INVITE', async () => {
     const { leg, observer } = place(sip);
 
     (await drachtio.takeInvite()).refuse('requested protocol/transport not available');
@@ -216,7 +222,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('an INVITE that is never confirmed fails in time, and is cancelled if it is confirmed later', async () => {
+  test('fails after the time-out if the INVITE is never confirmed, and cancels it if it is confirmed later', async () => {
     await reconnect({ confirmTimeoutMs: 50 });
     const { leg, observer } = place(sip);
     const invite = await drachtio.takeInvite();
@@ -231,7 +237,7 @@ describe('sip port over a control connection', () => {
     expect(observer.kinds()).toEqual(['failed']);
   });
 
-  test('cancelling tells the end at once and keeps the leg until the final response', async () => {
+  test('cancelling reports the end at once and keeps the leg until the final response', async () => {
     const { leg, observer, invite } = await ring();
 
     leg.cancel('ring time-out');
@@ -250,7 +256,7 @@ describe('sip port over a control connection', () => {
     expect(sip.liveLegs()).toBe(0);
   });
 
-  test('a cancel before the engine confirmed the INVITE is done as soon as it has', async () => {
+  test('sends a CANCEL as soon as the engine confirms the INVITE', async () => {
     const { leg, observer } = place(sip);
     const invite = await drachtio.takeInvite();
 
@@ -263,7 +269,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a cancel right after placing sends nothing at all', async () => {
+  test('sends nothing if the call is cancelled right after it was placed', async () => {
     const { leg, observer } = place(sip);
 
     leg.cancel('changed my mind');
@@ -276,7 +282,7 @@ describe('sip port over a control connection', () => {
     second.leg.cancel('done');
   });
 
-  test('a 200 that crosses our CANCEL is acknowledged and hung up, never answered', async () => {
+  test('acknowledges and hangs up a 200 that crossed the CANCEL, and does not report an answer', async () => {
     const { leg, observer, invite } = await ring();
 
     leg.cancel('ring time-out');
@@ -289,7 +295,7 @@ describe('sip port over a control connection', () => {
     expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
   });
 
-  test('a final response that never comes after a cancel holds the leg no longer than its bound', async () => {
+  test('releases the leg after the time-out if no final response follows a CANCEL', async () => {
     await reconnect({ followTimeoutMs: 50 });
     const { leg } = await ring();
 
@@ -298,7 +304,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a final response that is lost ends the call all the same', async () => {
+  test('ends the call even if the final response is lost', async () => {
     await reconnect({ followTimeoutMs: 100 });
     const { leg, observer } = await ring();
 
@@ -310,7 +316,7 @@ describe('sip port over a control connection', () => {
   test.each([
     ['Contact', { body: answer, contact: false }, '200 OK without Contact'],
     ['SDP', {}, '200 OK without SDP'],
-  ])('a 200 without %s is hung up and unusable', async (_what, options, reason) => {
+  ])('hangs up a 200 without %s, and reports it as unusable', async (_what, options, reason) => {
     const { leg, observer, invite } = await ring();
 
     invite.respond(200, 'OK', options);
@@ -325,7 +331,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a dialog that the engine cannot send in, for lack of a Contact, gets a BYE to the called address', async () => {
+  test('sends a BYE to the called address if the engine cannot send within a dialog without Contact', async () => {
     const { leg, invite } = await ring();
 
     invite.respond(200, 'OK', { body: answer, contact: false });
@@ -339,7 +345,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a reliable provisional is acknowledged with PRACK', async () => {
+  test('acknowledges a reliable provisional response with PRACK', async () => {
     const { observer, invite } = await ring();
 
     invite.respond(183, 'Session Progress', {
@@ -352,7 +358,7 @@ describe('sip port over a control connection', () => {
     expect(observer.events.at(-1)).toMatchObject({ kind: 'provisional', status: 183, sdp: answer });
   });
 
-  test('a BYE of the far end ends the leg and is answered', async () => {
+  test('answers a BYE of the far end and ends the leg', async () => {
     const { leg, observer, invite } = await talking();
 
     invite.request('BYE', { headers: ['Reason: Q.850;cause=16;text="Normal call clearing"'] });
@@ -365,7 +371,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('a BYE that the engine sent by itself is a lost call', async () => {
+  test('reports a BYE that the engine sent by itself as a lost call', async () => {
     const { observer, invite } = await talking();
 
     invite.request('BYE', {
@@ -379,7 +385,7 @@ describe('sip port over a control connection', () => {
     });
   });
 
-  test('a re-INVITE is answered with what the observer says', async () => {
+  test('answers a re-INVITE with the SDP of the observer', async () => {
     const { observer, invite } = await talking();
     observer.reofferAnswer = 'v=0\r\ns=new\r\n';
 
@@ -392,7 +398,7 @@ describe('sip port over a control connection', () => {
     expect(observer.events.at(-1)).toMatchObject({ kind: 'reoffer', sdp: answer });
   });
 
-  test('a re-INVITE that the observer refuses gets 488', async () => {
+  test('answers 488 to a re-INVITE that the observer refuses', async () => {
     const { observer, invite } = await talking();
     observer.reofferAnswer = undefined;
 
@@ -401,7 +407,7 @@ describe('sip port over a control connection', () => {
     expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 488/);
   });
 
-  test('a re-INVITE without an offer gets our current SDP, and the answer in its ACK is told', async () => {
+  test('offers the current SDP to a re-INVITE without an offer, and reports the answer in its ACK', async () => {
     const { observer, invite } = await talking();
 
     invite.request('INVITE');
@@ -415,7 +421,7 @@ describe('sip port over a control connection', () => {
   test.each([
     ['application/dtmf-relay', 'Signal=5\r\nDuration=160\r\n', '5', 160],
     ['application/dtmf', '#', '#', undefined],
-  ])('INFO with %s is a digit', async (type, body, digit, durationMs) => {
+  ])('reads a digit from INFO with %s', async (type, body, digit, durationMs) => {
     const { observer, invite } = await talking();
 
     invite.request('INFO', { headers: [`Content-Type: ${type}`], body });
@@ -430,7 +436,7 @@ describe('sip port over a control connection', () => {
     ['NOTIFY', 481],
     ['REFER', 603],
     ['MESSAGE', 501],
-  ])('%s inside the dialog gets %i', async (method, status) => {
+  ])('answers %s inside the dialog with %i', async (method, status) => {
     const { invite } = await talking();
 
     invite.request(method);
@@ -438,7 +444,7 @@ describe('sip port over a control connection', () => {
     expect((await drachtio.take('SIP/2.0')).sip.startsWith(`SIP/2.0 ${status} `)).toBe(true);
   });
 
-  test('an observer that throws costs neither the connection nor the other calls', async () => {
+  test('an observer that throws affects neither the connection nor other calls', async () => {
     const { observer, invite } = await talking();
     const other = await talking();
     const broken = () => {
@@ -456,7 +462,7 @@ describe('sip port over a control connection', () => {
     await other.observer.until('ended');
   });
 
-  test('an INVITE over the frame limit is not sent, and the reason says so', async () => {
+  test('does not send an INVITE over the frame limit, and names the limit as the reason', async () => {
     const { leg, observer } = place(sip, { offerSdp: `${offer}a=x:${'y'.repeat(maxFrameBytes)}` });
 
     const { failure } = await observer.until('failed');
@@ -468,7 +474,7 @@ describe('sip port over a control connection', () => {
     await next.until('sent');
   });
 
-  test('headers of the far end never make us send a frame over the limit', async () => {
+  test('headers of the far end never cause a frame over the limit', async () => {
     const { observer, invite } = await talking();
 
     invite.request('OPTIONS', { headers: [`X-Filler: ${'x'.repeat(20_000)}`] });
@@ -486,7 +492,7 @@ describe('sip port over a control connection', () => {
     expect(headerOf(response.sip, 'CSeq')).toBe('7 INFO');
   });
 
-  test('a frame that srf cannot read costs the connection, not the process', async () => {
+  test('a frame that srf cannot read closes the connection, not the process', async () => {
     const { observer, invite } = await ring();
 
     drachtio.send(invite.frame.from, 'id|nonsense|x');
@@ -497,8 +503,8 @@ describe('sip port over a control connection', () => {
   });
 
   describe('when the engine goes away', () => {
-    test('calls that wait, ring, are answered or talk all end, and their legs are released', async () => {
-      // There is no answer to what ends them on the next connection.
+    test('ends calls in every state, and releases their legs', async () => {
+      // Requests that end these legs on the next connection get no answer.
       await reconnect({ orphanTimeoutMs: 100 });
       const waiting = place(sip);
       await drachtio.takeInvite();
@@ -517,7 +523,7 @@ describe('sip port over a control connection', () => {
       expect(sip.liveLegs()).toBe(0);
     });
 
-    test('what was left up is ended by id on the next connection', async () => {
+    test('ends the legs that were left up by id on the next connection', async () => {
       const ringing = await ring();
       const talkingCall = await talking();
 
@@ -529,11 +535,11 @@ describe('sip port over a control connection', () => {
       expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
     });
 
-    test('of two legs of one call, each is hung up on the next connection: also the one that is hung up because the other is lost', async () => {
+    test('hangs up both legs of a call on the next connection, also the one that is hung up because the other is lost', async () => {
       const person = await talking();
       const agent = await talking();
       const tell = person.observer.observe.bind(person.observer);
-      // As a bridge does it, in the middle of the news.
+      // Acts as a bridge does: hangs up the other leg while it handles the event.
       person.observer.observe = (event) => {
         tell(event);
         if (event.kind === 'ended') agent.leg.hangUp('transfer is over');
@@ -552,7 +558,7 @@ describe('sip port over a control connection', () => {
       await Promise.all([person.leg.released, agent.leg.released]);
     });
 
-    test('a leg whose BYE went with it is not off the wire before another BYE has ended it', async () => {
+    test('keeps a leg whose BYE was lost until another BYE has ended it', async () => {
       const { leg, invite } = await talking();
       leg.hangUp('over');
       await drachtio.take('BYE');
@@ -565,7 +571,7 @@ describe('sip port over a control connection', () => {
       await leg.released;
     });
 
-    test('what an engine left up that stays unreachable is hung up through another one', async () => {
+    test('hangs up through another engine if the first one stays unreachable', async () => {
       const other = await ScriptedDrachtio.start();
       await sip[Symbol.asyncDispose]();
       sip = sipOver([drachtio, other], { takeOverAfterMs: 50, abandonedSweepMs: 20 });
@@ -582,7 +588,7 @@ describe('sip port over a control connection', () => {
       await other[Symbol.asyncDispose]();
     });
 
-    test('a server that stays silent on pings is taken for lost', async () => {
+    test('treats a server that does not answer pings as lost', async () => {
       await reconnect({ pingIntervalMs: 20, pongTimeoutMs: 600 });
       const { observer } = await talking();
 
@@ -595,7 +601,7 @@ describe('sip port over a control connection', () => {
       });
     });
 
-    test('a call fails at once while no engine is connected', async () => {
+    test('fails a call at once while no engine is connected', async () => {
       await drachtio[Symbol.asyncDispose]();
       await eventually(() => !sip.ready(), 'the loss is noticed');
 
@@ -608,7 +614,7 @@ describe('sip port over a control connection', () => {
       await leg.released;
     });
 
-    test('calls go to the engines that are left', async () => {
+    test('places calls on the remaining engines', async () => {
       const other = await ScriptedDrachtio.start();
       await sip[Symbol.asyncDispose]();
       sip = sipOver([drachtio, other]);
@@ -644,7 +650,7 @@ describe('sip port over a control connection', () => {
       return { leg, observer, first, second: await drachtio.takeInvite() };
     }
 
-    test('a challenge is answered, and the new transaction told', async () => {
+    test('answers a challenge and reports the new transaction', async () => {
       const { observer, first, second } = await challenged();
       second.confirm();
       second.respond(200, 'OK', { body: answer });
@@ -679,7 +685,7 @@ describe('sip port over a control connection', () => {
       expect((await drachtio.take('CANCEL')).fields[2]).toBe(second.transactionId);
     });
 
-    test('a challenge to a call that was given up is not answered', async () => {
+    test('does not answer a challenge to a call that was given up', async () => {
       const { leg } = place(sip);
       const invite = await drachtio.takeInvite();
       invite.confirm();
@@ -692,7 +698,7 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('a second challenge is the final response', async () => {
+    test('treats a second challenge as the final response', async () => {
       const { observer, second } = await challenged();
       second.confirm();
       second.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
@@ -703,7 +709,7 @@ describe('sip port over a control connection', () => {
       });
     });
 
-    test('a gateway that challenges again and again behind provisionals is not followed', async () => {
+    test('stops answering a gateway that challenges repeatedly behind provisional responses', async () => {
       const { observer, second } = await challenged();
       let invite = second;
       for (let round = 0; round < 2; round += 1) {
@@ -716,7 +722,7 @@ describe('sip port over a control connection', () => {
       expect((await observer.until('failed')).failure.sipStatus).toBe(401);
     });
 
-    test('a challenge that would burst the control frame fails the call and says so', async () => {
+    test('fails the call with a reason if a challenge would exceed the control frame', async () => {
       const { leg, observer } = place(sip);
       const invite = await drachtio.takeInvite();
       invite.confirm();
@@ -757,7 +763,7 @@ describe('sip port over a control connection', () => {
       remoteTarget: 'sip:callee@127.0.0.1:5071',
       routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
     };
-    /** In the server's words. */
+    /** Reasons in the server's own words. */
     const unknownTransaction = 'unable to cancel unknown transaction id: txn-orphan';
     const alreadyCancelled = 'internal server error canceling transaction id: txn-orphan';
 
@@ -766,7 +772,7 @@ describe('sip port over a control connection', () => {
       drachtio.confirm(cancel, 'txn-cancel', message);
     }
 
-    /** The engine does not know the dialog. */
+    /** Refuses ACK and BYE, because the engine does not know the dialog. */
     async function refuseBye(): Promise<void> {
       drachtio.refuse(await drachtio.take('ACK'), 'Server error: unable to find dialog');
       drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find dialog');
@@ -784,9 +790,9 @@ describe('sip port over a control connection', () => {
 
     test.each([
       ['its own engine', {}],
-      // It may be the same one by another name.
+      // It may be the same engine under another name.
       ['an engine of another address', { engine: '127.0.0.1:1' }],
-    ])('one that rang is cancelled by its transaction, on %s', async (_name, other) => {
+    ])('cancels a leg that rang by its transaction, on %s', async (_name, other) => {
       const result = sip.endOrphan(stored(other));
 
       const cancel = await drachtio.take('CANCEL');
@@ -798,7 +804,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one whose answer crossed the CANCEL is hung up', async () => {
+    test('hangs up a leg whose answer crossed the CANCEL', async () => {
       const result = sip.endOrphan(stored());
 
       confirmCancel(await drachtio.take('CANCEL'));
@@ -808,7 +814,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one whose answer comes long after the CANCEL is hung up when it is asked for again', async () => {
+    test('hangs up a leg whose answer comes long after the CANCEL, at the next attempt', async () => {
       const first = sip.endOrphan(stored());
       confirmCancel(await drachtio.take('CANCEL'));
       await refuseBye();
@@ -824,7 +830,7 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('one whose engine goes after the CANCEL is not over', async () => {
+    test('does not report a leg as over if its engine goes away after the CANCEL', async () => {
       const result = sip.endOrphan(stored());
       confirmCancel(await drachtio.take('CANCEL'));
       await refuseBye();
@@ -833,7 +839,7 @@ describe('sip port over a control connection', () => {
       expect(['cancelled', 'unreachable']).toContain(await result);
     });
 
-    test('one that rang on an engine that is unreachable gets a BYE in its early dialog, from one that does not know it', async () => {
+    test('sends a BYE in the early dialog from another engine if the engine of a leg that rang is unreachable', async () => {
       const result = sip.endOrphan(stored(earlyState));
 
       drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);
@@ -847,7 +853,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one that rings on an engine that knows it is cancelled, and gets no BYE of ours', async () => {
+    test('cancels a ringing leg on the engine that knows it, without a BYE', async () => {
       const result = sip.endOrphan(stored(earlyState));
 
       confirmCancel(await drachtio.take('CANCEL'));
@@ -859,7 +865,7 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('an 18x tells its early dialog: tag, Contact and route; another branch tells its own', async () => {
+    test('reads tag, Contact and route of the early dialog from an 18x, and of another branch from its own', async () => {
       const { observer, invite } = await ring();
       expect(observer.ringingLeg).toMatchObject({
         transactionId: invite.transactionId,
@@ -884,7 +890,7 @@ describe('sip port over a control connection', () => {
       });
     });
 
-    test('one that was answered is acknowledged once more and gets a BYE by its dialog', async () => {
+    test('acknowledges an answered leg once more, and sends a BYE by its dialog', async () => {
       const result = sip.endOrphan(stored(answeredState));
 
       const ack = await drachtio.take('ACK');
@@ -894,7 +900,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one whose answer was not stored any more is found under the name that drachtio gives the dialog', async () => {
+    test('finds a leg whose answer was not stored by the dialog id that drachtio derives', async () => {
       const result = sip.endOrphan(stored());
 
       drachtio.refuse(await drachtio.take('CANCEL'), 'unable to cancel unknown transaction id');
@@ -905,7 +911,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('a dialog that the engine forgot gets a BYE built from what was stored', async () => {
+    test('sends a BYE built from the stored leg for a dialog that the engine forgot', async () => {
       const result = sip.endOrphan(stored(answeredState));
 
       await refuseBye();
@@ -929,7 +935,7 @@ describe('sip port over a control connection', () => {
         ['sip:192.168.0.2;lr'],
       ],
     ])(
-      'one behind NAT, which its %s tells, gets the rebuilt BYE where its 200 came from',
+      'sends a rebuilt BYE to where the 200 came from if its %s shows a NAT',
       async (_name, headers, recorded) => {
         const { observer, invite } = await ring();
         invite.respond(200, 'OK', { body: answer, headers, contact: false });
@@ -945,7 +951,7 @@ describe('sip port over a control connection', () => {
       },
     );
 
-    test('a Contact elsewhere in public is gone to, as the standard has it', async () => {
+    test('sends a rebuilt BYE to a public Contact, as the standard requires', async () => {
       const { observer, invite } = await ring();
       const headers = ['Contact: <sip:callee@198.51.100.1>'];
       invite.respond(200, 'OK', { body: answer, headers, contact: false });
@@ -954,9 +960,9 @@ describe('sip port over a control connection', () => {
     });
 
     test.each([
-      ['481, which the far end has forgotten', 481, 'gone'],
-      ['a made-up 408, where no server answered', 408, 'unreachable'],
-    ])('a BYE that gets %s', async (_name, status, expected) => {
+      ['481, because the far end has forgotten the dialog', 481, 'gone'],
+      ['a made-up 408, because no server answered', 408, 'unreachable'],
+    ])('judges a BYE that gets %s', async (_name, status, expected) => {
       const result = sip.endOrphan(stored(answeredState));
 
       drachtio.refuse(await drachtio.take('ACK'), 'Server error');
@@ -965,7 +971,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe(expected);
     });
 
-    test('one that rang and that no engine knows is gone', async () => {
+    test('reports a leg that rang and that no engine knows as gone', async () => {
       const result = sip.endOrphan(stored());
 
       drachtio.refuse(await drachtio.take('CANCEL'), 'unable to cancel unknown transaction id');
@@ -975,7 +981,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('gone');
     });
 
-    test('another engine, which does not know the ids, sends the rebuilt BYE', async () => {
+    test('sends the rebuilt BYE from another engine, which does not know the ids', async () => {
       const result = sip.endOrphan(stored({ ...answeredState, engine: '127.0.0.1:1' }));
 
       await refuseBye();
@@ -985,13 +991,13 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('an engine that says nothing does not hold the caller', async () => {
+    test('does not wait without end for a silent engine', async () => {
       await reconnect({ orphanTimeoutMs: 100 });
 
       expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
     });
 
-    test('without any engine it is unreachable', async () => {
+    test('reports a leg as unreachable without any engine', async () => {
       await drachtio[Symbol.asyncDispose]();
       await sip[Symbol.asyncDispose]();
       sip = sipOver([], { orphanTimeoutMs: 100 });
@@ -999,7 +1005,7 @@ describe('sip port over a control connection', () => {
       expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
     });
 
-    test('an engine that connects within the time is waited for', async () => {
+    test('waits for an engine that connects in time', async () => {
       const { port } = drachtio;
       await drachtio[Symbol.asyncDispose]();
       await eventually(() => !sip.ready(), 'the loss is noticed');
@@ -1014,7 +1020,7 @@ describe('sip port over a control connection', () => {
     });
   });
 
-  test('a wrong secret is never taken for a connection', async () => {
+  test('does not treat a refused secret as a connection', async () => {
     await using other = createDrachtioSip({
       servers: [{ ...drachtio.address, secret: 'wrong' }],
       trunks: loadTrunks({ secrets: () => ({}) }),
@@ -1028,7 +1034,7 @@ describe('sip port over a control connection', () => {
     expect(other.ready()).toBe(false);
   });
 
-  test('a server that does not answer the authentication is given up and tried again', async () => {
+  test('gives up a server that does not answer the authentication, and retries', async () => {
     await sip[Symbol.asyncDispose]();
     drachtio.authenticates = false;
     sip = sipOver([drachtio], { connectTimeoutMs: 50 });
@@ -1040,7 +1046,7 @@ describe('sip port over a control connection', () => {
     await eventually(() => sip.ready(), 'the engine is connected');
   });
 
-  test('stopping hangs up what is up and cancels what rings', async () => {
+  test('stopping hangs up answered calls and cancels ringing calls', async () => {
     const ringing = await ring();
     const talkingCall = await talking();
 

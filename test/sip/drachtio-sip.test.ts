@@ -27,7 +27,10 @@ function serverOf(engine: SipEngine): DrachtioServer {
   return { host: engine.controlHost, port: engine.controlPort, secret };
 }
 
-/** The whole way: our port, drachtio-srf, the embedded engine, UDP, and a callee that does only what the test writes. */
+/**
+ * Uses the whole way: the SIP port, drachtio-srf, the embedded engine, UDP, and a callee that does
+ * only what the test writes.
+ */
 describe('sip port over the embedded engine', () => {
   let engine: SipEngine;
   let callee: RawCallee;
@@ -110,7 +113,7 @@ describe('sip port over the embedded engine', () => {
     return bye;
   }
 
-  test('a call that we hang up', async () => {
+  test('sends a BYE when this side hangs up', async () => {
     const { leg, observer, invite } = await answered();
     expect(one(invite, 'from')).toMatch(/^<sip:15550001111@127\.0\.0\.1:\d+>;tag=/);
     expect(invite.body).toBe(offer);
@@ -127,7 +130,7 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('ended')).end).toMatchObject({ by: 'local', reason: 'done' });
   });
 
-  test('a call that the far end hangs up', async () => {
+  test('ends a call that the far end hangs up', async () => {
     const { leg, observer, invite } = await talking();
 
     callee.request(invite, 'BYE');
@@ -137,7 +140,7 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('early media is told with its SDP', async () => {
+  test('reports early media with its SDP', async () => {
     const { observer } = place();
     const invite = await callee.take('INVITE');
 
@@ -170,7 +173,7 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('a redirection is a failure and not followed', async () => {
+  test('fails on a redirection without following it', async () => {
     const { observer, invite } = await ring();
 
     callee.reply(invite, 302, 'Moved Temporarily');
@@ -178,7 +181,7 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: 302 });
   });
 
-  test('a port where no server listens is the stack telling so', async () => {
+  test('reports a port without a listener as a failure of the stack', async () => {
     const closed = await RawCallee.start();
     const { port } = closed;
     await closed[Symbol.asyncDispose]();
@@ -200,7 +203,7 @@ describe('sip port over the embedded engine', () => {
     });
   });
 
-  test('a target that stays silent is the stack telling so', async () => {
+  test('reports a silent target as a failure of the stack', async () => {
     const hasty = await startEngine({ timers: { t1Ms: 5 } });
     const port = connect(serverOf(hasty));
     await eventually(() => port.ready(), 'the engine is connected');
@@ -216,7 +219,7 @@ describe('sip port over the embedded engine', () => {
     await hasty.close();
   });
 
-  test('a reliable provisional is acknowledged', async () => {
+  test('acknowledges a reliable provisional response', async () => {
     const { observer } = place();
     const invite = await callee.take('INVITE');
 
@@ -231,7 +234,7 @@ describe('sip port over the embedded engine', () => {
     expect(await observer.until('provisional')).toMatchObject({ status: 183, sdp: answer });
   });
 
-  test('a proxy that record-routes stays in the way of ACK and BYE, and is stored', async () => {
+  test('sends ACK and BYE through a proxy that record-routed, and stores it', async () => {
     const { leg, observer, invite } = await ring();
     const proxy = `<sip:127.0.0.1:${callee.port};lr;proxy=1>`;
 
@@ -247,7 +250,7 @@ describe('sip port over the embedded engine', () => {
     expect(one(bye, 'route')).toBe(proxy);
   });
 
-  test('a direct call goes to the target without credentials', async () => {
+  test('places a direct call to the target without credentials', async () => {
     const observer = new RecordingLeg();
     sip.place(
       {
@@ -268,7 +271,7 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('sent')).gateway).toBe(`127.0.0.1:${callee.port}`);
   });
 
-  test('digest credentials of the trunk', async () => {
+  test('answers a challenge with the digest credentials of the trunk', async () => {
     const { leg, observer } = place();
     const challenged = await callee.take('INVITE');
     callee.reply(challenged, 407, 'Proxy Authentication Required', {
@@ -289,7 +292,7 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('a BYE that is challenged is repeated with credentials for the URI that it has', async () => {
+  test('repeats a challenged BYE with credentials for its own URI', async () => {
     const { leg } = await talking();
 
     leg.hangUp('done');
@@ -298,7 +301,7 @@ describe('sip port over the embedded engine', () => {
       headers: ['Proxy-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'],
     });
 
-    // The engine forgot the dialog with the 407: a new BYE is built, and challenged like the first.
+    // The engine forgot the dialog with the 407. A new BYE is built, and challenged like the first.
     callee.reply(await callee.take('BYE'), 407, 'Proxy Authentication Required', {
       headers: ['Proxy-Authenticate: Digest realm="lab", nonce="def", algorithm=MD5'],
     });
@@ -310,7 +313,7 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('cancelling a ringing phone', async () => {
+  test('cancels a ringing phone', async () => {
     const { leg, observer, invite } = await ring();
 
     leg.cancel('ring time-out');
@@ -323,7 +326,7 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('failed')).failure.kind).toBe('cancelled');
   });
 
-  test('cancelling before any provisional sends the CANCEL behind the first one', async () => {
+  test('sends a CANCEL only after the first provisional response', async () => {
     const { leg, observer } = place();
     const invite = await callee.take('INVITE');
     await observer.until('sent');
@@ -338,7 +341,7 @@ describe('sip port over the embedded engine', () => {
     expect(observer.kinds()).toEqual(['sent', 'failed']);
   });
 
-  test('a 200 that crosses our CANCEL is acknowledged and hung up', async () => {
+  test('acknowledges and hangs up a 200 that crossed the CANCEL', async () => {
     const { leg, observer, invite } = await ring();
 
     leg.cancel('ring time-out');
@@ -351,7 +354,7 @@ describe('sip port over the embedded engine', () => {
     expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
   });
 
-  test('hanging up instead of acknowledging sends both', async () => {
+  test('sends ACK and BYE if the call hangs up before it acknowledges', async () => {
     const { leg } = await answered();
 
     leg.hangUp('no media');
@@ -361,19 +364,20 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('a 200 without Contact is hung up and unusable', async () => {
+  test('hangs up a 200 without Contact, and reports it as unusable', async () => {
     const { leg, observer, invite } = await ring();
 
     callee.reply(invite, 200, 'OK', { body: answer, contact: false });
 
     expect((await observer.until('failed')).failure.kind).toBe('unusable');
-    // The engine hangs up by itself and so refuses our BYE in the dialog; ours to the called address comes on top.
+    // The engine hangs up by itself, and so refuses the BYE within the dialog. A second BYE goes to
+    // the called address.
     await takeBye();
     callee.reply(await callee.take('BYE'), 481, 'Call/Transaction Does Not Exist');
     await leg.released;
   });
 
-  test('a second fork that answers is hung up and never told', async () => {
+  test('hangs up a second fork that answers, and does not report it', async () => {
     const { leg, observer, invite } = await answered();
 
     callee.reply(invite, 200, 'OK', { body: answer, tag: 'other' });
@@ -387,7 +391,7 @@ describe('sip port over the embedded engine', () => {
     expect(one(await takeBye(), 'to')).toMatch(/tag=callee/);
   });
 
-  test('re-INVITE with an offer', async () => {
+  test('answers a re-INVITE with an offer', async () => {
     const { observer, invite } = await talking();
     observer.reofferAnswer = offer.replace('20000', '20002');
 
@@ -398,7 +402,7 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('reoffer')).sdp).toBe(answer);
   });
 
-  test('re-INVITE that is refused leaves the call up', async () => {
+  test('leaves the call up after a refused re-INVITE', async () => {
     const { observer, invite } = await talking();
     observer.reofferAnswer = undefined;
 
@@ -408,7 +412,7 @@ describe('sip port over the embedded engine', () => {
     expect(observer.kinds()).toEqual(['sent', '180', 'answered', 'reoffer']);
   });
 
-  test('UPDATE with an offer, while it rings and afterwards', async () => {
+  test('answers an UPDATE with an offer, while ringing and when answered', async () => {
     const { leg, observer, invite } = await ring();
 
     callee.request(invite, 'UPDATE', { body: answer });
@@ -424,7 +428,7 @@ describe('sip port over the embedded engine', () => {
     expect(observer.events.filter((event) => event.kind === 'reoffer')).toHaveLength(2);
   });
 
-  test('a digit in INFO', async () => {
+  test('reports a digit in INFO', async () => {
     const { observer, invite } = await talking();
 
     callee.request(invite, 'INFO', {
@@ -436,7 +440,7 @@ describe('sip port over the embedded engine', () => {
     expect(await observer.until('dtmf')).toEqual({ kind: 'dtmf', digit: '5', durationMs: 160 });
   });
 
-  test('strangers: OPTIONS is answered, an INVITE politely not taken', async () => {
+  test('answers OPTIONS of strangers, and refuses their INVITE', async () => {
     const { invite } = await talking();
     const stranger: RawMessage = {
       ...invite,
@@ -453,7 +457,7 @@ describe('sip port over the embedded engine', () => {
     await callee.takeResponse(480);
   });
 
-  test('an engine that is killed ends what rings and what is answered', async () => {
+  test('ends ringing and answered calls when the engine is killed', async () => {
     const ringing = await ring();
     const up = await talking();
 
@@ -463,7 +467,7 @@ describe('sip port over the embedded engine', () => {
     expect((await up.observer.until('ended')).end.by).toBe('lost');
   });
 
-  test('a callee that a killed engine left in a call is hung up by its successor', async () => {
+  test('the next engine hangs up a callee that a killed engine left in a call', async () => {
     const { leg } = await talking();
     const { controlPort } = engine;
     let isReleased = false;
@@ -481,7 +485,7 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
-  test('a phone that a killed engine left ringing is told by its successor, in its early dialog', async () => {
+  test('the next engine ends a phone that a killed engine left ringing, in its early dialog', async () => {
     const { leg, observer, invite } = await ring();
     const { controlPort } = engine;
 
@@ -498,7 +502,7 @@ describe('sip port over the embedded engine', () => {
   });
 
   describe('legs of an earlier process', () => {
-    /** The first process dies: its connection goes, the engine and the callee stay. */
+    /** The first process dies: its connection closes, but the engine and the callee stay. */
     async function orphanOf(call: Awaited<ReturnType<typeof ring>>, kind: 'sent' | 'answered') {
       return (await call.observer.until(kind)).leg;
     }
@@ -506,14 +510,14 @@ describe('sip port over the embedded engine', () => {
     let first: DrachtioSip;
 
     beforeEach(async () => {
-      // A limit that gives the first process no time to end its calls when it is disposed of.
+      // A limit that gives the first process no time to end its calls when it is disposed.
       first = connect(serverOf(engine), { disposeTimeoutMs: 1 });
       await eventually(() => first.ready(), 'the first process is connected');
     });
 
     afterEach(() => first[Symbol.asyncDispose]());
 
-    test('one that is up is hung up from another connection', async () => {
+    test('hangs up a leg that is up, from another connection', async () => {
       const leg = await orphanOf(await talking(first), 'answered');
 
       const result = sip.endOrphan(leg);
@@ -522,7 +526,7 @@ describe('sip port over the embedded engine', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one that was answered and not acknowledged is acknowledged and hung up', async () => {
+    test('acknowledges and hangs up a leg that was answered but not acknowledged', async () => {
       const leg = await orphanOf(await answered(first), 'sent');
 
       const result = sip.endOrphan(leg);
@@ -532,7 +536,7 @@ describe('sip port over the embedded engine', () => {
       expect(await result).toBe('ended');
     });
 
-    test('one that rings is cancelled from another connection', async () => {
+    test('cancels a ringing leg from another connection', async () => {
       const call = await ring(first);
       const leg = await orphanOf(call, 'sent');
 
@@ -541,13 +545,13 @@ describe('sip port over the embedded engine', () => {
       callee.reply(call.invite, 487, 'Request Terminated');
       await callee.take('ACK');
 
-      // Whose final response was not there in time is asked for again.
+      // If the final response had not come in time, the leg is ended again.
       const result = await asked;
       expect(result === 'cancelled' ? await sip.endOrphan(leg) : result).toBe('ended');
       expect(callee.has('CANCEL')).toBe(false);
     });
 
-    test('one whose engine is dead too gets a BYE from another engine', async () => {
+    test('sends a BYE from another engine if the engine of the leg is dead too', async () => {
       const call = await talking(first);
       const leg = await orphanOf(call, 'answered');
       const other = await startEngine();
@@ -569,7 +573,7 @@ describe('sip port over the embedded engine', () => {
       await other.close();
     });
 
-    test('one that rings and whose engine is dead too gets a BYE in its early dialog', async () => {
+    test('sends a BYE in the early dialog of a ringing leg if its engine is dead too', async () => {
       const call = await ring(first);
       const leg = call.observer.ringingLeg;
       if (leg === undefined) throw new Error('the 180 told no leg');
@@ -587,7 +591,7 @@ describe('sip port over the embedded engine', () => {
       await other.close();
     });
 
-    test('one that the far end has forgotten is gone', async () => {
+    test('reports a leg that the far end has forgotten as gone', async () => {
       const leg = await orphanOf(await talking(first), 'answered');
 
       const result = sip.endOrphan(leg);

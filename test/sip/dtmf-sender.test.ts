@@ -1,4 +1,5 @@
-// Keys in INFOs over a control connection: into the dialog, taken or not, and with credentials where they are asked for.
+// Sends keys in INFOs over a control connection: within the dialog, accepted or refused, and with
+// credentials after a challenge.
 
 import { describe, expect, test } from 'vitest';
 import { forEachTest } from '../support/opened.ts';
@@ -22,7 +23,7 @@ async function answeredLeg() {
 }
 
 describe('a key by SIP INFO', () => {
-  test('goes into the dialog as the trunk wants it, and is taken by a 200', async () => {
+  test('is sent within the dialog, and accepted with a 200', async () => {
     expect(trunk.sip.keysFor('carrier')).toBe('info');
     expect(trunk.sip.keysFor(undefined)).toBe('rtp');
     const leg = await answeredLeg();
@@ -38,7 +39,7 @@ describe('a key by SIP INFO', () => {
   });
 
   test.each(['415 Unsupported Media Type', '481 Call/Transaction Does Not Exist'])(
-    'is not taken by a %s',
+    'is refused with a %s',
     async (status) => {
       const leg = await answeredLeg();
       const pressed = leg.leg.press('5', 100);
@@ -48,7 +49,7 @@ describe('a key by SIP INFO', () => {
     },
   );
 
-  test('that is challenged is sent again with credentials', async () => {
+  test('is sent again with credentials if it is challenged', async () => {
     const leg = await answeredLeg();
     const pressed = leg.leg.press('5', 100);
     answerInDialog(
@@ -66,7 +67,7 @@ describe('a key by SIP INFO', () => {
     expect(again.sip).toMatch(/\r\n\r\nSignal=5\r\nDuration=100\r\n$/);
   });
 
-  test('in a call that is over is not sent', async () => {
+  test('is not sent in a call that has ended', async () => {
     const { leg } = await answeredLeg();
     leg.hangUp('done');
 

@@ -1,5 +1,5 @@
-// Many calls over gateways that do at random what gateways do, all at once; the rules must hold for every one of them. The
-// seed is fixed, so that a failure can be had again.
+// Places many calls at once over gateways that behave at random, and checks the rules for each
+// call. The seed is fixed, so that a failure can be repeated.
 
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -14,7 +14,7 @@ type Behaviour = {
   readonly trying: boolean;
   readonly ringing: 180 | 183 | undefined;
   readonly final: (typeof finals)[number];
-  /** Answers only once the call was given up, if it ever is. */
+  /** Answers only after the call was given up, if it ever is. */
   readonly late: boolean;
 };
 type Seen = { readonly gateway: number; readonly invite: RawMessage; final: number | undefined };
@@ -36,7 +36,7 @@ function behaviour(random: () => number): Behaviour {
   };
 }
 
-/** The gateways of one trunk, as their behaviours say. */
+/** The gateways of one trunk, with their configured behaviours. */
 class Carrier {
   readonly seen = new Map<string, Seen[]>();
   readonly ended = new Set<string>();
@@ -58,7 +58,7 @@ class Carrier {
     });
   }
 
-  /** The final response of those who had held it back. */
+  /** Sends the final responses that were held back. */
   finish(number: string): void {
     for (const seen of this.seen.get(number) ?? []) this.#answer(number, seen);
   }
@@ -109,7 +109,7 @@ class Carrier {
 
 type Call = { readonly number: string; readonly givesUp: boolean; readonly events: string[] };
 
-/** What went wrong with a call, for the message of a failed test. */
+/** Describes what happened to a call, for the message of a failed test. */
 function storyOf({ number, events }: Call, carrier: Carrier): string {
   const tried = carrier.seen.get(number)?.map(({ gateway, final }) => `${gateway}: ${final}`);
   return `${number}: ${events.join(' ')}; ${tried?.join(', ')}`;
@@ -147,7 +147,7 @@ function checkEnd(call: Call, carrier: Carrier): void {
   ).toBe(true);
 }
 
-test('no phone is rung after another was, each gateway is tried once, none is left in a call', async () => {
+test('rings at most one phone for a call, tries each gateway once, and leaves no phone in a call', async () => {
   world = await openTrunkWorld({ gateways: 3 });
   const { sip, gateways, place } = world;
   const random = seeded(20_261_120);

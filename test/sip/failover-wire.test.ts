@@ -12,7 +12,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-/** With two gateways, which most tests look at. */
+/** Opens a world with two gateways, which most tests use. */
 async function open(options: Parameters<typeof openTrunkWorld>[0] = {}) {
   world = await openTrunkWorld(options);
   const [first, second, third] = world.gateways;
@@ -21,7 +21,7 @@ async function open(options: Parameters<typeof openTrunkWorld>[0] = {}) {
 }
 
 describe('fail-over over SIP', () => {
-  test('a 503 goes on to the next gateway, in a transaction and a call of its own', async () => {
+  test('a 503 goes on to the next gateway, with a new transaction and Call-ID', async () => {
     const { place, first, second, nameOf } = await open();
     const { leg, observer } = place();
 
@@ -65,7 +65,7 @@ describe('fail-over over SIP', () => {
     [603, 'Decline'],
     [607, 'Unwanted'],
     [608, 'Rejected'],
-  ])('%i %s is the end', async (status, reason) => {
+  ])('%i %s ends the call', async (status, reason) => {
     const { place, first, second } = await open();
     const { leg, observer } = place();
 
@@ -77,7 +77,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test.each([180, 183])('a 503 after a %i is the end', async (status) => {
+  test.each([180, 183])('a 503 after a %i ends the call', async (status) => {
     const { place, first, second } = await open();
     const { leg, observer } = place();
 
@@ -106,7 +106,7 @@ describe('fail-over over SIP', () => {
     expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', 'failed']);
   });
 
-  test('silence goes on to the next gateway, and who answers late is hung up', async () => {
+  test('silence goes on to the next gateway, and a late answer is hung up', async () => {
     const { place, first, second } = await open({ timers: { t1Ms: 5 } });
     const { leg, observer } = place();
 
@@ -126,7 +126,7 @@ describe('fail-over over SIP', () => {
     await leg.released;
   });
 
-  test('a node that has lost its lease meanwhile sends no other INVITE', async () => {
+  test('a node that has lost its lease sends no INVITE to the next gateway', async () => {
     const { place, first, second } = await open();
     let mayInvite = true;
     const { leg, observer } = place(undefined, () => mayInvite);
@@ -141,7 +141,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test('nor one with credentials, nor the first one', async () => {
+  test('a node without its lease sends no first INVITE and none with credentials', async () => {
     const trunk: Partial<Trunk> = { auth: { username: 'alice', password: 'secret' } };
     const { place, first } = await open({ trunk });
     let mayInvite = true;
@@ -190,7 +190,7 @@ describe('fail-over over SIP', () => {
     },
   );
 
-  test("each gateway is tried once, and the last one's failure is the call's", async () => {
+  test('each gateway is tried once, and the failure of the last one ends the call', async () => {
     const { place, first, second, third } = await open({ gateways: 3 });
     const { leg, observer } = place();
 
@@ -210,7 +210,7 @@ describe('fail-over over SIP', () => {
     expect(first.has('INVITE') || second.has('INVITE')).toBe(false);
   });
 
-  test('a call that is given up meanwhile tries no other gateway', async () => {
+  test('a call that was given up tries no other gateway', async () => {
     const { place, first, second } = await open();
     const { leg, observer } = place();
 
@@ -225,7 +225,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test('cancelling the second attempt ends the call, and the third gateway is left alone', async () => {
+  test('cancelling the second attempt ends the call without a third attempt', async () => {
     const { place, first, second, third } = await open({ gateways: 3 });
     const { leg, observer } = place();
     first.reply(await first.take('INVITE'), 503, 'Service Unavailable');
@@ -242,7 +242,7 @@ describe('fail-over over SIP', () => {
     expect(isReleased).toBe(false);
     second.reply(invite, 200, 'OK', { body: answer });
 
-    // The 200 crossed our CANCEL.
+    // The 200 crossed the CANCEL.
     await second.take('ACK');
     second.reply(await second.take('BYE'), 200, 'OK');
     await leg.released;
@@ -262,7 +262,7 @@ describe('fail-over over SIP', () => {
     expect(first.inbox).toEqual([]);
   });
 
-  test('an engine whose connection breaks with an INVITE under way is no reason to send another', async () => {
+  test('sends no other INVITE if the engine connection breaks while one is under way', async () => {
     const { place, first, second, engines } = await open({ engines: 2 });
     const { observer } = place();
     await first.take('INVITE');
@@ -275,7 +275,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test('calls are spread over the gateways of a priority by their weights', async () => {
+  test('spreads calls over the gateways of a priority by their weights', async () => {
     const weigh = ({ port }: RawCallee, weight: number) => ({
       ...{ host: '127.0.0.1', port, transport: 'udp' as const },
       ...{ priority: 1, weight },
@@ -294,11 +294,11 @@ describe('fail-over over SIP', () => {
       counts.set(gateway, (counts.get(gateway) ?? 0) + 1);
     }
 
-    // This seed gives three to one exactly; others give a few more or less.
+    // This seed gives exactly three to one. Other seeds give a few more or less.
     expect([...counts.values()]).toEqual([30, 10]);
   });
 
-  test('each gateway may challenge anew', async () => {
+  test('answers a challenge of each gateway', async () => {
     const trunk: Partial<Trunk> = { auth: { username: 'alice', password: 'secret' } };
     const { place, first, second } = await open({ trunk });
     const { leg, observer } = place();
@@ -332,7 +332,7 @@ describe('fail-over over SIP', () => {
     expect(taken.startLine).toBe(refused.startLine);
   });
 
-  test('calls under way keep the gateways that they began with', async () => {
+  test('calls under way keep their gateways after a reload', async () => {
     const { place, replace, first, second, third } = await open({ gateways: 3 });
     const { leg } = place();
     const invite = await first.take('INVITE');

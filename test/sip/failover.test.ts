@@ -12,7 +12,7 @@ const failure = (kind: AttemptFailure['kind'], sipStatus?: number): AttemptFailu
   ...(sipStatus !== undefined && { sipStatus }),
 });
 
-describe('going on to the next gateway', () => {
+describe('a call goes on to the next gateway', () => {
   test.each([
     ['500 Server Internal Error', failure('response', 500)],
     ['502 Bad Gateway', failure('response', 502)],
@@ -24,7 +24,7 @@ describe('going on to the next gateway', () => {
       'a request that the engine refused to send',
       { ...failure('transport'), notSent: true as const },
     ],
-  ])('%s', (_name, what) => {
+  ])('after %s', (_name, what) => {
     expect(mayFailOver(what, false)).toBe(true);
     expect(mayFailOver(what, true)).toBe(false);
   });
@@ -47,7 +47,7 @@ describe('going on to the next gateway', () => {
     ['a 487 of the stack', failure('stack', 487)],
     ['a broken engine connection, whose INVITE may have left', failure('transport')],
     ['a 200 without usable SDP', failure('unusable', 200)],
-    ['our own CANCEL', failure('cancelled', 487)],
+    ['a CANCEL by this side', failure('cancelled', 487)],
   ])('never after %s', (_name, what) => {
     expect(mayFailOver(what, false)).toBe(false);
   });
@@ -65,7 +65,7 @@ describe('Retry-After', () => {
   });
 
   test.each([undefined, '', 'soon', '-1', '1e9', '99999999999999999999', 'Fri, 20 Nov 2026'])(
-    '%s says nothing',
+    '%s is ignored',
     (header) => {
       expect(retryAfterSeconds(header)).toBeUndefined();
     },

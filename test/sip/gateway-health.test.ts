@@ -23,7 +23,10 @@ afterEach(() => {
   for (const health of open.splice(0)) health.close();
 });
 
-/** Each probe takes the next result; behind the last one a probe waits for `add`. */
+/**
+ * Returns a probe that takes the next result each time. After the last result a probe waits for
+ * `add`.
+ */
 function scripted(...results: ProbeResult[]) {
   let nowMs = 0;
   let waiting: ((result: ProbeResult) => void) | undefined;
@@ -42,7 +45,7 @@ function scripted(...results: ProbeResult[]) {
   return {
     health,
     isUp: () => health.isUp('carrier', gateway),
-    /** A probe waits: all results before were counted. */
+    /** Resolves when a probe waits, so that all earlier results are counted. */
     counted: () => eventually(() => waiting !== undefined, 'all results are counted'),
     add: (first: ProbeResult, ...more: ProbeResult[]) => {
       results.push(...more);
@@ -55,8 +58,8 @@ function scripted(...results: ProbeResult[]) {
   };
 }
 
-describe('what is thought of a gateway', () => {
-  test('one that was never asked is up', () => {
+describe('the state of a gateway', () => {
+  test('is up before the first probe', () => {
     const { health, isUp } = scripted();
     health.watch([trunk()]);
 
@@ -65,7 +68,7 @@ describe('what is thought of a gateway', () => {
     expect(health.states()).toEqual([{ trunk: 'carrier', gateway, isUp: true }]);
   });
 
-  test('goes down after so many failures in a row', async () => {
+  test('goes down after `failThreshold` failures in a row', async () => {
     const { health, isUp, counted } = scripted('silent', 'silent', 'silent');
     health.watch([trunk()]);
 
@@ -76,9 +79,9 @@ describe('what is thought of a gateway', () => {
   });
 
   test.each([
-    ['an answer in between begins the row anew', ['silent', 'silent', 'alive', 'silent', 'silent']],
+    ['an answer between the failures', ['silent', 'silent', 'alive', 'silent', 'silent']],
     ['too few failures', ['silent', 'silent']],
-    ['not knowing is no failure', ['silent', 'silent', 'unknown', 'unknown', 'unknown']],
+    ['unknown results after two failures', ['silent', 'silent', 'unknown', 'unknown', 'unknown']],
   ] as const)('stays up: %s', async (_name, results) => {
     const { health, isUp, counted } = scripted(...results);
     health.watch([trunk()]);
@@ -88,7 +91,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('comes up after so many answers in a row', async () => {
+  test('comes up after `recoverThreshold` answers in a row', async () => {
     const { health, isUp, counted, add } = scripted('silent', 'silent', 'silent');
     health.watch([trunk()]);
     await counted();
@@ -102,7 +105,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('an INVITE that met silence counts as a failure, where gateways are asked', () => {
+  test('counts an INVITE that met silence as a failure if gateways are probed', () => {
     const { health, isUp } = scripted();
     health.watch([trunk({ health: { ...settings, intervalMs: 60_000 } })]);
 
@@ -111,7 +114,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(false);
   });
 
-  test('without health silence takes nothing down: no probe would bring it back', () => {
+  test('is not taken down by silence without health, because no probe would bring it back', () => {
     const { health, isUp } = scripted();
     const { health: _none, ...unasked } = trunk();
     health.watch([unasked]);
@@ -121,7 +124,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('Retry-After takes it out for that time, with or without health', () => {
+  test('Retry-After takes the gateway out for that time, with or without health', () => {
     const { health, isUp, pass } = scripted();
     const { health: _none, ...unasked } = trunk();
     health.watch([unasked]);
@@ -134,7 +137,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('Retry-After is heard for five minutes at most', () => {
+  test('limits Retry-After to five minutes', () => {
     const { health, isUp, pass } = scripted();
     health.watch([trunk()]);
 
@@ -144,7 +147,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('a reload keeps what is thought of a gateway that stays, and forgets one that goes', () => {
+  test('a reload keeps the state of gateways that stay, and forgets gateways that go', () => {
     const { health, isUp } = scripted();
     const slow = trunk({ health: { ...settings, intervalMs: 60_000 } });
     health.watch([slow]);
@@ -159,7 +162,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('a reload that asks no longer brings everything up', () => {
+  test('a reload that ends the probes brings every gateway up', () => {
     const { health, isUp } = scripted();
     health.watch([trunk({ health: { ...settings, intervalMs: 60_000 } })]);
     for (let times = 0; times < 3; times += 1) health.noteSilence('carrier', gateway);
@@ -171,7 +174,7 @@ describe('what is thought of a gateway', () => {
   });
 });
 
-describe('gateways asked by OPTIONS', () => {
+describe('gateways probed by OPTIONS', () => {
   let world: TrunkWorld | undefined;
   let stop: () => void = () => undefined;
 
@@ -180,7 +183,7 @@ describe('gateways asked by OPTIONS', () => {
     await world?.[Symbol.asyncDispose]();
   });
 
-  /** Answers every OPTIONS with what the test wants at that moment; 0: not at all. */
+  /** Answers every OPTIONS with the status that the test wants at that moment. 0: no answer. */
   function answerOptions(gateways: readonly RawCallee[], statusOf: (index: number) => number) {
     const timer = setInterval(() => {
       gateways.forEach((callee, index) => {
@@ -193,7 +196,7 @@ describe('gateways asked by OPTIONS', () => {
     return () => clearInterval(timer);
   }
 
-  test('one that answers 503 goes down and is tried last, and comes back with its 200', async () => {
+  test('a gateway that answers 503 goes down and is tried last, and comes back with its 200', async () => {
     const health = { intervalMs: 200, failThreshold: 2, recoverThreshold: 2 };
     world = await openTrunkWorld({ trunk: { health } });
     const { sip, gateways, place } = world;
@@ -208,7 +211,7 @@ describe('gateways asked by OPTIONS', () => {
     await call.leg.released;
     expect(first.has('INVITE')).toBe(false);
 
-    // Many gateways know no such user and take calls all the same.
+    // Many gateways do not know the user and take calls all the same.
     ofFirst = 404;
     await eventually(() => states().join() === 'true,true', 'the first one is up again');
     const later = place();
@@ -216,7 +219,7 @@ describe('gateways asked by OPTIONS', () => {
     await later.leg.released;
   });
 
-  test('all of them down: a call tries them all the same', async () => {
+  test('a call tries all gateways even if all are down', async () => {
     const health = { intervalMs: 100, failThreshold: 1, recoverThreshold: 1 };
     world = await openTrunkWorld({ trunk: { health } });
     const { sip, gateways, place } = world;
@@ -230,7 +233,7 @@ describe('gateways asked by OPTIONS', () => {
     await call.leg.released;
   });
 
-  test('a 503 with Retry-After sends the calls that follow to the next gateway first', async () => {
+  test('a 503 with Retry-After sends the following calls to the next gateway first', async () => {
     world = await openTrunkWorld();
     const { sip, gateways, place } = world;
     const [first, second] = gateways as [RawCallee, RawCallee];

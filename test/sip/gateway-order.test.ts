@@ -8,13 +8,13 @@ const up = () => true;
 const names = (gateways: readonly { readonly name: string }[]) => gateways.map(({ name }) => name);
 
 describe("the order of a trunk's gateways", () => {
-  test('lower priorities come first, whatever their weight and place', () => {
+  test('puts lower priorities first, whatever their weight and position', () => {
     const gateways = [gateway('c', 30, 100), gateway('a', 10, 1), gateway('b', 20, 50)];
 
     expect(names(orderGateways(gateways, up, seeded(1)))).toEqual(['a', 'b', 'c']);
   });
 
-  test('weights share the first place among those of one priority', () => {
+  test('shares the first place within a priority by weight', () => {
     const gateways = [gateway('a', 1, 60), gateway('b', 1, 30), gateway('c', 1, 10)];
     const dice = seeded(20_261_120);
     const first = new Map<string, number>();
@@ -25,13 +25,13 @@ describe("the order of a trunk's gateways", () => {
       first.set(name, (first.get(name) ?? 0) + 1);
     }
 
-    // Three standard deviations of a share of 60 % in 10,000 draws are 1.5 %.
+    // In 10,000 draws, three standard deviations of a share of 60 % are 1.5 %.
     expect(Math.abs((first.get('a') ?? 0) / draws - 0.6)).toBeLessThan(0.015);
     expect(Math.abs((first.get('b') ?? 0) / draws - 0.3)).toBeLessThan(0.015);
     expect(Math.abs((first.get('c') ?? 0) / draws - 0.1)).toBeLessThan(0.015);
   });
 
-  test('each gateway is there exactly once', () => {
+  test('contains each gateway exactly once', () => {
     const gateways = [
       gateway('a', 1, 0),
       gateway('b', 1, 5),
@@ -45,7 +45,7 @@ describe("the order of a trunk's gateways", () => {
     }
   });
 
-  test('a weight of 0 comes after the others of its priority, and before the next priority', () => {
+  test('puts a weight of 0 after the others of its priority, and before the next priority', () => {
     const gateways = [gateway('last', 2, 100), gateway('spare', 1, 0), gateway('main', 1, 1)];
     const dice = seeded(3);
 
@@ -54,7 +54,7 @@ describe("the order of a trunk's gateways", () => {
     }
   });
 
-  test('weights of 0 alone share alike', () => {
+  test('shares equally if all weights are 0', () => {
     const gateways = [gateway('a', 1, 0), gateway('b', 1, 0)];
     const dice = seeded(5);
     const draws = Array.from({ length: 1_000 }, () => names(orderGateways(gateways, up, dice))[0]);
@@ -63,7 +63,7 @@ describe("the order of a trunk's gateways", () => {
     expect(draws.filter((name) => name === 'b').length).toBeGreaterThan(400);
   });
 
-  test('those that are down come last, in the same order among themselves', () => {
+  test('puts gateways that are down last, in the same order among themselves', () => {
     const gateways = [gateway('a', 1, 1), gateway('b', 2, 1), gateway('c', 3, 1)];
     const isUp = ({ name }: { readonly name: string }) => name === 'c';
 
@@ -71,7 +71,7 @@ describe("the order of a trunk's gateways", () => {
     expect(names(orderGateways(gateways, () => false, seeded(1)))).toEqual(['a', 'b', 'c']);
   });
 
-  test('a die that shows its largest number draws the last one', () => {
+  test('draws the last gateway for the largest random number', () => {
     const gateways = [gateway('a', 1, 1), gateway('b', 1, 1)];
 
     expect(names(orderGateways(gateways, up, () => 1 - 2 ** -32))).toEqual(['b', 'a']);

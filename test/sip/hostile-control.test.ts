@@ -9,7 +9,7 @@ import { ScriptedDrachtio } from '../support/scripted-drachtio.ts';
 
 const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 
-/** Seeded, so that a failure comes again. */
+/** Seeded, so that a failure can be repeated. */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -49,7 +49,7 @@ function placeOn(sip: DrachtioSip) {
   return { leg, observer };
 }
 
-test('mutated messages of the far end leave the port alive, and every call ends', async () => {
+test('mutated messages of the far end do not stop the port, and every call ends', async () => {
   // Srf prints each message that it cannot read.
   const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined);
   onTestFinished(() => printed.mockRestore());

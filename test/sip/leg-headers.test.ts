@@ -1,5 +1,5 @@
-// Headers of an application on the INVITE of a second leg, beside those of its trunk: what the carrier's account rests on is the
-// operator's.
+// Headers of an application on the INVITE of a second leg, beside the headers of its trunk. The
+// operator alone controls the headers that the carrier bills by.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordingLeg } from '../support/recording-leg.ts';
@@ -26,7 +26,7 @@ async function invitedWith(headers: Readonly<Record<string, string>>): Promise<s
   return (await trunk.drachtio.take('INVITE')).sip;
 }
 
-test('stand in it', async () => {
+test('are added to the INVITE', async () => {
   const invite = await invitedWith({ 'X-Ticket': '7', Diversion: '<sip:1@pbx.example>' });
   expect(headerOf(invite, 'X-Ticket')).toBe('7');
   expect(headerOf(invite, 'Diversion')).toBe('<sip:1@pbx.example>');
@@ -34,7 +34,7 @@ test('stand in it', async () => {
 });
 
 test.each(['X-Account', 'x-account', 'P-Asserted-Identity', 'p-asserted-identity'])(
-  '%s that the trunk writes stays the trunk’s',
+  '%s of the trunk is not replaced',
   async (name) => {
     const invite = await invitedWith({ [name]: 'mine' });
     expect(invite).not.toContain('mine');
@@ -43,7 +43,7 @@ test.each(['X-Account', 'x-account', 'P-Asserted-Identity', 'p-asserted-identity
   },
 );
 
-test('one that the trunk passes on stands in place of its own, once', async () => {
+test('a header that the trunk passes on replaces the trunk header once', async () => {
   await close();
   await open(['p-asserted-identity']);
   const invite = await invitedWith({ 'p-asserted-identity': '<sip:7@pbx.example>' });

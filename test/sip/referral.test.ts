@@ -1,5 +1,6 @@
-// A REFER and its NOTIFYs over a control connection, in the frames of drachtio-server 0.9.10: header names as sofia writes them,
-// those that it does not know behind Content-Length, and several frames in one segment.
+// Sends a REFER and its NOTIFYs over a control connection, in the frames of drachtio-server 0.9.10:
+// header names as sofia writes them, headers that it does not know behind Content-Length, and
+// several frames in one segment.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ReferEvent } from '../../src/calls/ports.ts';
@@ -27,7 +28,7 @@ async function referring(timeoutMs = 5_000) {
   const { leg, invite, observer, answer } = await trunk.placed();
   await answer();
   const told: string[] = [];
-  // As the call sees it: what is told first decides.
+  // Records the events of the call too: the first event decides its outcome.
   observer.observe = ({ kind }) => void told.push(kind);
   const headers = { 'X-Queue': 'sales' };
   leg.refer({ target: agents, headers, timeoutMs }, (event) => told.push(wordOf(event)));
@@ -52,7 +53,7 @@ function notify(invite: ScriptedInvite, fragment: string, state: string, id = ''
 const answers = () => drachtio.frames.filter(({ method }) => method === 'SIP/2.0');
 
 describe('a REFER', () => {
-  test('goes into the dialog, by its id and for its remote target, with what the engine does not add', async () => {
+  test('is sent within the dialog to its remote target, with only the headers that the engine does not add', async () => {
     const { invite, refer } = await referring();
 
     expect(refer.fields.slice(1)).toEqual(['sip', '', invite.dialogId]);
@@ -60,13 +61,13 @@ describe('a REFER', () => {
     expect(headerOf(refer.sip, 'Refer-To')).toBe('<sip:agents@pbx.example>');
     expect(headerOf(refer.sip, 'Referred-By')).toBe('<sip:100@127.0.0.1:5060>');
     expect(headerOf(refer.sip, 'X-Queue')).toBe('sales');
-    // Left to the engine, which knows the dialog; a Contact too (RFC 3515, section 2.2).
+    // Left to the engine, which knows the dialog. It adds a Contact too (RFC 3515, section 2.2).
     for (const name of ['Via', 'From', 'To', 'Call-ID', 'CSeq', 'Contact', 'Route']) {
       expect(headerOf(refer.sip, name), name).toBeUndefined();
     }
   });
 
-  test('that is challenged is sent again, in the same dialog and with credentials for the URI that it has', async () => {
+  test('is sent again in the same dialog if it is challenged, with credentials for its own URI', async () => {
     const { invite, refer, told } = await referring();
     answerInDialog(drachtio, invite, refer, '407 Proxy Authentication Required', [
       'Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"',
@@ -82,7 +83,7 @@ describe('a REFER', () => {
     expect(told).toEqual(['progress 202']);
   });
 
-  test('that is taken and followed by a BYE in the same segment was taken first', async () => {
+  test('is reported as accepted before a BYE in the same segment', async () => {
     const { invite, refer, told } = await referring();
     refer.from.cork();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
@@ -93,7 +94,7 @@ describe('a REFER', () => {
     expect(told).toEqual(['progress 202', 'ended']);
   });
 
-  test('whose NOTIFYs come with their answer, in one segment, ends once', async () => {
+  test('ends once if its NOTIFYs come in one segment with the answer', async () => {
     const { invite, refer, told } = await referring();
     refer.from.cork();
     notify(invite, '', 'pending');
@@ -111,9 +112,9 @@ describe('a REFER', () => {
   });
 
   test.each<[string, string | undefined, string]>([
-    ['of the far end', '603 Decline', 'failed 603'],
+    ['from the far end', '603 Decline', 'failed 603'],
     ['made up by the engine, without an answer', undefined, 'failed 408'],
-  ])('that gets a refusal %s has failed', async (_, status, word) => {
+  ])('fails after a refusal %s', async (_, status, word) => {
     const { invite, refer, told } = await referring();
     if (status !== undefined) answerInDialog(drachtio, invite, refer, status);
     else {
@@ -126,7 +127,7 @@ describe('a REFER', () => {
     expect(told).toEqual([word]);
   });
 
-  test('that the engine does not send has failed', async () => {
+  test('fails if the engine does not send it', async () => {
     const { refer, told } = await referring();
     drachtio.refuse(refer, 'Server error: unable to find dialog for dialog id provided');
     await eventually(() => told.length > 0, 'it is told');
@@ -134,7 +135,7 @@ describe('a REFER', () => {
     expect(told).toEqual(['failed undefined']);
   });
 
-  test('whose engine goes away is told before the call is', async () => {
+  test('reports a lost engine before the call does', async () => {
     const { invite, refer, told } = await referring();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     await eventually(() => told.length > 0, 'it is taken');
@@ -162,7 +163,7 @@ describe('a second REFER in a dialog', () => {
     return { invite, told, answered };
   }
 
-  test('hears what is told of it, by the number of its CSeq', async () => {
+  test('receives the NOTIFYs that name its CSeq', async () => {
     const { invite, told, answered } = await twice();
     notify(invite, busy, over, ';id=101');
     notify(invite, 'SIP/2.0 180 Ringing\r\n', 'active;expires=60', ';id=103');
@@ -175,7 +176,7 @@ describe('a second REFER in a dialog', () => {
     expect(statuses).toEqual(['200', '200', '481', '200']);
   });
 
-  test('leaves what has no number to the first, until that is over', async () => {
+  test('leaves NOTIFYs without an id to the first REFER until that is over', async () => {
     const { invite, told, answered } = await twice();
     notify(invite, busy, over);
     await answered(1);
@@ -187,9 +188,9 @@ describe('a second REFER in a dialog', () => {
   });
 
   test.each([
-    ['nothing more is heard', 'SIP/2.0 100 Trying\r\n', 3],
-    ['the last word is not called the last', busy, 2],
-  ])('hears what has no number where of the first %s', async (_, word, toldOfFirst) => {
+    ['reports nothing more', 'SIP/2.0 100 Trying\r\n', 3],
+    ['ends without `terminated`', busy, 2],
+  ])('receives NOTIFYs without an id if the first REFER %s', async (_, word, toldOfFirst) => {
     const { leg, invite, refer, told } = await referring(200);
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     notify(invite, word, 'active;expires=60');
@@ -204,7 +205,7 @@ describe('a second REFER in a dialog', () => {
   });
 });
 
-test('an id of another hop does not matter where there is one REFER', async () => {
+test('an id of another hop does not matter if there is only one REFER', async () => {
   const { invite, refer, told } = await referring();
   answerInDialog(drachtio, invite, refer, '202 Accepted');
   notify(invite, 'SIP/2.0 200 OK\r\n', 'terminated;reason=noresource', ';id=7');

@@ -39,13 +39,13 @@ async function open(options: {
   return { ...world, log, first: world.gateways[0] as RawCallee };
 }
 
-/** Time for what must not come to come. */
+/** Time in which an unwanted message would arrive. */
 const quietMs = 100;
 
 const cseqOf = (message: RawMessage) => Number.parseInt(one(message, 'cseq'), 10);
 
-describe('REGISTER where the carrier wants it', () => {
-  test("the trunk's user is registered with the engine's own address", async () => {
+describe('registration with a carrier that requires it', () => {
+  test("registers the trunk's user with the engine's own address", async () => {
     const { first, engines } = await open({});
 
     first.reply(await first.take('REGISTER'), 401, 'Unauthorized', challenge);
@@ -60,7 +60,7 @@ describe('REGISTER where the carrier wants it', () => {
     first.reply(request, 200, 'OK', { contact: false });
   });
 
-  test('without `fromDomain` the domain is the gateway, with its port in the request URI alone', async () => {
+  test('without `fromDomain` uses the gateway as the domain, with its port only in the request URI', async () => {
     const { first } = await open({ trunk: withoutDomain });
 
     const request = await first.take('REGISTER');
@@ -71,7 +71,7 @@ describe('REGISTER where the carrier wants it', () => {
     first.reply(request, 200, 'OK', { contact: false });
   });
 
-  test('what the engine will never send, as to its own address, is said once, as an error, until the trunks are read again', async () => {
+  test('logs one error for a request that the engine can never send, until the trunks are read again', async () => {
     const { log, engines, replace } = await open({ trunk: {}, limits: { registerRetryMs: 20 } });
     const [engine] = engines;
     const itself = { host: '127.0.0.1', port: engine?.sipPort ?? 0, transport: 'udp' } as const;
@@ -87,7 +87,7 @@ describe('REGISTER where the carrier wants it', () => {
     await eventually(() => refused().length > 1, 'it is tried again');
   });
 
-  test('at every gateway, from every engine', async () => {
+  test('registers at every gateway, from every engine', async () => {
     const { gateways } = await open({ gateways: 2 });
 
     for (const gateway of gateways) {
@@ -96,7 +96,7 @@ describe('REGISTER where the carrier wants it', () => {
     }
   });
 
-  test('is renewed before it runs out, in the same series', async () => {
+  test('renews a registration before it expires, in the same series of requests', async () => {
     const { first } = await open({ limits: { registerMinRefreshMs: 20 } });
 
     const request = await first.take('REGISTER');
@@ -109,7 +109,7 @@ describe('REGISTER where the carrier wants it', () => {
     first.reply(renewed, 200, 'OK', { contact: false });
   });
 
-  test('what fails is tried again', async () => {
+  test('retries a registration that failed', async () => {
     const { first } = await open({ limits: { registerRetryMs: 20 } });
 
     first.reply(await first.take('REGISTER'), 503, 'Service Unavailable');
@@ -117,10 +117,10 @@ describe('REGISTER where the carrier wants it', () => {
     first.reply(await first.take('REGISTER'), 200, 'OK', { contact: false });
   });
 
-  test('wrong credentials are not tried in a loop', async () => {
+  test('does not repeat wrong credentials in a loop', async () => {
     const { first } = await open({});
 
-    // Once without and once with credentials; the next try is `registerRetryMs` later.
+    // One request without and one with credentials. The next try is `registerRetryMs` later.
     for (let times = 0; times < 2; times += 1) {
       first.reply(await first.take('REGISTER'), 401, 'Unauthorized', challenge);
     }
@@ -129,7 +129,7 @@ describe('REGISTER where the carrier wants it', () => {
     expect(first.has('REGISTER')).toBe(false);
   });
 
-  test('423 asks for a longer time', async () => {
+  test('asks for a longer time after a 423', async () => {
     const { first } = await open({ limits: { registerMinRefreshMs: 20 } });
     const headers = ['Min-Expires: 7200'];
 
@@ -142,8 +142,8 @@ describe('REGISTER where the carrier wants it', () => {
 
   test.each([
     ['a granted time beyond every timer', 200, 'Expires: 999999999'],
-    ['a wish beyond every timer', 423, 'Min-Expires: 999999999'],
-  ])('%s is no loop', async (_name, status, header) => {
+    ['a requested time beyond every timer', 423, 'Min-Expires: 999999999'],
+  ])('%s does not cause a loop', async (_name, status, header) => {
     const { first } = await open({ limits: { registerMinRefreshMs: 1 } });
 
     const request = await first.take('REGISTER');
@@ -153,7 +153,7 @@ describe('REGISTER where the carrier wants it', () => {
     expect(first.has('REGISTER')).toBe(false);
   });
 
-  test('a trunk without `register` registers nothing, and one that loses it stops', async () => {
+  test('registers nothing for a trunk without `register`, and stops when a trunk loses it', async () => {
     const { first, replace } = await open({ limits: { registerRetryMs: 20 } });
     const request = await first.take('REGISTER');
 

@@ -44,7 +44,7 @@ async function routeOf(request: Partial<RouteRequest>, options?: Parameters<type
   return (await routesOf(request, options))[0];
 }
 
-/** As trunks.yaml has it where nothing else is said. */
+/** A gateway with the defaults of trunks.yaml. */
 const gatewayAt = (host: string, more: Partial<Gateway> = {}): Gateway => ({
   host,
   transport: 'udp',
@@ -53,18 +53,18 @@ const gatewayAt = (host: string, more: Partial<Gateway> = {}): Gateway => ({
   ...more,
 });
 
-describe('routing at the edge', () => {
-  test('tel: goes to the default trunk, or to the one that is named', () => {
+describe('checking a request before it is accepted', () => {
+  test('sends tel: to the default trunk, or to the named trunk', () => {
     expect(router().plan(tel, undefined)).toEqual({ ok: true, trunk: 'carrier' });
     expect(router().plan(tel, 'carrier')).toEqual({ ok: true, trunk: 'carrier' });
   });
 
-  test('an unknown trunk is refused', () => {
+  test('refuses an unknown trunk', () => {
     expect(router().plan(tel, 'nobody')).toMatchObject({ ok: false, field: 'trunk' });
     expect(router().plan(sipTo('10.0.0.1'), 'nobody')).toMatchObject({ ok: false, field: 'trunk' });
   });
 
-  test('a trunk passes the headers that it lists, in any spelling, and no others', () => {
+  test('passes the headers that the trunk lists, in any case, and no others', () => {
     const trusted = router({ trunk: { passHeaders: ['p-asserted-identity', 'diversion'] } });
     expect(trusted.passes('carrier', 'Diversion')).toBe(true);
     expect(trusted.passes('carrier', 'P-ASSERTED-IDENTITY')).toBe(true);
@@ -73,7 +73,7 @@ describe('routing at the edge', () => {
     expect(router().passes('carrier', 'Diversion')).toBe(false);
   });
 
-  test('whom a far end is to call is written as its trunk would dial them, or as they are', () => {
+  test('writes a transfer target as its trunk dials numbers, and a sip: target unchanged', () => {
     const trunk = { numberFormat: 'digits', numberPrefix: '99#' } as const;
     const routes = router({ trunk });
     expect(routes.referTo(tel, 'carrier')).toBe('<sip:99%2315551234567@gw.example:5080>');
@@ -82,12 +82,12 @@ describe('routing at the edge', () => {
       '<sip:bob@pbx.example:5070>',
     );
     expect(routes.referTo(sipTo('2001:db8::1'), undefined)).toBe('<sip:bob@[2001:db8::1]>');
-    // Nothing in it may end the header.
+    // No part of the target may end the header.
     const hostile = { kind: 'sip', user: 'a>;x=<\r\n', host: 'pbx.example' } as const;
     expect(routes.referTo(hostile, undefined)).toMatch(/^<sip:[^<>\s]+@pbx\.example>$/);
   });
 
-  test('the limits of a trunk are asked for by its name', () => {
+  test('returns the limits of a trunk by its name', () => {
     const limits = { callsPerSecond: 0.5, maxConcurrentCalls: 2 };
 
     expect(router({ trunk: { limits } }).limitsOf('carrier')).toEqual(limits);
@@ -95,7 +95,7 @@ describe('routing at the edge', () => {
     expect(router({ trunk: { limits } }).limitsOf('nobody')).toBeUndefined();
   });
 
-  test("the default trunk of an account goes before the one that is everybody's", () => {
+  test('prefers the default trunk of an account to the general default', () => {
     const host = { host: 'gw.example', transport: 'udp' } as const;
     const routes = createRouter({
       trunks: loadTrunks({
@@ -120,7 +120,7 @@ describe('routing at the edge', () => {
     });
   });
 
-  test('tel: without any trunk is refused', () => {
+  test('refuses tel: without any trunk', () => {
     const bare = createRouter({ trunks: loadTrunks({ secrets: () => ({}) }), allowedNetworks: [] });
 
     expect(bare.plan(tel, undefined)).toMatchObject({ ok: false, field: 'trunk' });
@@ -132,24 +132,24 @@ describe('routing at the edge', () => {
     ['a v4-mapped address outside', '::ffff:192.168.0.1', false],
     ['a v4-mapped address inside', '::ffff:10.1.2.3', true],
     ['an IPv6 address inside', 'fd00::1', true],
-    ['an IPv6 address as URIs write it', '[fd00::1]', true],
+    ['an IPv6 address in brackets', '[fd00::1]', true],
     ['an IPv6 address outside', '2001:db8::1', false],
     ['a host name, which is resolved when it is dialled', 'pbx.example', true],
-  ])('a direct sip: target at %s', (_name, host, ok) => {
+  ])('checks a direct sip: target at %s', (_name, host, ok) => {
     const plan = router({ networks: ['10.0.0.0/8', 'fd00::/8'] }).plan(sipTo(host), undefined);
 
     expect(plan).toMatchObject(ok ? { ok } : { ok, field: 'target' });
     expect('trunk' in plan).toBe(false);
   });
 
-  test('no direct target at all without networks', () => {
+  test('refuses every direct target if no network is allowed', () => {
     expect(router().plan(sipTo('pbx.example'), undefined)).toMatchObject({ ok: false });
     expect(router().plan(sipTo('127.0.0.1'), undefined)).toMatchObject({ ok: false });
   });
 });
 
-describe('the way of an INVITE', () => {
-  test('through a trunk', async () => {
+describe('the route of an INVITE', () => {
+  test('leads through a trunk', async () => {
     const auth = { username: 'a', password: 'b' };
 
     const route = await routeOf({}, { trunk: { auth, headers: { 'X-Account': '42' } } });
@@ -171,7 +171,7 @@ describe('the way of an INVITE', () => {
     ['double-zero', '', '0015551234567'],
     ['digits', '99#', '99%2315551234567'],
   ] as const)(
-    'number format %s with prefix "%s" gives %s',
+    'writes number format %s with prefix "%s" as %s',
     async (numberFormat, numberPrefix, user) => {
       const route = await routeOf({}, { trunk: { numberFormat, numberPrefix } });
 
@@ -179,7 +179,7 @@ describe('the way of an INVITE', () => {
     },
   );
 
-  test('over TCP and TLS, without a port', async () => {
+  test('leads over TCP and TLS, without a port', async () => {
     const gateways = [
       gatewayAt('gw.example', { transport: 'tcp' }),
       gatewayAt('2001:db8::1', { transport: 'tls' }),
@@ -194,7 +194,7 @@ describe('the way of an INVITE', () => {
     expect(tls?.gateway).toBe('[2001:db8::1]:5061;transport=tls');
   });
 
-  test('over every gateway of the trunk in turn, those that are down last', async () => {
+  test('lists every gateway of the trunk, those that are down last', async () => {
     const gateways = [
       gatewayAt('backup.example', { priority: 2 }),
       gatewayAt('down.example'),
@@ -215,7 +215,7 @@ describe('the way of an INVITE', () => {
     ]);
   });
 
-  test('with all gateways down they are tried all the same', async () => {
+  test('lists all gateways even if all are down', async () => {
     const [route] = await routesOf({}, { down: ['gw.example:5080'] });
 
     expect(route.gateway).toBe('gw.example:5080');
@@ -223,8 +223,8 @@ describe('the way of an INVITE', () => {
 
   test.each([
     ['the caller', 'caller', {}, '<sip:100@gw.example>'],
-    ['the caller in our domain', 'caller', { fromDomain: 'a.example' }, '<sip:100@a.example>'],
-    ['a number of ours', 'tel:+15550001', {}, '<tel:+15550001>'],
+    ['the caller at fromDomain', 'caller', { fromDomain: 'a.example' }, '<sip:100@a.example>'],
+    ['a fixed number', 'tel:+15550001', {}, '<tel:+15550001>'],
   ])('asserts the identity of %s', async (_name, assertedIdentity, more, value) => {
     const headers = { 'X-Account': '42' };
 
@@ -233,7 +233,7 @@ describe('the way of an INVITE', () => {
     expect(route.headers).toEqual({ 'X-Account': '42', 'P-Asserted-Identity': value });
   });
 
-  test('a caller cannot write a header of his own into the identity', async () => {
+  test('does not let a caller inject a header into the identity', async () => {
     const caller = '1>\r\nVia: x';
 
     const route = await routeOf({ caller }, { trunk: { assertedIdentity: 'caller' } });
@@ -241,13 +241,13 @@ describe('the way of an INVITE', () => {
     expect(route.headers['P-Asserted-Identity']).toBe('<sip:1%3E%0D%0AVia%3A%20x@gw.example>');
   });
 
-  test('with the domain that the carrier wants in From', async () => {
+  test('uses the domain that the carrier requires in From', async () => {
     const route = await routeOf({}, { trunk: { fromDomain: 'calls.example.com' } });
 
     expect(route.from).toBe('<sip:100@calls.example.com>');
   });
 
-  test('to a sip: target through a trunk keeps the target and goes to the gateway', async () => {
+  test('keeps a sip: target through a trunk, and sends it to the gateway', async () => {
     const route = await routeOf({ target: sipTo('pbx.example', 5061), trunk: 'carrier' });
 
     expect(route).toMatchObject({
@@ -256,7 +256,7 @@ describe('the way of an INVITE', () => {
     });
   });
 
-  test('directly to an address has no credentials and no next hop', async () => {
+  test('leads directly to an address without credentials or next hop', async () => {
     const route = await routeOf({ target: sipTo('10.1.2.3', 5070) }, { networks: ['10.0.0.0/8'] });
 
     expect(route).toEqual({
@@ -268,7 +268,7 @@ describe('the way of an INVITE', () => {
     });
   });
 
-  test('directly to an IPv6 address', async () => {
+  test('leads directly to an IPv6 address', async () => {
     const target = sipTo('[fd00::1]', 5070);
 
     expect((await routeOf({ target }, { networks: ['fd00::/8'] })).requestUri).toBe(
@@ -276,7 +276,7 @@ describe('the way of an INVITE', () => {
     );
   });
 
-  test('directly to a host name connects only to the address that was checked', async () => {
+  test('leads from a host name only to the address that was checked', async () => {
     const route = await routeOf(
       { target: sipTo('pbx.example') },
       { networks: ['10.0.0.0/8'], hosts: { 'pbx.example': ['192.168.0.1', '10.1.2.3'] } },
@@ -290,17 +290,17 @@ describe('the way of an INVITE', () => {
   });
 
   test.each([
-    ['resolves outside of the networks', 'evil.example', /not in the allowed networks/],
+    ['resolves to an address outside the networks', 'evil.example', /not in the allowed networks/],
     ['does not resolve', 'nowhere.example', /does not resolve/],
     ['takes too long to resolve', 'slow.example', /does not resolve/],
-    ['is an address outside', '192.168.0.1', /not in the allowed networks/],
-  ])('a host that %s is not dialled', async (_name, host, reason) => {
+    ['is an address outside the networks', '192.168.0.1', /not in the allowed networks/],
+  ])('does not dial a host that %s', async (_name, host, reason) => {
     const options = { networks: ['10.0.0.0/8'], hosts: { 'evil.example': ['127.0.0.1'] } };
 
     await expect(routeOf({ target: sipTo(host) }, options)).rejects.toThrow(reason);
   });
 
-  test('what would break out of a URI is escaped', async () => {
+  test('escapes characters that would break out of a URI', async () => {
     const route = await routeOf({ caller: '1"\r\n<>@x%zz%20é' });
 
     expect(route.from).toBe('<sip:1%22%0D%0A%3C%3E%40x%25zz%20%C3%A9@localhost>');

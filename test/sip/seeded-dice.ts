@@ -1,6 +1,6 @@
 import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
 
-/** mulberry32: the same numbers for the same seed. */
+/** mulberry32: returns the same numbers for the same seed. */
 export function seeded(seed: number): Dice {
   let state = seed;
   return () => {

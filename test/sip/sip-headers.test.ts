@@ -9,7 +9,7 @@ import {
   uriOf,
 } from '../../src/sip/sip-headers.ts';
 
-describe('header values of the far end', () => {
+describe('reading header values of the far end', () => {
   test.each([
     ['<sip:a@b;transport=tcp>;tag=x', 'sip:a@b;transport=tcp', 'x'],
     ['"Bob <b>;tag=no" <sip:a@b> ; tag=x;q=1', 'sip:a@b', 'x'],
@@ -32,11 +32,11 @@ describe('header values of the far end', () => {
     ['tel:+12025550100', undefined],
     ['sip:', undefined],
     [undefined, undefined],
-  ])('host of %s', (uri, host) => {
+  ])('reads the host of %s', (uri, host) => {
     expect(hostOf(uri)).toBe(host);
   });
 
-  test('Record-Route is read in order, commas in quotes and URIs included', () => {
+  test('reads Record-Route in order, with commas inside quotes and URIs', () => {
     expect(addressList('<sip:p1;lr>,"a, b" <sip:p2;lr;x=1,2>;y , <sip:p3>')).toEqual([
       'sip:p1;lr',
       'sip:p2;lr;x=1,2',
@@ -46,7 +46,7 @@ describe('header values of the far end', () => {
     expect(addressList('garbage, <')).toEqual([]);
   });
 
-  test('CSeq and Reason', () => {
+  test('reads CSeq and Reason', () => {
     expect(cseqNumber('123026549 INVITE')).toBe(123_026_549);
     expect(cseqNumber('x')).toBeUndefined();
     expect(reasonText('SIP;cause=200;text="ACK timeout"')).toBe('ACK timeout');
@@ -54,7 +54,7 @@ describe('header values of the far end', () => {
     expect(reasonText('nothing')).toBeUndefined();
   });
 
-  test('long hostile values take no time to speak of', () => {
+  test('reads long hostile values without noticeable delay', () => {
     const hostile = [
       `"${'\\'.repeat(50_000)}`,
       '<'.repeat(50_000),
@@ -86,7 +86,7 @@ describe('DTMF in INFO', () => {
     ['application/dtmf-relay', undefined, undefined],
     ['text/plain', '5', undefined],
     [undefined, '5', undefined],
-  ])('%s with %j is %j', (type, body, digit) => {
+  ])('reads %s with %j as %j', (type, body, digit) => {
     expect(parseDtmfInfo(type, body)).toEqual(digit);
   });
 });

@@ -1,4 +1,5 @@
-// A trunk with several gateways, each a callee that does only what the test writes, behind the real port and engine.
+// A trunk with several gateways behind the real port and engine. Each gateway is a callee that does
+// only what the test writes.
 
 import type { DialTarget } from '../../src/calls/call-types.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -29,9 +30,9 @@ export const answer = offer.replace('20000', '30000');
 export type TrunkWorld = AsyncDisposable & {
   readonly engines: readonly SipEngine[];
   readonly sip: DrachtioSip;
-  /** In the order of their priority. */
+  /** In the order of their priorities. */
   readonly gateways: readonly RawCallee[];
-  /** `127.0.0.1:port` of a gateway. */
+  /** Returns `127.0.0.1:port` of a gateway. */
   readonly nameOf: (gateway: RawCallee) => string;
   readonly place: (
     target?: DialTarget,
@@ -40,7 +41,7 @@ export type TrunkWorld = AsyncDisposable & {
     readonly leg: ReturnType<DrachtioSip['place']>;
     readonly observer: RecordingLeg;
   };
-  /** Another set of trunks, as a reload brings it. */
+  /** Replaces the trunks, as a reload does. */
   readonly replace: (trunk: Partial<Trunk>) => void;
 };
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { trunksPath } from '../../src/sip/trunks/trunks-path.ts';
 
-test('the file that TRUNKS_FILE names is read, whether it is there or not', () => {
+test('returns the file that TRUNKS_FILE names, even if it does not exist', () => {
   expect(trunksPath({ trunksFile: '/etc/trunks.yaml' })).toBe('/etc/trunks.yaml');
 });
 
-test('`none` means that there is none, whatever file lies beside the gateway', () => {
+test('returns no file for `none`, even if the default file exists', () => {
   expect(trunksPath({ trunksFile: 'none' })).toBeUndefined();
 });

@@ -13,7 +13,7 @@ function load(text: string, builtIn: Parameters<typeof loadTrunks>[0]['builtIn']
 const minimal = 'trunks:\n  - name: acme\n    gateways:\n      - host: sip.acme.example\n';
 
 describe('trunks.yaml', () => {
-  test('the example in the repository is valid', async () => {
+  test('accepts the example in the repository', async () => {
     const text = await readFile(
       new URL('../../sip-config/trunks.example.yaml', import.meta.url),
       'utf8',
@@ -51,7 +51,7 @@ describe('trunks.yaml', () => {
     });
   });
 
-  test('the only trunk is the default, also beside the sandbox', () => {
+  test('makes the only trunk the default, even beside the sandbox', () => {
     const sandbox = builtInTrunk('sandbox', { host: '127.0.0.1', port: 5070, transport: 'udp' });
 
     const trunks = load(minimal, [sandbox]);
@@ -61,14 +61,14 @@ describe('trunks.yaml', () => {
     expect(trunks.get('sandbox')?.gateways[0]?.port).toBe(5070);
   });
 
-  test('without a file the built-in trunk is the default', () => {
+  test('makes the built-in trunk the default if there is no file', () => {
     const sandbox = builtInTrunk('sandbox', { host: '127.0.0.1', transport: 'udp' });
 
     expect(loadTrunks({ secrets, builtIn: [sandbox] }).default?.name).toBe('sandbox');
     expect(loadTrunks({ secrets }).default).toBeUndefined();
   });
 
-  test('headers that it passes are known in any spelling; only those of trust are named', () => {
+  test('accepts headers to pass in any case, but only those that the schema allows', () => {
     const passing = (names: string) => load(`${minimal}    passHeaders: [${names}]\n`);
     expect(passing('P-Asserted-Identity, DIVERSION').get('acme')?.passHeaders).toEqual([
       ...['p-asserted-identity', 'diversion'],
@@ -88,7 +88,7 @@ describe('trunks.yaml', () => {
       /^trunks\.yaml:5: trunks\[0\]\.gateways\[0\]\.port: /,
     ],
     [
-      'a gateway that is there twice',
+      'a gateway that is listed twice',
       `${minimal}      - host: sip.acme.example\n        port: 5060\n`,
       /^trunks\.yaml:5: trunks\[0\]\.gateways\[1\]: the list contains this gateway twice/,
     ],
@@ -103,12 +103,12 @@ describe('trunks.yaml', () => {
       /^trunks\.yaml:5: trunks\[0\]\.gateways\[0\]\.weight: /,
     ],
     [
-      'health that asks all the time',
+      'health probes without a pause',
       `${minimal}    health:\n      intervalS: 0\n`,
       /^trunks\.yaml:6: trunks\[0\]\.health\.intervalS: /,
     ],
     [
-      'an asserted identity that is no URI',
+      'an asserted identity that is not a URI',
       `${minimal}    assertedIdentity: "x\\r\\nVia: y"\n`,
       /^trunks\.yaml:5: trunks\[0\]\.assertedIdentity: must be `caller`, or a sip: or tel: URI/,
     ],
@@ -159,22 +159,22 @@ describe('trunks.yaml', () => {
       /Contact: .*is set by the gateway itself/,
     ],
     [
-      'a host that is none',
+      'an invalid host name',
       'trunks:\n  - name: acme\n    gateways:\n      - host: "a b"\n',
       /^trunks\.yaml:4: trunks\[0\]\.gateways\[0\]\.host: must be a host name/,
     ],
     [
-      'a rate that lets nothing through',
+      'a rate of 0',
       `${minimal}    callsPerSecond: 0\n`,
       /^trunks\.yaml:5: trunks\[0\]\.callsPerSecond: /,
     ],
     [
-      'half a channel',
+      'a fraction as the number of calls',
       `${minimal}    maxConcurrentCalls: 1.5\n`,
       /^trunks\.yaml:5: trunks\[0\]\.maxConcurrentCalls: /,
     ],
     [
-      'two trunks of one name',
+      'two trunks with the same name',
       `${minimal}    default: true\n${minimal.replace('trunks:\n', '')}`,
       /^trunks\.yaml:6: trunks\[1\]\.name: there is another trunk named acme/,
     ],
@@ -188,11 +188,11 @@ describe('trunks.yaml', () => {
       `${minimal}    default: true\n${minimal.replace('trunks:\n', '').replace('acme', 'beta')}    default: true\n`,
       /^trunks\.yaml:9: trunks\[1\]\.default: only one trunk may be the default/,
     ],
-  ])('%s is refused with the line and the field', (_name, text, message) => {
+  ])('refuses %s, and names the line and the field', (_name, text, message) => {
     expect(() => load(text)).toThrow(message);
   });
 
-  test('TLS is refused where the engine does not speak it, with the name of the trunk', () => {
+  test('refuses TLS if the engine does not support it, and names the trunk', () => {
     const text = minimal.replace('example\n', 'example\n        transport: tls\n');
     const file = { name: 'trunks.yaml', text };
 
@@ -203,7 +203,7 @@ describe('trunks.yaml', () => {
     expect(load(text).default?.gateways[0]?.transport).toBe('tls');
   });
 
-  test('health without fields has the usual ones, and no health none', () => {
+  test('fills in the default health fields, and leaves health undefined if it is omitted', () => {
     expect(load(`${minimal}    health: {}\n`).default?.health).toEqual({
       intervalMs: 30_000,
       failThreshold: 3,
@@ -212,7 +212,7 @@ describe('trunks.yaml', () => {
     expect(load(minimal).default).not.toHaveProperty('health');
   });
 
-  test("no trunk need be everybody's where accounts have their own", () => {
+  test('needs no general default if accounts have their own default trunks', () => {
     const other = minimal.replace('trunks:\n', '').replace('acme', 'beta');
 
     const trunks = load(`${minimal}    defaultFor: [a]\n${other}    defaultFor: [b]\n`);
@@ -222,14 +222,14 @@ describe('trunks.yaml', () => {
     expect(trunks.defaultOf('c')).toBeUndefined();
   });
 
-  test("the only trunk is no other account's default where it has accounts", () => {
+  test('does not make the only trunk the default of accounts that may not use it', () => {
     const trunks = load(`${minimal}    accounts: [a]\n`);
 
     expect(trunks.defaultOf('a')?.name).toBe('acme');
     expect(trunks.defaultOf('b')).toBeUndefined();
   });
 
-  test('a directory that is replaced is another one at once', () => {
+  test('a replaced directory takes effect at once', () => {
     const trunks = liveTrunks(load(minimal));
 
     trunks.replace(load(minimal.replace('acme\n', 'beta\n')));
@@ -240,7 +240,7 @@ describe('trunks.yaml', () => {
     expect(trunks.all).toHaveLength(1);
   });
 
-  test('every mistake is told at once', () => {
+  test('reports all mistakes together', () => {
     const text = minimal
       .replace('acme\n', 'a b\n')
       .replace('example\n', 'example\n        port: 0\n');
@@ -250,7 +250,7 @@ describe('trunks.yaml', () => {
     );
   });
 
-  test('a name of the sandbox is taken', () => {
+  test('refuses a trunk with the name of the sandbox', () => {
     const sandbox = builtInTrunk('acme', { host: '127.0.0.1', transport: 'udp' });
 
     expect(() => load(minimal, [sandbox])).toThrow(/there is another trunk named acme/);
