@@ -44,9 +44,9 @@ async function* whileSignedIn(
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const handleCheck = (isSignedInStill: boolean): void => {
+  const handleCheck = (isStillSignedIn: boolean): void => {
     if (isOver) return;
-    if (isSignedInStill) checkLater();
+    if (isStillSignedIn) checkLater();
     else {
       ended.abort();
       onEnded();
