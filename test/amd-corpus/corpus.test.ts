@@ -145,7 +145,7 @@ describe('recordings', () => {
     ['with 2 % of the packets lost', { of: withLosses }],
     ['5 ms later', { laterMs: 5 }],
     ['800 ms later', { laterMs: 800 }],
-  ])('%s: hardly worse', { timeout }, (_name, change) => {
+  ])('are hardly worse %s', { timeout }, (_name, change) => {
     expectAtLeast(changed, heard(recordings, change));
   });
 });

@@ -111,14 +111,18 @@ test('draws the truth beside what was heard, with the mistakes', async () => {
 });
 
 test.each([
-  ['no header', 'person.wav,human\n', 'needs a header with the columns file and label'],
   [
-    'another label',
+    'a manifest without a header',
+    'person.wav,human\n',
+    'needs a header with the columns file and label',
+  ],
+  [
+    'an unknown label',
     'file,label\na.wav,robot\n',
     'row 2: label "robot" is not one of human, machine',
   ],
-  ['no file', 'file,label\n,human\n', 'row 2: no file'],
-  ['a file that is not there', 'file,label\na.wav,human\n', 'no such file'],
-])('%s is refused', async (_name, text, message) => {
+  ['a row without a file', 'file,label\n,human\n', 'row 2: no file'],
+  ['a file that does not exist', 'file,label\na.wav,human\n', 'no such file'],
+])('rejects %s', async (_name, text, message) => {
   await expect(score(text)).rejects.toThrow(message);
 });

@@ -41,7 +41,7 @@ describe('the verdict', () => {
     [['amd_decision_timeout', 'amd_stopped'], 'timeout'],
     [['amd_error', 'amd_stopped'], 'error'],
     [['amd_stopped'], 'timeout'],
-  ])('of %j is %s', (events, verdict) => {
+  ])('of the events %j is %s', (events, verdict) => {
     expect(
       judged(
         'human',
@@ -60,7 +60,7 @@ describe('right and wrong', () => {
       [],
     ],
     [
-      'a person unheard',
+      'a person who is not heard',
       judged('human', [['amd_no_speech_detected', 5_000]]),
       ['human heard as no-speech'],
     ],
@@ -121,7 +121,7 @@ describe('right and wrong', () => {
       ['false beep'],
     ],
     [
-      'the same where it cannot be told',
+      'music in an ambiguous recording',
       judged(
         'other',
         [

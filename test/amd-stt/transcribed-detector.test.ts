@@ -550,7 +550,7 @@ describe.each(kinds)('a provider that speaks %s and fails', (kind) => {
     await using engine = await startEngine({ kind, deaf });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.pushUntil(1_000);
-    await eventually(() => greeted, 'it has audio');
+    await eventually(() => greeted, 'the provider has audio');
 
     call.stop();
 

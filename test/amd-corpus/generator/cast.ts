@@ -66,7 +66,7 @@ export function loadCast(
       .filter((source) => isInPart(source) && source.kind === kind)
       .flatMap(({ package: name, files }) => {
         const found = soundsIn(unpacked(cache, name), files);
-        if (found.length === 0) note(`${name}: no sounds`);
+        if (found.length === 0) note(`${name}: no sounds found`);
         return chosen(found, mostSounds).flatMap((path) => soundAt(path, name, clips));
       });
   return {
@@ -118,7 +118,7 @@ function synthetic(voice: SyntheticVoice, clips: ClipStore, note: (text: string)
   const name = `${voice.engine} ${voice.voice}`;
   const texts = sentences[voice.language];
   if (texts === undefined || !isInstalled(commands[voice.engine])) {
-    note(`${name}: no ${commands[voice.engine]}`);
+    note(`${name}: ${commands[voice.engine]} is not installed, or the language has no sentences`);
     return [];
   }
   clips.prepare(
@@ -133,7 +133,7 @@ function synthetic(voice: SyntheticVoice, clips: ClipStore, note: (text: string)
       return { clips: [trimmed(clip)], words: text.split(' ').length, text };
     });
   }
-  if ((lines.hello ?? []).length === 0) note(`${name}: says nothing`);
+  if ((lines.hello ?? []).length === 0) note(`${name}: the voice produced no hello`);
   return [{ name, source: name, isReal: false, lines }];
 }
 
@@ -146,7 +146,7 @@ function recorded(
   const folder = unpacked(cache, source);
   const found = soundsIn(folder, files);
   if (found.length === 0) {
-    note(`${source} ${files.source}: no recordings`);
+    note(`${source} ${files.source}: no recordings found`);
     return [];
   }
   const name = `${source} ${files.source}`;

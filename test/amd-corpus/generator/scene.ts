@@ -25,7 +25,7 @@ export function between(random: Random, low: number, high: number): number {
 
 export function pick<Item>(random: Random, items: readonly Item[]): Item {
   const item = items[Math.floor(random() * items.length)];
-  if (item === undefined) throw new Error('nothing to pick from');
+  if (item === undefined) throw new Error('the list to pick from is empty');
   return item;
 }
 

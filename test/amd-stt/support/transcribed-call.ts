@@ -91,7 +91,7 @@ export class TranscribedCall {
 
   /** Waits until the detector has this many results. */
   async untilUnderstood(count: number): Promise<void> {
-    await eventually(() => this.transcriptions.length >= count, `${count} results are understood`);
+    await eventually(() => this.transcriptions.length >= count, `${count} results have arrived`);
   }
 
   async untilFailed(): Promise<void> {
