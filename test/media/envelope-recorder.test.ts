@@ -1,4 +1,4 @@
-// How loud a call was: what a byte says, and what becomes of it in a call that is long.
+// The recorder of a call's loudness: what each byte means, and how it merges steps in a long call.
 
 import { describe, expect, test } from 'vitest';
 import { EnvelopeRecorder } from '../../src/media/envelope-recorder.ts';
@@ -6,7 +6,7 @@ import { encode, silenceByte } from '../../src/media/g711.ts';
 
 const header = 12;
 
-describe('how loud it was', () => {
+describe('the recorded loudness', () => {
   test.each(['PCMU', 'PCMA'] as const)(
     'grows with the samples of %s, in both directions',
     (codec) => {
@@ -34,7 +34,7 @@ describe('how loud it was', () => {
     },
   );
 
-  test('of silence is nothing', () => {
+  test('of silence is 0', () => {
     const recorder = new EnvelopeRecorder();
     const packet = new Uint8Array(172).fill(silenceByte.PCMU);
     recorder.hear(packet, header, packet.length, 'PCMU');
@@ -43,7 +43,7 @@ describe('how loud it was', () => {
     expect([...recorder.read().heard]).toEqual([0]);
   });
 
-  test('becomes coarser when it is long, and loses no peak', () => {
+  test('becomes coarser in a long call, and keeps every peak', () => {
     const recorder = new EnvelopeRecorder();
     const loud = new Uint8Array(172).fill(0x80);
     const hours = 2 * 3_600 * 50;

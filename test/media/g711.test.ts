@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { decodeTable, encode, encodeAlaw, encodeMulaw, silenceByte } from '../../src/media/g711.ts';
 
 describe('G.711 µ-law', () => {
-  // ITU-T G.711 table 2, scaled to 16 bits (× 4): the values that start the eight segments, and the extremes.
+  // ITU-T G.711 table 2, scaled to 16 bits (× 4): the values at which the eight segments start, and
+  // the extremes.
   test.each([
     [0xff, 0],
     [0x7f, 0],
@@ -70,7 +71,9 @@ test('silence on the wire is (almost) zero in both laws', () => {
   expect([...encode('PCMA', new Int16Array(3))]).toEqual([0xd5, 0xd5, 0xd5]);
 });
 
-/** Each code word stands for the samples around its level, half a step to either side. */
+/**
+ * Asserts that each code word represents the samples around its level, half a step to either side.
+ */
 function expectWithinHalfStep(
   encodeSample: (sample: number) => number,
   table: Int16Array,

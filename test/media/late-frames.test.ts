@@ -1,5 +1,5 @@
-// A media worker that stands still: the frames that detection and bots heard late are counted, and
-// one warning a minute says so.
+// A media worker that stalls: it counts the frames that detection and bots heard late, and the log
+// has one warning a minute.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -20,7 +20,7 @@ const tickMs = 20;
 const inTimeMs = 60;
 const warning = 'a media worker stalled: detection or a bot heard frames late';
 
-test('a worker that is kept busy is counted for the calls that are listened to, and warned of once', async () => {
+test('counts late frames of a busy worker for calls with listeners, and logs one warning', async () => {
   const { logger, lines } = recordedLogger();
   await using ports = await freePortRange(20);
   await using media = createScripted({ ...ports, logger });
@@ -32,21 +32,24 @@ test('a worker that is kept busy is counted for the calls that are listened to, 
   };
   const late = async () => (await media.statistics()).framesLate;
   const fewest = Math.floor((standstillMs - inTimeMs) / tickMs) - 1;
-  // A call that nobody listens to, one that detection hears, and the one that keeps the thread busy.
+  // Three calls: one without listeners, one with detection, and one that keeps the thread busy.
   await open();
   (await open())?.send({ kind: 'detect', settings: settingsFor() });
   (await open())?.send({ kind: 'detect', settings: settingsFor(script.blocks) });
   await eventually(async () => (await late()) >= 2 * fewest, 'the frames are counted');
   const first = await late();
   (await open())?.send({ kind: 'detect', settings: settingsFor(script.blocks) });
-  await eventually(async () => (await late()) >= first + 3 * fewest, 'and those of a second time');
+  await eventually(
+    async () => (await late()) >= first + 3 * fewest,
+    'the frames of the second stall are counted',
+  );
 
   const warnings = lines.filter(({ msg }) => msg === warning);
   expect(warnings).toHaveLength(1);
   expect(warnings[0]?.['frames']).toBeGreaterThan(0);
   expect(warnings[0]?.['lateMs']).toBeGreaterThan(inTimeMs);
   const { ticksLate, framesLate } = await media.statistics();
-  // Never those of the call that nobody listens to.
+  // Frames of the call without listeners are never counted.
   expect(framesLate).toBeLessThanOrEqual(3 * ticksLate);
 });
 
@@ -58,7 +61,7 @@ describe('the reports of a worker', () => {
     return { counts, reports, frames };
   }
 
-  test('are none while every frame is in time', () => {
+  test('are not sent while every frame is in time', () => {
     const { frames, reports } = reporting();
     frames.look(20, 5, true);
     frames.look(40, 59, true);
@@ -66,7 +69,7 @@ describe('the reports of a worker', () => {
     expect(reports).toEqual([]);
   });
 
-  test('are one for each standstill, when it was made up for', () => {
+  test('are sent once for each stall, when the worker has caught up', () => {
     const { frames, counts, reports } = reporting();
     counts.framesLate = 10;
     frames.look(1_000, 700, false);
@@ -84,7 +87,7 @@ describe('the reports of a worker', () => {
     ]);
   });
 
-  test('come once a second from one that never catches up', () => {
+  test('are sent once a second by a worker that never catches up', () => {
     const { frames, counts, reports } = reporting();
     for (let nowMs = 0; nowMs <= 3_000; nowMs += 10) {
       counts.framesLate += 1;
@@ -95,7 +98,7 @@ describe('the reports of a worker', () => {
   });
 });
 
-test('the log has one warning a minute, of all workers together, with all that was late since the last one', () => {
+test('the log has one warning a minute for all workers, with all late frames since the previous one', () => {
   const { logger, lines } = recordedLogger();
   let nowMs = 5_000;
   const tell = createLateFramesLog(logger, () => nowMs);

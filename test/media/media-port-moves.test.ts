@@ -7,7 +7,7 @@ import { answerFor, callId, createScripted, portOf } from './support/gateway.ts'
 import { type Observed, observe, until } from './support/observed.ts';
 
 const loud = 0x10;
-/** The source is locked 150 frames after the first packet, and each frame has at most one packet. */
+/** The source is locked 150 frames after the first packet. Each frame has at most one packet. */
 const packetsUntilLocked = 160;
 
 type LockedCall = {
@@ -25,7 +25,7 @@ describe('a call whose source is locked', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     if (session === undefined) throw new Error('no session');
-    // One that no other call is given while it is closed.
+    // A port that no other call gets while it is closed.
     const farEnd = await FarEnd.open('127.0.0.1', await freeUdpPort());
     const port = portOf(session.offerSdp);
     session.applyAnswer(answerFor(farEnd.port), 'answer');
@@ -53,7 +53,7 @@ describe('a call whose source is locked', () => {
 
   afterAll(() => Promise.all(calls.map(end)));
 
-  test('is followed to the new port that a NAT gives it in mid-speech', async () => {
+  test('follows the far end to a new port that a NAT assigns in mid-speech', async () => {
     const call = next();
     await using moved = await FarEnd.open();
     call.stopStream();
@@ -66,7 +66,7 @@ describe('a call whose source is locked', () => {
     await end(call);
   });
 
-  test('is not ended by ICMP when the far end closes its port before its BYE', async () => {
+  test('survives ICMP errors when the far end closes its port before its BYE', async () => {
     const call = next();
     const { port } = call.farEnd;
     call.stopStream();
@@ -80,7 +80,7 @@ describe('a call whose source is locked', () => {
     call.session.close();
   });
 
-  test('is held, and resumed at another address', async () => {
+  test('can be held, and resumed at another address', async () => {
     const call = next();
     await using other = await FarEnd.open();
     call.stopStream();

@@ -38,7 +38,7 @@ describe('media port', () => {
     return { observed, session, port: portOf(session.offerSdp) };
   }
 
-  test('a call is offered, answered, hears silence and is heard by the detector', async () => {
+  test('sends silence to an answered call, and passes its audio to the detector', async () => {
     await using farEnd = await FarEnd.open();
     const { observed, session, port } = await open();
 
@@ -53,7 +53,7 @@ describe('media port', () => {
     expect(observed.amd.map((event) => event.event)).toEqual(['amd_human_detected', 'amd_stopped']);
     const [first, second] = farEnd.received;
     expect(first?.marker).toBe(true);
-    // Whatever is left out by a clock that is late is a pause, with a marker behind it.
+    // A late clock may omit packets. That is a pause, followed by a marker.
     const elapsed = ((second?.timestamp ?? 0) - (first?.timestamp ?? 0)) >>> 0;
     expect(second?.marker).toBe(elapsed !== 160);
     expect(first?.fromPort).toBe(port);
@@ -62,7 +62,7 @@ describe('media port', () => {
     session.close();
   });
 
-  test('early media is not answered with audio and not detected', async () => {
+  test('sends no audio into early media, and does not detect in it', async () => {
     await using farEnd = await FarEnd.open();
     const { observed, session, port } = await open();
     session.applyAnswer(answerFor(farEnd.port), 'early');
@@ -82,29 +82,29 @@ describe('media port', () => {
     session.close();
   });
 
-  test('who asks how loud it was is answered, also before the call is', async () => {
+  test('reports the loudness of a call on request, also before the answer', async () => {
     await using farEnd = await FarEnd.open();
-    const told: (AudioEnvelope | undefined)[] = [];
+    const envelopes: (AudioEnvelope | undefined)[] = [];
     const session = await media.open(callId, {
       observe: (event) => {
-        if (event.kind === 'envelope') told.push(event.envelope);
+        if (event.kind === 'envelope') envelopes.push(event.envelope);
       },
     });
     session?.applyAnswer(answerFor(farEnd.port), 'early');
     session?.send({ kind: 'askEnvelope' });
-    await until(() => told.length === 1, 'that there was no sound yet');
-    expect(told).toEqual([undefined]);
+    await until(() => envelopes.length === 1, 'the report that there is no envelope yet');
+    expect(envelopes).toEqual([undefined]);
 
     session?.applyAnswer(answerFor(farEnd.port), 'answer');
     session?.send({ kind: 'askEnvelope' });
-    await until(() => told.length === 2, 'how loud it was');
-    expect(told[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
+    await until(() => envelopes.length === 2, 'the envelope after the answer');
+    expect(envelopes[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
     session?.close();
-    await until(() => told.length === 3, 'how loud it was in all');
-    expect(told[2]).toMatchObject({ stepMs: 40 });
+    await until(() => envelopes.length === 3, 'the last envelope');
+    expect(envelopes[2]).toMatchObject({ stepMs: 40 });
   });
 
-  test('audio goes to where the packets come from', async () => {
+  test('sends audio to the address from which packets come', async () => {
     await using signalled = await FarEnd.open();
     await using actual = await FarEnd.open();
     const { session, port } = await open();
@@ -116,7 +116,7 @@ describe('media port', () => {
     session.close();
   });
 
-  test('a key is told with its duration', async () => {
+  test('reports a key with its duration', async () => {
     await using farEnd = await FarEnd.open();
     const { observed, session, port } = await open();
     session.applyAnswer(answerFor(farEnd.port), 'answer');
@@ -131,7 +131,7 @@ describe('media port', () => {
     session.close();
   });
 
-  test('hold stops the audio, resume starts it, and the version grows with each change only', async () => {
+  test('stops audio on hold and resumes it; the SDP version grows only with a change', async () => {
     await using farEnd = await FarEnd.open();
     const { session } = await open();
     const version = (sdp: string | undefined) => /o=- \d+ (\d+) /.exec(sdp ?? '')?.[1];
@@ -154,7 +154,7 @@ describe('media port', () => {
     session.close();
   });
 
-  test('a 200 without SDP means the answer of the 18x before it', async () => {
+  test('uses the answer of an earlier 18x if the 200 has no SDP', async () => {
     await using farEnd = await FarEnd.open();
     const { session } = await open();
     expect(session.applyAnswer('', 'answer')).toBe(false);
@@ -165,14 +165,14 @@ describe('media port', () => {
     session.close();
   });
 
-  test('an unusable answer is said to be one', async () => {
+  test('rejects an unusable answer', async () => {
     const { session } = await open();
 
     expect(session.applyAnswer('v=0\r\n', 'answer')).toBe(false);
     session.close();
   });
 
-  test('a detector that throws hurts its own call only', async () => {
+  test('contains a detector that throws within its own call', async () => {
     await using farEnd = await FarEnd.open();
     const throwing = await open();
     const absent = await open();
@@ -193,7 +193,7 @@ describe('media port', () => {
     for (const { session } of [throwing, absent, healthy]) session.close();
   });
 
-  test('what stopping has to say is still told after the session was closed', async () => {
+  test('reports the closing events of detection even after the session was closed', async () => {
     const { observed, session } = await open();
     session.send({ kind: 'detect', settings: settingsFor() });
     session.send({ kind: 'stopDetection', reason: 'call-ended' });
@@ -206,8 +206,8 @@ describe('media port', () => {
   });
 });
 
-describe('media port, apart', () => {
-  /** Each test has some of its own. */
+describe('a media port of its own', () => {
+  /** Each test has its own ports. */
   const portAt = (offset: number) => ports.portMin + offset;
   const portsFrom = (first: number, last: number) => ({
     portMin: portAt(first),
@@ -216,7 +216,7 @@ describe('media port, apart', () => {
 
   const ports = forSuite(() => freePortRange(150));
 
-  test('closing ends a detection that was not stopped, and the end of all waits for what is to be told', async () => {
+  test('stops detection when a session closes; disposal waits for the closing events', async () => {
     const media = create(portsFrom(90, 99));
     const observed = observe();
     const session = await media.open(callId, observed);
@@ -228,7 +228,7 @@ describe('media port, apart', () => {
     expect(await media.open(callId, observed)).toBeUndefined();
   });
 
-  test('a call without packets is told to be inactive', async () => {
+  test('reports a call without packets as inactive', async () => {
     await using media = create({ inactivityTimeoutMs: 200 });
     await using farEnd = await FarEnd.open();
     const observed = observe();
@@ -239,7 +239,7 @@ describe('media port, apart', () => {
     expect(observed.inactive).toBe(1);
   });
 
-  test('an exhausted pool refuses, and a closed port rests before it is given again', async () => {
+  test('refuses a call if no port is free, and lets a closed port rest before it is used again', async () => {
     await using media = create({ ...portsFrom(0, 3), portDrainMs: 1_500 });
     const first = await media.open(callId, observe());
     const second = await media.open(callId, observe());
@@ -263,7 +263,7 @@ describe('media port, apart', () => {
     expect((await media.statistics()).sessions).toBe(2);
   });
 
-  test('a port that another program holds is passed over', async () => {
+  test('skips a port that another program holds', async () => {
     const other = createSocket('udp4');
     other.bind(portAt(11), '127.0.0.1');
     await once(other, 'listening');
@@ -277,7 +277,7 @@ describe('media port, apart', () => {
     }
   });
 
-  test('the calls of another gateway on the same range are passed over, however many they are', async () => {
+  test('skips the ports of another gateway on the same range, however many they are', async () => {
     const range = portsFrom(100, 149);
     await using other = create(range);
     for (let call = 0; call < 20; call += 1) await other.open(callId, observe());
@@ -288,7 +288,7 @@ describe('media port, apart', () => {
     expect(portOf(session?.offerSdp ?? '')).toBe(portAt(140));
   });
 
-  test('a range that is wholly taken refuses the call', async () => {
+  test('refuses the call if the whole range is taken', async () => {
     const other = createSocket('udp4');
     other.bind(portAt(20), '127.0.0.1');
     await once(other, 'listening');
@@ -301,7 +301,7 @@ describe('media port, apart', () => {
     }
   });
 
-  test('two workers share the calls and the ports', async () => {
+  test('distributes calls and ports over two workers', async () => {
     await using media = create({ ...portsFrom(30, 45), workers: 2 });
     await media.ready();
     const sessions = [];
@@ -313,7 +313,7 @@ describe('media port, apart', () => {
     expect(await media.open(callId, observe())).toBeUndefined();
   });
 
-  test('a worker that dies fails its calls, closes their detection, and is replaced', async () => {
+  test('replaces a worker that dies, fails its calls and closes their detection', async () => {
     await using media = create({ ...portsFrom(50, 69) });
     const killer = observe();
     const bystander = observe();
@@ -324,7 +324,7 @@ describe('media port, apart', () => {
     await media.statistics();
     first?.applyAnswer(answerFor(4_000), 'answer');
     first?.send({ kind: 'detect', settings: settingsFor(script.kills) });
-    await until(() => bystander.failures.length > 0, 'the failure to be told');
+    await until(() => bystander.failures.length > 0, 'the failure report');
 
     expect(killer.amd.map((event) => event.event)).toEqual(['amd_error', 'amd_stopped']);
     expect(killer.failures).toEqual(['media worker died']);
@@ -332,7 +332,7 @@ describe('media port, apart', () => {
     expect(bystander.amd).toEqual([]);
     expect(ended.failures).toEqual([]);
 
-    // The dead session is harmless, and the new worker goes on after the ports of the old one.
+    // The dead session does no harm. The new worker continues after the ports of the old one.
     expect(first?.applyAnswer(answerFor(4_000), 'answer')).toBe(true);
     first?.send({ kind: 'detect', settings: settingsFor() });
     first?.send({ kind: 'stopDetection', reason: 'call-ended' });
@@ -341,7 +341,7 @@ describe('media port, apart', () => {
     expect(portOf(next?.offerSdp ?? '')).toBe(portAt(56));
   });
 
-  test('a worker that cannot start gives no session, and ends with the port', async () => {
+  test('opens no session if the worker cannot start, and can still be disposed', async () => {
     const media = create({ detectorModule: 'file:///nowhere/detector.ts' });
     const opening = media.open(callId, observe());
     await media[Symbol.asyncDispose]();
@@ -349,7 +349,7 @@ describe('media port, apart', () => {
     expect(await opening).toBeUndefined();
   });
 
-  test('speaks over IPv6', async () => {
+  test('carries audio over IPv6', async () => {
     await using media = create({
       host: '::1',
       publicHost: '::1',
@@ -369,12 +369,12 @@ describe('media port, apart', () => {
     expect(farEnd.received.length).toBeGreaterThan(0);
   });
 
-  test('an address that cannot be sent to, or be bound to, is refused at the start', () => {
+  test('rejects a public address that cannot be sent to, and a host that cannot be bound to', () => {
     expect(() => create({ host: 'localhost' })).toThrow('MEDIA_HOST');
     expect(() => create({ host: '0.0.0.0', publicHost: '0.0.0.0' })).toThrow('MEDIA_PUBLIC_HOST');
   });
 
-  test('the detector of src/amd runs in the worker', async () => {
+  test('runs the detector of src/amd in the worker', async () => {
     const media = createMediaPort({
       host: '127.0.0.1',
       publicHost: '127.0.0.1',

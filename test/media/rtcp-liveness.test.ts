@@ -1,4 +1,5 @@
-// Which RTCP keeps a call alive while the far end sends no audio: real datagrams to a media worker.
+// Which RTCP keeps a call alive while the far end sends no audio. The tests send real datagrams to
+// a media worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaGateway } from '../../src/media/media-port.ts';
@@ -30,7 +31,7 @@ afterAll(async () => {
 
 const discarded = async () => (await media.statistics()).packetsDiscarded;
 
-/** A call whose far end is behind `phone`. */
+/** Opens a call whose far end is `phone`. */
 async function answered(phone: FarEnd, extra = '') {
   const observed = observe();
   const session = await media.open(callId, observed);
@@ -40,7 +41,10 @@ async function answered(phone: FarEnd, extra = '') {
   return { observed, session, rtpPort: portOf(session.offerSdp) };
 }
 
-/** A datagram that is no report follows by the same way: when it is counted, the others were read. */
+/**
+ * Sends a datagram that is not a report after the others. When it is counted, the others have been
+ * read.
+ */
 async function expectIgnored(
   count: number,
   from: FarEnd,
@@ -53,7 +57,7 @@ async function expectIgnored(
   expect(await discarded()).toBe(wanted);
 }
 
-describe('a report of the far end', () => {
+describe('a report counts as the far end’s if it', () => {
   test('comes from the port above that of its RTP', async () => {
     await using phone = await FarEnd.open('127.0.0.1', others.portMin);
     await using reporter = await FarEnd.open('127.0.0.1', others.portMin + 1);
@@ -72,7 +76,7 @@ describe('a report of the far end', () => {
     session.close();
   });
 
-  test('comes from any port of its host where it names the SSRC of its audio', async () => {
+  test('comes from any port of its host and has the SSRC of its audio', async () => {
     await using phone = await FarEnd.open();
     await using reporter = await FarEnd.open();
     const { session, rtpPort } = await answered(phone);
@@ -86,7 +90,7 @@ describe('a report of the far end', () => {
     session.close();
   });
 
-  test('comes from the port of its RTP, to either port, where it multiplexes unasked', async () => {
+  test('comes from its RTP port, to either of our ports, without agreed multiplexing', async () => {
     await using phone = await FarEnd.open();
     const { session, rtpPort } = await answered(phone);
 
@@ -95,7 +99,7 @@ describe('a report of the far end', () => {
     session.close();
   });
 
-  test('is a whole one', async () => {
+  test('is complete', async () => {
     await using phone = await FarEnd.open();
     const { session, rtpPort } = await answered(phone);
     const cutShort = ofSender().subarray(0, 30);
@@ -105,7 +109,7 @@ describe('a report of the far end', () => {
   });
 });
 
-test('a call that is silent lives by its far end’s reports, and not by those of a neighbour', async () => {
+test('a silent call stays active by reports of its far end, but not by those of a neighbour', async () => {
   await using phone = await FarEnd.open('127.0.0.1', others.portMin);
   await using reporter = await FarEnd.open('127.0.0.1', others.portMin + 1);
   await using silent = await FarEnd.open();
@@ -117,13 +121,13 @@ test('a call that is silent lives by its far end’s reports, and not by those o
     neighbour.sendRaw(abandoned.rtpPort + 1, Uint8Array.from(receiverReport(ssrc)));
   }, 50);
   try {
-    await until(() => abandoned.observed.inactive > 0, 'the silence is noticed');
+    await until(() => abandoned.observed.inactive > 0, 'the report of inactivity');
   } finally {
     clearInterval(timer);
   }
 
   expect(reported.observed.inactive).toBe(0);
-  await until(() => reported.observed.inactive > 0, 'the end of the reports is noticed');
+  await until(() => reported.observed.inactive > 0, 'inactivity after the last report');
   reported.session.close();
   abandoned.session.close();
 });

@@ -27,7 +27,7 @@ function answer(...media: string[]): string {
 }
 
 describe('our offer', () => {
-  test('has the codecs that the trunk wants, in its order', () => {
+  test('has the codecs of the trunk, in its order', () => {
     const offered = (codecs: readonly ('PCMU' | 'PCMA')[]) =>
       /m=audio .*/.exec(buildOffer({ ...local, codecs }, 1))?.[0];
 
@@ -35,7 +35,7 @@ describe('our offer', () => {
     expect(offered(['PCMA'])).toBe(`m=audio ${local.port} RTP/AVP 8 101`);
   });
 
-  test('is both codecs and telephone events in 20 ms packets', () => {
+  test('has both codecs and telephone events in packets of 20 ms', () => {
     expect(buildOffer(local, 1)).toBe(
       lines(
         'v=0',
@@ -54,7 +54,7 @@ describe('our offer', () => {
     );
   });
 
-  test('speaks IPv6 where the address does', () => {
+  test('uses IPv6 for an IPv6 address', () => {
     const offer = buildOffer({ ...local, address: '2001:db8::1' }, 1);
 
     expect(offer).toContain('c=IN IP6 2001:db8::1\r\n');
@@ -69,14 +69,14 @@ describe('answers of real equipment', () => {
 });
 
 describe('an answer', () => {
-  test('chooses the first codec in it that we speak', () => {
+  test('selects its first codec that we support', () => {
     const remote = readAnswer(answer('m=audio 4000 RTP/AVP 18 8 0'), 4);
 
     expect(remote).toMatchObject({ codec: 'PCMA', payloadType: 8 });
     expect(remote?.receive).toEqual({ PCMU: [0], PCMA: [8] });
   });
 
-  test('telephone events are taken under our number and under theirs', () => {
+  test('accepts telephone events under our payload type and under the far end’s', () => {
     const remote = readAnswer(
       answer('m=audio 4000 RTP/AVP 0 96', 'a=rtpmap:96 telephone-event/8000'),
       4,
@@ -85,7 +85,7 @@ describe('an answer', () => {
     expect(remote?.telephoneEvents).toEqual([96, 101]);
   });
 
-  test('a number that is mapped to something else is not what it usually is', () => {
+  test('does not give a payload type its usual meaning if it is mapped to another codec', () => {
     const remote = readAnswer(
       answer('m=audio 4000 RTP/AVP 0 8', 'a=rtpmap:0 G729/8000', 'a=rtpmap:8 pcmu/8000/1'),
       4,
@@ -95,19 +95,29 @@ describe('an answer', () => {
     expect(remote?.receive).toEqual({ PCMU: [8, 0], PCMA: [] });
   });
 
-  test('the connection of the media goes before that of the session', () => {
+  test('prefers the connection line of the media to that of the session', () => {
     const text = answer('m=audio 4000 RTP/AVP 0', 'c=IN IP4 198.51.100.1');
 
     expect(readAnswer(text, 4)?.address).toBe('198.51.100.1');
   });
 
   test.each([
-    ['the port above that of RTP', [], '203.0.113.5', 4_001],
+    ['the port above the RTP port', [], '203.0.113.5', 4_001],
     ['the port that a=rtcp names', ['a=rtcp:53020'], '203.0.113.5', 53_020],
-    ['its host, too', ['a=rtcp:53020 IN IP4 198.51.100.1'], '198.51.100.1', 53_020],
-    ['not a host’s name', ['a=rtcp:53020 IN IP4 pbx.example'], '203.0.113.5', 53_020],
-    ['not nonsense', ['a=rtcp:99999999'], '203.0.113.5', 4_001],
-  ])('says where RTCP is: %s', (_, attributes, address, port) => {
+    [
+      'the port and the host that a=rtcp names',
+      ['a=rtcp:53020 IN IP4 198.51.100.1'],
+      '198.51.100.1',
+      53_020,
+    ],
+    [
+      'the RTP host if a=rtcp has a host name',
+      ['a=rtcp:53020 IN IP4 pbx.example'],
+      '203.0.113.5',
+      53_020,
+    ],
+    ['the port above the RTP port if a=rtcp is invalid', ['a=rtcp:99999999'], '203.0.113.5', 4_001],
+  ])('gives the RTCP address: %s', (_, attributes, address, port) => {
     const text = answer('m=audio 4000 RTP/AVP 0', ...attributes);
 
     expect(readAnswer(text, 4)?.rtcp).toEqual({ address, port });
@@ -126,7 +136,7 @@ describe('an answer', () => {
     expect(readAnswer(atSession, 4)).toMatchObject({ weSend, theySend });
   });
 
-  test('skips lines that are refused or no audio', () => {
+  test('skips lines that are refused or not audio', () => {
     const remote = readAnswer(
       answer(
         'm=video 5000 RTP/AVP 31',
@@ -145,13 +155,13 @@ describe('an answer', () => {
     ['no SDP at all', '<xml/>'],
     ['no media', answer()],
     ['port 0', answer('m=audio 0 RTP/AVP 0')],
-    ['no codec of ours', answer('m=audio 4000 RTP/AVP 18 9')],
+    ['no codec that we support', answer('m=audio 4000 RTP/AVP 18 9')],
     [
       'telephone events only',
       answer('m=audio 4000 RTP/AVP 101', 'a=rtpmap:101 telephone-event/8000'),
     ],
     [
-      'wideband under the name of ours',
+      'wideband under the name of our codec',
       answer('m=audio 4000 RTP/AVP 96', 'a=rtpmap:96 PCMU/16000'),
     ],
     ['SRTP', answer('m=audio 4000 RTP/SAVP 0')],
@@ -177,7 +187,7 @@ describe('a re-offer', () => {
     return answerOffer(text, local, 4)?.build(2);
   }
 
-  test('is answered with what both speak, in their order and numbers', () => {
+  test('is answered with the common codecs, in the order and with the numbers of the offer', () => {
     expect(reply(answer(...audio))).toBe(
       lines(
         'v=0',
@@ -205,14 +215,14 @@ describe('a re-offer', () => {
     expect(reply(answer(...audio, `a=${offered}`))).toContain(`a=${answered}\r\n`);
   });
 
-  test('the old hold, 0.0.0.0, stops our sending', () => {
+  test('with the old hold (0.0.0.0) stops our packets', () => {
     const held = answerOffer(answer(...audio, 'c=IN IP4 0.0.0.0'), local, 4);
 
     expect(held?.remote).toMatchObject({ weSend: false, theySend: true, addressWithheld: true });
     expect(held?.build(2)).toContain('a=recvonly\r\n');
   });
 
-  test('every media line is answered in order, those we do not speak with port 0', () => {
+  test('has every media line answered in order, unsupported lines with port 0', () => {
     const text = reply(answer('m=video 5000 RTP/AVP 31 32', ...audio, 'm=image 6000 udptl t38'));
     const mediaLines = text?.split('\r\n').filter((line) => line.startsWith('m='));
 
@@ -223,7 +233,7 @@ describe('a re-offer', () => {
     ]);
   });
 
-  test('fax alone, or nothing that we speak, is refused', () => {
+  test('is refused if it has only fax, or no codec that we support', () => {
     expect(reply(answer('m=image 6000 udptl t38'))).toBeUndefined();
     expect(reply(answer('m=audio 4000 RTP/AVP 9'))).toBeUndefined();
   });
@@ -234,7 +244,7 @@ describe('hostile descriptions', () => {
     expect(() => [readAnswer(sdp, 4), answerOffer(sdp, local, 4)?.build(2)]).not.toThrow();
   });
 
-  test('4,000 mutations of real answers never throw, and what is read is in range', () => {
+  test('never throw in 4,000 mutations of real answers, and give values in range', () => {
     const random = seededRandom(4_566);
     const pick = (count: number) => Math.floor(random() * count);
     for (let round = 0; round < 4_000; round += 1) {
@@ -248,7 +258,7 @@ describe('hostile descriptions', () => {
     }
   });
 
-  test('an answer built from a hostile offer has only lines of our making', () => {
+  test('leave no line of theirs in our answer', () => {
     const text = answer('m=audio 4000 RTP/AVP 0', 'm=vi\u0000deo 5000 RTP/AVP 31\ra=evil');
 
     expectCleanLines(answerOffer(text, local, 4)?.build(2) ?? '');

@@ -1,4 +1,5 @@
-// A bot that comes in mid-call, and one that comes in its place: what it is told of the call, and what it may say.
+// A bot that comes in mid-call, and one that replaces it: what it learns of the call, and what it
+// may say.
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
@@ -30,7 +31,7 @@ const silence = new Uint8Array(160).fill(0xff);
 const voice = new Uint8Array(160).fill(1);
 
 describe('a bot that comes in mid-call', () => {
-  test('is told what detection has said, and no keys that were not pressed for it', () => {
+  test('receives the events of detection so far, but no keys pressed before it came', () => {
     const session = new SessionStream(new SoundPlayer(() => undefined));
     session.tellAmd(amd('amd_human_detected'));
     session.tellDigit('4');
@@ -42,7 +43,7 @@ describe('a bot that comes in mid-call', () => {
     expect(log).toEqual(['amd_human_detected', 'amd_stopped', 'key 5']);
   });
 
-  test('has the call alone: the one before it hears and says nothing more', () => {
+  test('has the call alone: the previous bot hears and says nothing more', () => {
     const session = new SessionStream(new SoundPlayer(() => undefined));
     const [first, second] = [recordedBot(), recordedBot()];
     session.start(first.stream, first.queue);
@@ -57,7 +58,7 @@ describe('a bot that comes in mid-call', () => {
     expect(second.log).toEqual(['hears 1']);
   });
 
-  test('is muted and shut out as the one before it was', () => {
+  test('is muted and gated like the previous bot', () => {
     const session = new SessionStream(new SoundPlayer(() => undefined));
     session.mute(true);
     session.gate(true);

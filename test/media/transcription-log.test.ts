@@ -1,4 +1,4 @@
-// What the log says of speech-to-text: failures as they are reported, and a name that is not configured once.
+// The log of speech-to-text: each reported failure, and one warning for each unconfigured name.
 
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -13,7 +13,7 @@ function logging() {
   return { lines, tell };
 }
 
-test('a provider that is not configured is warned of once for its name', () => {
+test('warns once for each provider that is not configured', () => {
   const { lines, tell } = logging();
 
   for (const provider of ['vendor', 'vendor', 'other', 'vendor']) {
@@ -24,7 +24,7 @@ test('a provider that is not configured is warned of once for its name', () => {
   expect(lines).toEqual(['vendor', 'other'].map((provider) => ({ level: 40, provider, msg })));
 });
 
-test('names come from requests: after a hundred of them no more are warned of', () => {
+test('warns of a hundred names at most, because names come from requests', () => {
   const { lines, tell } = logging();
 
   for (let index = 0; index < 1_000; index += 1) {
@@ -34,7 +34,7 @@ test('names come from requests: after a hundred of them no more are warned of', 
   expect(lines).toHaveLength(100);
 });
 
-test('a failure of one that is configured is told each time that it is reported', () => {
+test('logs each reported failure of a configured provider', () => {
   const { lines, tell } = logging();
 
   tell({ provider: 'engine', reason: 'refused-401', failures: 1 });

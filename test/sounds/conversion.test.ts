@@ -1,4 +1,4 @@
-// What a WAV file becomes: mono µ-law of 8 kHz; and what is said of one that is no sound.
+// Converts WAV files to mono µ-law of 8 kHz, and describes files that are not sounds.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { decodeTable, encode } from '../../src/media/g711.ts';
@@ -15,7 +15,7 @@ function heard(parts: WavParts): Int16Array {
   return linear(convert(makeWav(parts)));
 }
 
-/** Away from the ends, where the filter meets nothing. */
+/** Excludes both ends of the sound, where the filter has no samples. */
 function amplitudeAt(samples: Int16Array, hz: number): number {
   const middle = samples.subarray(400, samples.length - 400);
   let [real, imaginary] = [0, 0];
@@ -31,9 +31,9 @@ function levelOf(samples: Int16Array): number {
   return Math.sqrt(middle.reduce((sum, sample) => sum + sample ** 2, 0) / middle.length);
 }
 
-/** What `sine` makes. */
+/** The level that `sine` makes. */
 const amplitude = 12_000;
-/** The telephone's test tone: of 1 kHz sharp, µ-law would have the same eight samples again and again. */
+/** The telephone's test tone. At exactly 1 kHz, µ-law would repeat the same eight samples. */
 const toneHz = 1_004;
 
 describe('a sound', () => {
@@ -44,28 +44,28 @@ describe('a sound', () => {
 
       expect(samples.length).toBeGreaterThanOrEqual(7_999);
       expect(samples.length).toBeLessThanOrEqual(8_000);
-      // 0.1 dB; what µ-law adds is 36 dB below.
+      // A tolerance of 0.1 dB. The noise that µ-law adds is 36 dB below.
       expect(Math.abs(20 * Math.log10(amplitudeAt(samples, toneHz) / amplitude))).toBeLessThan(0.1);
       const rest = levelOf(samples) ** 2 - amplitudeAt(samples, toneHz) ** 2 / 2;
       expect(rest / levelOf(samples) ** 2).toBeLessThan(0.001);
     },
   );
 
-  test.each([16_000, 44_100, 48_000])('of %i Hz has nothing of a tone of 5 kHz left', (rate) => {
+  test.each([16_000, 44_100, 48_000])('of %i Hz loses a tone of 5 kHz', (rate) => {
     const samples = heard({ samples: [sine(5_000, rate, 1_000)], rate });
 
-    // -50 dB, and its alias at 3 kHz with it.
+    // -50 dB, including the alias at 3 kHz.
     expect(levelOf(samples)).toBeLessThan(amplitude / 300);
   });
 
-  test('of two channels is both of them at half their level', () => {
+  test('of two channels becomes the sum of both at half their level', () => {
     const samples = heard({ samples: [sine(1_000, 8_000, 500), sine(400, 8_000, 500)] });
 
     expect(amplitudeAt(samples, 1_000) / amplitude).toBeCloseTo(0.5, 2);
     expect(amplitudeAt(samples, 400) / amplitude).toBeCloseTo(0.5, 2);
   });
 
-  test('of µ-law at 8 kHz is taken as it is', () => {
+  test('of µ-law at 8 kHz is kept unchanged', () => {
     const data = Buffer.from(encode('PCMU', sine(1_000, 8_000, 100)));
 
     expect(convert(makeWav({ data, code: 7, bits: 8 }))).toEqual({
@@ -86,7 +86,7 @@ describe('a sound', () => {
   });
 });
 
-describe('what is no sound is told in words', () => {
+describe('the problem of a file that is not a sound', () => {
   const silence = (seconds: number) => Buffer.alloc(seconds * 8_000, 0xff);
 
   test.each<[string, Buffer, string]>([
@@ -117,11 +117,11 @@ describe('what is no sound is told in words', () => {
     expect(convert(file)).toEqual({ ok: false, problem });
   });
 
-  test('ten minutes are a sound', () => {
+  test('accepts a sound of ten minutes', () => {
     expect(convert(makeWav({ data: silence(600), code: 7, bits: 8 }))).toMatchObject({ ok: true });
   });
 
-  test('whatever is broken in a file, it is converted or refused', () => {
+  test('converts or rejects any broken file', () => {
     const random = seeded(11);
     const good = makeWav({
       samples: [sine(500, 8_000, 20), sine(700, 8_000, 20)],
@@ -133,7 +133,7 @@ describe('what is no sound is told in words', () => {
         bad[Math.floor(random() ** 2 * bad.length)] = Math.floor(random() * 256);
       }
 
-      // What takes long is the thread's; the many filters of an odd rate are.
+      // Long files belong to the thread. The many filters of an odd rate also take long.
       if (isQuick(bad)) expect(() => convert(bad)).not.toThrow();
     }
   });
@@ -144,7 +144,7 @@ describe('conversion', () => {
   afterAll(() => converter.close());
   const long = makeWav({ samples: [sine(1_000, 44_100, 5_000)], rate: 44_100 });
 
-  test('of what is long runs beside the calls, with the same result', async () => {
+  test('runs in a thread for a long file, with the same result', async () => {
     expect(isQuick(long)).toBe(false);
     let turns = 0;
     const counting = setInterval(() => {
@@ -158,7 +158,7 @@ describe('conversion', () => {
     expect(turns).toBeGreaterThan(1);
   });
 
-  test('refuses what there is no room for, and goes on', async () => {
+  test('rejects files beyond the queue’s limit, and stays usable', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 12 }, () => converter.convert(long)),
     );

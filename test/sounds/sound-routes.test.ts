@@ -39,7 +39,7 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
       ...(body === undefined ? {} : { payload: body }),
     });
 
-  test('a file is uploaded, shown, listed and deleted', async () => {
+  test('uploads, shows, lists and deletes a file', async () => {
     const uploaded = await put('spring-offer', wav);
     const shown = await rig.ask('GET', '/api/public/sounds/spring-offer');
     const listed = await rig.ask('GET', '/api/public/sounds');
@@ -55,13 +55,13 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
   });
 
   test.each(['audio/x-wav', 'audio/wave', 'audio/vnd.wave', 'application/octet-stream'])(
-    'a file is taken as %s',
+    'accepts a file as %s',
     async (type) => {
       expect((await put('any', wav, { type })).statusCode).toBe(200);
     },
   );
 
-  test("another account's is a 404, and its own of that name another sound", async () => {
+  test("answers 404 for another account's sound, and keeps equal names of accounts apart", async () => {
     await put('offer', wav);
 
     for (const method of ['GET', 'DELETE'] as const) {
@@ -78,7 +78,7 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
     expect(own.json()).toMatchObject({ durationMs: 500 });
   });
 
-  test('what is no sound is a 400 that says why', async () => {
+  test('answers 400 with the reason for a file that is not a sound', async () => {
     const response = await put('offer', Buffer.from('ID3 is what an MP3 begins with'));
 
     expect(response.statusCode).toBe(400);
@@ -90,20 +90,20 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
   test.each<[string, Buffer | undefined, string, number]>([
     ['nothing', undefined, '', 400],
     ['JSON', Buffer.from('{}'), 'application/json', 415],
-    ['an MP3 that says so', Buffer.from('ID3'), 'audio/mpeg', 415],
+    ['an MP3 declared as one', Buffer.from('ID3'), 'audio/mpeg', 415],
     ['more than 10 MiB', Buffer.alloc(10 * 1_024 * 1_024 + 1), 'audio/wav', 413],
-  ])('%s is refused', async (_name, body, type, status) => {
+  ])('rejects %s', async (_name, body, type, status) => {
     expect((await put('offer', body, { type })).statusCode).toBe(status);
   });
 
-  test('a name that no request could say is a 400', async () => {
+  test('answers 400 for a name that no request could use', async () => {
     const response = await put('spring%20offer', wav);
 
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ errors: [{ path: 'soundName' }] });
   });
 
-  test('an account that is full is told so, and may replace what it has', async () => {
+  test('rejects a further sound of a full account, which may still replace its sounds', async () => {
     await put('one', wav);
     await put('two', wav);
     const third = await put('three', wav);
@@ -113,7 +113,7 @@ describe.each(databaseKinds)('sounds over HTTP on %s', (kind) => {
     expect((await put('two', wav)).statusCode).toBe(200);
   });
 
-  test('an app without the scope Dialout gets none', async () => {
+  test('rejects an app without the scope Dialout', async () => {
     expect((await put('offer', wav, { as: rig.powerless })).statusCode).toBe(403);
     const response = await rig.ask('GET', '/api/public/sounds', undefined, { as: rig.powerless });
     expect(response.statusCode).toBe(403);

@@ -1,4 +1,4 @@
-// Sounds of accounts in SQL, their limits, and what calls get of them.
+// Sounds of accounts in SQL: storing, limits, and loading for calls.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -19,7 +19,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
     await database.pool.query('delete from sounds');
   });
 
-  test('are created, replaced, listed by name and deleted, each account its own', async () => {
+  test('are created, replaced, listed by name and deleted, separately for each account', async () => {
     const created = await store.put('acme', 'b', new Uint8Array(80));
     now = new Date(noon.getTime() + 1);
     const replaced = await store.put('acme', 'b', new Uint8Array(160));
@@ -44,7 +44,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
     expect(Uint8Array.from((await store.read('acme', 'all'))?.mulaw ?? [])).toEqual(mulaw);
   });
 
-  test('are not more than an account may have, however many are uploaded at once', async () => {
+  test('never exceed the number of an account’s limit, however many are uploaded at once', async () => {
     const puts = await Promise.all(
       Array.from({ length: 20 }, (_, index) => store.put('acme', `s-${index}`, new Uint8Array(8))),
     );
@@ -55,7 +55,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
     expect(await store.put('rival', 'first', new Uint8Array(8))).toMatchObject({ kind: 'created' });
   });
 
-  test('are not more together than an account may have, without what is replaced', async () => {
+  test('never exceed the bytes of an account’s limit, which does not count a replaced sound', async () => {
     const puts = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name) => store.put('acme', name, new Uint8Array(400))),
     );
@@ -110,7 +110,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
       expect(reads).toEqual(['hello']);
     });
 
-    test('are the new ones once they are replaced, and gone once they are deleted', async () => {
+    test('are the new versions after a replacement, and missing after a deletion', async () => {
       await store.put('acme', 'offer', new Uint8Array(8).fill(1));
       const before = await load('sound:offer');
       await store.put('acme', 'offer', new Uint8Array(8).fill(2));
@@ -122,7 +122,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
       expect(await load('sound:offer')).toEqual({ ok: false, reason: 'There is no sound offer' });
     });
 
-    test("are not another account's", async () => {
+    test('are never those of another account', async () => {
       await store.put('acme', 'offer', new Uint8Array(8));
       await load('sound:offer');
 

@@ -1,4 +1,5 @@
-// Sounds by URL, from a real HTTP server on loopback: fetched once, asked about again, kept while their server fails.
+// Sounds by URL, from a real HTTP server on loopback: fetched once, revalidated, and kept while the
+// server fails.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -85,7 +86,7 @@ describe('a sound at a URL', () => {
     }
   });
 
-  test('is asked about once a minute at most, by its ETag', async () => {
+  test('is revalidated once a minute at most, by its ETag', async () => {
     await load();
     nowMs = minuteMs - 1;
     await load();
@@ -100,7 +101,7 @@ describe('a sound at a URL', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('is asked about by its date where it has no ETag', async () => {
+  test('is revalidated by its date if it has no ETag', async () => {
     const modified = 'Fri, 20 Nov 2026 09:00:00 GMT';
     answer = serve(short, { 'last-modified': modified });
     await load();
@@ -110,7 +111,7 @@ describe('a sound at a URL', () => {
     expect(asked[1]?.headers['if-modified-since']).toBe(modified);
   });
 
-  test('is the new one once its server has another', async () => {
+  test('is replaced when its server has a new one', async () => {
     await load();
     nowMs = minuteMs;
     answer = serve(long, { etag: '"2"' });
@@ -123,7 +124,7 @@ describe('a sound at a URL', () => {
     ['answers 302', status(302, { location: '/other.wav' })],
     ['answers with a page', serve(Buffer.from('<html>'))],
     ['closes the connection', (request) => void request.socket.destroy()],
-  ])('is good for 24 h where its server %s', async (_name, failing) => {
+  ])('stays usable for 24 h if its server %s', async (_name, failing) => {
     await load();
     answer = failing;
     nowMs = minuteMs;
@@ -135,7 +136,7 @@ describe('a sound at a URL', () => {
     expect(asked.every(({ url }) => url === '/offer.wav?token=s3cret')).toBe(true);
   });
 
-  test('is gone where its server says so', async () => {
+  test('is dropped when its server no longer has it', async () => {
     await load();
     nowMs = minuteMs;
     answer = status(404);
@@ -149,20 +150,20 @@ describe('a sound at a URL', () => {
     ['a page', serve(Buffer.from('<html>')), /it is not a sound: not a WAV file/],
     ['a redirect', status(302, { location: '/other.wav' }), /the server answered 302/],
     ['more than 10 MiB', serve(Buffer.alloc(10 * 1_024 * 1_024 + 1)), /larger than 10 MiB/],
-    ['an answer to a question that was not asked', status(304), /the server answered 304/],
-  ])('that is %s is none', async (_name, wrong, reason) => {
+    ['a 304 without a condition in the request', status(304), /the server answered 304/],
+  ])('is rejected if it is %s', async (_name, wrong, reason) => {
     answer = wrong;
     expect(await durationOf()).toMatch(reason);
     expect(await durationOf()).not.toMatch(/s3cret/);
   });
 });
 
-describe('where sounds are not fetched from', () => {
+describe('a URL from which no sound is fetched', () => {
   test.each([
     ['a private address', 'https://10.0.0.1/a.wav', /private, local or reserved/],
-    ['loopback, unless it is open', 'https://127.0.0.1/a.wav', /private, local or reserved/],
+    ['loopback, unless it is allowed', 'https://127.0.0.1/a.wav', /private, local or reserved/],
     ['a public address without TLS', 'http://192.0.2.1/a.wav', /http is allowed only in a network/],
-    ['a name that leads to loopback', 'https://localhost/a.wav', /private, local or reserved/],
+    ['a name that resolves to loopback', 'https://localhost/a.wav', /private, local or reserved/],
   ])('%s', async (_name, url, reason) => {
     const closed = fetching([]);
     const fetched = await closed.fetch(new URL(url), {});
@@ -175,7 +176,7 @@ describe('where sounds are not fetched from', () => {
     expect(asked).toEqual([]);
   });
 
-  test('a server that does not come to an end', async () => {
+  test('gives up a server that never finishes', async () => {
     answer = (_request, response) => void response.writeHead(200).write('RIFF');
     const impatient = fetching(['127.0.0.0/8'], 100);
     const fetched = await impatient.fetch(new URL('/slow.wav', origin), {});
@@ -195,10 +196,10 @@ describe('an address in a URL', () => {
     ['https://169.254.169.254/a.wav', ['10.0.0.0/8'], false],
     ['http://10.0.0.1/a.wav', ['10.0.0.0/8'], true],
     ['http://93.184.216.34/a.wav', ['10.0.0.0/8'], false],
-    // It may resolve to an address of the list, and to none where the list is empty.
+    // The name may resolve to an address in the list. With an empty list it cannot.
     ['http://sounds.example/a.wav', ['10.0.0.0/8'], true],
     ['http://sounds.example/a.wav', [], false],
-  ])('%s may be fetched with %j open: %s', async (url, networks, expected) => {
+  ])('%s may be fetched with %j allowed: %s', async (url, networks, expected) => {
     const guarded = fetching(networks);
 
     expect(guarded.mayFetch(new URL(url))).toBe(expected);

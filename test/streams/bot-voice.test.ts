@@ -4,7 +4,7 @@ import { BotVoice } from '../../src/streams/bot-voice.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { problemsOfStream, type ToBot } from '../support/streams/stream-messages.ts';
 
-/** A bot that reads, or does not. */
+/** A bot that reads, or that does not. */
 function createVoice() {
   const sent: string[] = [];
   const link = { isFull: false, send: (text: string) => void sent.push(text) };
@@ -17,7 +17,7 @@ function createVoice() {
   const voice = new BotVoice(link, settings, [counts]);
   voice.begin({});
   let frames = 0;
-  /** Frames that say which they are. */
+  /** Frames that contain their number. */
   const hear = (count: number) => {
     for (let index = 0; index < count; index += 1, frames += 1) {
       voice.hear(new Uint8Array(160).fill(frames % 256));
@@ -31,7 +31,7 @@ function createVoice() {
 }
 
 describe('a bot that reads too slowly', () => {
-  test('misses the oldest audio beyond a second, and sees it in the time', () => {
+  test('misses the oldest audio beyond a second, and sees the gap in the timestamps', () => {
     const { link, sent, counts, hear, media } = createVoice();
     hear(2);
     link.isFull = true;
@@ -51,7 +51,7 @@ describe('a bot that reads too slowly', () => {
     expect(problemsOfStream(sent, { isOver: false })).toEqual([]);
   });
 
-  test('misses nothing but audio', () => {
+  test('misses only audio', () => {
     const { voice, link, sent, hear } = createVoice();
     link.isFull = true;
     hear(100);
@@ -65,6 +65,6 @@ describe('a bot that reads too slowly', () => {
   });
 });
 
-test('nothing but the ids of a stream is told of its settings', () => {
+test('sends only the ids of a stream from its settings', () => {
   expect(createVoice().sent.join(' ')).not.toContain('s3cret');
 });

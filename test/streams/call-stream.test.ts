@@ -1,4 +1,5 @@
-// A call's stream and its bot, on a clock that the test turns by hand: what a bot does wrong, and what becomes of it.
+// A call's stream and its bot, on a clock that the test controls: what a bot does wrong, and the
+// result.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -56,7 +57,7 @@ function createStream(
     },
   );
   streams.push(stream);
-  /** 20 ms at a time: what is played goes nowhere. */
+  /** Plays 20 ms at a time and discards it. */
   const pass = (ms: number) => {
     for (let elapsedMs = 0; elapsedMs < ms; elapsedMs += 20) {
       queue.read(new Uint8Array(160), 0, 160);
@@ -88,7 +89,7 @@ async function startBot(): Promise<ScriptedBot> {
   return bot;
 }
 
-test('what a bot marks and clears is noted, with how much it took back', async () => {
+test('notes a bot’s marks and clears, with the length of the cleared audio', async () => {
   const { connection, noted } = await openStream();
   connection.say(frame);
   connection.mark('after');
@@ -98,8 +99,8 @@ test('what a bot marks and clears is noted, with how much it took back', async (
   expect(noted).toEqual(['after', 20]);
 });
 
-describe('what a bot sends that is wrong', () => {
-  test('is ignored and counted, warned of once, and the call goes on', async () => {
+describe('a faulty message of a bot', () => {
+  test('is ignored and counted, causes one warning, and the call goes on', async () => {
     const { connection, queue, stream, warnings, reports, statistics } = await openStream();
     const { socket, streamSid } = connection;
     for (const text of ['{', '[]', 'null', '{"event":"media"}', '{"event":"mark","mark":{}}']) {
@@ -113,7 +114,7 @@ describe('what a bot sends that is wrong', () => {
     socket.send(Buffer.from(frame), { binary: true });
     connection.send({ event: 'later', later: {} });
     connection.say(frame);
-    await eventually(() => queue.queuedBytes === 160, 'what is right is taken');
+    await eventually(() => queue.queuedBytes === 160, 'the correct message is queued');
 
     expect(statistics.messagesIgnored).toBe(12);
     expect(warnings).toEqual([...['unknown message', 'media without audio', 'binary frame']]);
@@ -121,7 +122,7 @@ describe('what a bot sends that is wrong', () => {
     expect(reports.at(-1)).toMatchObject({ kind: 'stopped', counts: { ignoredMessages: 12 } });
   });
 
-  test('is too much: over the rate, and over ten minutes of audio, the newest is dropped', async () => {
+  test('beyond the rate, or beyond ten minutes of audio, is dropped', async () => {
     const { connection, queue, warnings, statistics } = await openStream();
     for (let second = 0; second < 610; second += 10) connection.say(new Uint8Array(80_000));
     for (let count = 0; count < 5_000; count += 1) connection.send({ event: 'clear' });
@@ -133,9 +134,9 @@ describe('what a bot sends that is wrong', () => {
 
   test.each<[string, (socket: WebSocket, text: string) => void]>([
     ['in one frame', (socket, text) => socket.send(text)],
-    ['in many', (socket, text) => sendInParts(socket, text)],
+    ['in many frames', (socket, text) => sendInParts(socket, text)],
   ])(
-    'is a message of more than 8 MiB, %s: its connection is closed, and another is made',
+    'of more than 8 MiB, %s, closes its connection, and the bot is reconnected',
     async (_how, send) => {
       const { bot, connection, queue, reports, pass } = await openStream();
       connection.say(frame);
@@ -149,7 +150,7 @@ describe('what a bot sends that is wrong', () => {
       });
       await eventually(() => connection.closeCode !== undefined, 'the bot is closed');
       expect(connection.closeCode).toBe(1009);
-      // What came before it is still to be played.
+      // Audio that came before it is still queued.
       expect(queue.queuedBytes).toBe(160);
       pass(1_000);
       expect((await bot.connection(1)).of('start')[0]?.start.customParameters['reconnect']).toBe(
@@ -158,7 +159,7 @@ describe('what a bot sends that is wrong', () => {
     },
   );
 
-  test('is a message of 8 MiB and no more: it is taken', async () => {
+  test('is accepted if it has exactly 8 MiB', async () => {
     const { connection, queue, warnings } = await openStream();
     const most = 8 * 1_024 * 1_024;
     const empty = JSON.stringify({ event: 'media', media: { payload: '' } });
@@ -170,7 +171,7 @@ describe('what a bot sends that is wrong', () => {
     expect(warnings).toEqual(['too much audio queued']);
   });
 
-  test('is a length that no bot could send: the connection ends, and another is made', async () => {
+  test('with an impossible length ends the connection, and the bot is reconnected', async () => {
     const { bot, connection, reports, pass } = await openStream();
     const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
     raw.write(Buffer.from([0x81, 0x7f, 0, 1, 0, 0, 0, 0, 0, 0]));
@@ -181,7 +182,7 @@ describe('what a bot sends that is wrong', () => {
     await bot.connection(1);
   });
 
-  test('is half a frame and the end of the line: it is called again', async () => {
+  test('of half a frame before a broken connection leads to a reconnect', async () => {
     const { bot, connection, reports, pass } = await openStream();
     const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
     raw.write(Buffer.from([0x81, 0x7e, 0x10]));
@@ -194,7 +195,7 @@ describe('what a bot sends that is wrong', () => {
 });
 
 describe('a bot that does not read', () => {
-  test('and says nothing for long is taken for gone', async () => {
+  test('counts as gone if it also sends nothing for long', async () => {
     const { connection, reports, pass } = await openStream();
     (connection.socket as unknown as { _socket: import('node:net').Socket })._socket.pause();
     for (let seconds = 0; seconds < 41; seconds += 1) pass(1_000);
@@ -202,7 +203,7 @@ describe('a bot that does not read', () => {
     expect(reports.at(-1)).toEqual({ kind: 'broken', reason: 'silent' });
   });
 
-  test('for ten seconds has the call when it goes on, and all that its line could hold', async () => {
+  test('keeps the call after ten seconds, and gets all that its connection could hold', async () => {
     const { bot, connection, queue, reports, pass } = await openStream();
     const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
     raw.pause();
@@ -215,7 +216,7 @@ describe('a bot that does not read', () => {
       () => connection.of('media').length === 500,
       'it hears what was said meanwhile',
     );
-    await eventually(() => connection.marks.length === 1, 'and what was played');
+    await eventually(() => connection.marks.length === 1, 'the mark comes back');
 
     const times = connection.of('media').map(({ media }) => Number(media.timestamp));
     expect(times).toEqual(times.map((_, index) => index * 20));
@@ -223,7 +224,7 @@ describe('a bot that does not read', () => {
     expect(bot.connections).toHaveLength(1);
   });
 
-  test('but answers pings is not', async () => {
+  test('keeps the call if it answers pings', async () => {
     const { reports, pass } = await openStream();
     for (let seconds = 0; seconds < 60; seconds += 1) {
       pass(1_000);
@@ -235,7 +236,7 @@ describe('a bot that does not read', () => {
 });
 
 describe('the marks of a bot', () => {
-  test('that closes do not come back; what it said is played before it leaves', async () => {
+  test('do not come back after it closes; its queued audio is played before it leaves', async () => {
     const { connection, queue, reports, pass } = await openStream();
     connection.say(new Uint8Array(8_000));
     connection.mark('end');
@@ -251,7 +252,7 @@ describe('the marks of a bot', () => {
     expect(reports.at(-1)).toMatchObject({ kind: 'botLeft', counts: { playedMs: 1_000 } });
   });
 
-  test('are bounded in what it says last: ten seconds', async () => {
+  test('are dropped with its last audio after ten seconds', async () => {
     const { connection, queue, reports, pass } = await openStream();
     connection.say(new Uint8Array(160_000));
     await eventually(() => queue.queuedBytes > 0, 'it is queued');
@@ -265,15 +266,15 @@ describe('the marks of a bot', () => {
   });
 });
 
-describe('what happened before the bot was there', () => {
-  test('is told after start, in order', async () => {
+describe('an event before the bot was connected', () => {
+  test('is sent after start, in order', async () => {
     const bot = await startBot();
     const { stream } = createStream(bot);
     stream.tellDigit('1');
     stream.tellAmd({ event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 });
     stream.answer();
     const connection = await bot.connection();
-    await eventually(() => connection.texts.length === 4, 'all is told');
+    await eventually(() => connection.texts.length === 4, 'all messages are received');
 
     expect(connection.texts.map((text) => (JSON.parse(text) as { event: string }).event)).toEqual([
       ...['connected', 'start', 'dtmf', 'amd'],
@@ -284,7 +285,7 @@ describe('what happened before the bot was there', () => {
 });
 
 describe('a bot that cannot be reached', () => {
-  test('is given up after five seconds at the answer', async () => {
+  test('is given up five seconds after the answer', async () => {
     const bot = await startBot();
     const { url } = bot;
     await bot.kill();
@@ -295,13 +296,13 @@ describe('a bot that cannot be reached', () => {
       pass(2_000);
     }
 
-    // After half a second and after one more; the next would be too late.
+    // Tries follow after half a second and after one more second. The next one would be too late.
     expect(reports.map(({ kind }) => kind)).toEqual(['broken', 'broken', 'lost']);
     pass(60_000);
     expect(reports).toHaveLength(3);
   });
 
-  test('because its address is one of the inside is never connected to', () => {
+  test('is never connected to if its address is internal', () => {
     const { stream, reports } = createStream({ url: 'ws://10.0.0.1/audio' });
     stream.prepare();
     stream.answer();
@@ -309,19 +310,19 @@ describe('a bot that cannot be reached', () => {
     expect(reports).toEqual([{ kind: 'lost', reason: 'address-not-allowed' }]);
   });
 
-  test('because its name resolves to the inside is not either', async () => {
+  test('is never connected to if its name resolves to an internal address', async () => {
     const bot = await startBot();
     const guard = createAddressGuard([], async () => [{ address: '127.0.0.1', family: 4 }]);
     const { stream, reports } = createStream({ url: `ws://bot.example:${bot.port}/` }, {}, guard);
     stream.prepare();
     stream.answer();
-    await eventually(() => reports.length > 0, 'it is told');
+    await eventually(() => reports.length > 0, 'the loss is reported');
 
     expect(reports.at(-1)).toEqual({ kind: 'lost', reason: 'address-not-allowed' });
     expect(bot.tcpConnections).toBe(0);
   });
 
-  test('by a name is connected to at the address that was checked', async () => {
+  test('is connected to at the address to which its name resolved when it was checked', async () => {
     const bot = await startBot();
     let asked = 0;
     const guard = createAddressGuard(['127.0.0.0/8'], async () => {

@@ -1,4 +1,4 @@
-// Bots that people have, as they are, against the wire format.
+// Unchanged bot software of other projects, tested against the wire format.
 
 import { describe, expect, test } from 'vitest';
 import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
@@ -21,7 +21,7 @@ describe('the OpenAI Agents SDK’s Twilio transport', () => {
   const greeting = [0, 1, 2, 3, 4].map((seed) => pattern(1_600, seed));
   const answer = [pattern(1_600, 9)];
 
-  test('a burst of five pieces is heard to the byte, and its marks return in their order', async () => {
+  test('plays a burst of five pieces to the byte, and returns its marks in order', async () => {
     await using peer = await OpenAiPeer.start([greeting]);
     const gateway = await FakeGateway.connect({ url: peer.url });
     await eventually(() => gateway.marks.length === 6, 'all marks returned');
@@ -32,16 +32,19 @@ describe('the OpenAI Agents SDK’s Twilio transport', () => {
     ]);
     expect(gateway.marks.map(({ name }) => name)).toEqual(marksOf(gateway));
     expect(spoken(gateway).equals(Buffer.concat(greeting))).toBe(true);
-    // What waits for the agent's own session is the stream's first second or less.
+    // Until the agent's own session is ready, the first second of the stream or less waits.
     await eventually(() => peer.realtime.audioBytes >= 8_000, 'the agent hears the line');
     gateway.stop();
-    await eventually(() => peer.transports[0]?.status === 'disconnected', 'it saw the end');
+    await eventually(
+      () => peer.transports[0]?.status === 'disconnected',
+      'the transport is disconnected',
+    );
     expect(peer.errors).toEqual([]);
     expect(gateway.ignored).toEqual([]);
     expect(problemsOfStream(gateway.sent, { isOver: true })).toEqual([]);
   });
 
-  test('interrupted, it clears, knows what was heard, and answers', async () => {
+  test('clears when interrupted, knows what was heard, and answers', async () => {
     await using peer = await OpenAiPeer.start([[...greeting, ...greeting, ...greeting], answer]);
     const gateway = await FakeGateway.connect({ url: peer.url });
     await eventually(() => gateway.marks.length >= 2, 'it speaks');
@@ -52,14 +55,14 @@ describe('the OpenAI Agents SDK’s Twilio transport', () => {
 
     expect(gateway.received.filter(({ event }) => event === 'clear')).toHaveLength(1);
     expect(gateway.marks.some(({ cleared }) => cleared)).toBe(true);
-    // By the marks that returned: pieces of 200 ms, and 50 ms of grace.
+    // The estimate is based on the returned marks: pieces of 200 ms, with a tolerance of 50 ms.
     expect(peer.realtime.of('conversation.item.truncate')[0]).toMatchObject({
       audio_end_ms: heardPieces * 200 + 50,
     });
     expect(peer.errors).toEqual([]);
   });
 
-  test('AMD events and keys, which it does not know, change nothing', async () => {
+  test('ignores AMD events and keys, which it does not know', async () => {
     await using peer = await OpenAiPeer.start([greeting]);
     const gateway = await FakeGateway.connect({ url: peer.url, speed: 5 });
     gateway.detect({ event: 'amd_human_detected', reason: 'short-greeting' });
@@ -72,7 +75,7 @@ describe('the OpenAI Agents SDK’s Twilio transport', () => {
 });
 
 describe('a Pipecat bot', () => {
-  test('knows the call by the first two messages', async () => {
+  test('identifies the call by the first two messages', async () => {
     await using peer = await PipecatPeer.start({ says: pattern(320, 0) });
     const gateway = await FakeGateway.connect({
       url: peer.url,
@@ -89,7 +92,7 @@ describe('a Pipecat bot', () => {
     });
   });
 
-  test('its chunks of 40 ms are heard to the byte', async () => {
+  test('has its chunks of 40 ms played to the byte', async () => {
     const says = pattern(8_000, 3);
     await using peer = await PipecatPeer.start({ says });
     const gateway = await FakeGateway.connect({ url: peer.url });
@@ -101,7 +104,7 @@ describe('a Pipecat bot', () => {
     expect(gateway.ignored).toEqual([]);
   });
 
-  test('an interruption stops it, and a key is heard', async () => {
+  test('is stopped by an interruption, and receives a key', async () => {
     await using peer = await PipecatPeer.start({ says: pattern(40_000, 3) });
     const gateway = await FakeGateway.connect({ url: peer.url });
     await eventually(() => gateway.queuedMs > 0, 'it speaks');
@@ -113,7 +116,7 @@ describe('a Pipecat bot', () => {
     expect(peer.sessions[0]).toMatchObject({ interruptions: 1, digits: ['5'] });
   });
 
-  test('at its end it hangs up by the REST form, and closes', async () => {
+  test('hangs up by the REST request at its end, and closes', async () => {
     await using api = await startRestApi();
     const restApi = { baseUrl: api.url, authToken: 'secret' };
     await using peer = await PipecatPeer.start({ says: pattern(320, 0), restApi });

@@ -1,4 +1,4 @@
-// The bots on the pages run as they are written.
+// The bots on the pages run as printed.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ function blockOf(page: string, heading: string): string {
   return /^```js\n(.*?)^```/ms.exec(section)?.[1] ?? '';
 }
 
-/** Runs a bot of a page on a port of its own, until the test ends; `printed`: what it wrote. */
+/** Runs a bot of a page on a free port until the test ends. `printed` returns its output. */
 async function runBot(block: string, env: Readonly<Record<string, string>>) {
   const port = await freeUdpPort();
   const node = spawn(process.execPath, ['--input-type=module'], {
@@ -41,7 +41,7 @@ async function runBot(block: string, env: Readonly<Record<string, string>>) {
   };
 }
 
-/** Once it listens. */
+/** Connects as soon as the bot listens. */
 async function connect(options: FakeGatewayOptions): Promise<FakeGateway> {
   let gateway: FakeGateway | undefined;
   await eventually(async () => {
@@ -54,7 +54,7 @@ async function connect(options: FakeGatewayOptions): Promise<FakeGateway> {
   return gateway as FakeGateway;
 }
 
-test('the README’s bot says back what it hears, and hangs up at a key', async () => {
+test('the README’s bot plays back what it hears, and hangs up at a key', async () => {
   const block = blockOf('README.md', 'Bot audio');
   const { url, printed } = await runBot(block, { STREAM_SECRET: streamSecret });
   const gateway = await connect({ url, streamSecret, speed: 20 });
@@ -74,7 +74,7 @@ test('the README’s bot says back what it hears, and hangs up at a key', async 
   await expect(FakeGateway.connect({ url, streamSecret: 'another' })).rejects.toThrow('401');
 });
 
-test('an agent of the OpenAI Agents SDK, as the page on streams has it', async () => {
+test('the agent of the OpenAI Agents SDK on the page about streams talks to a gateway', async () => {
   const greeting = Buffer.from(readMulawBytes(recordingUrl('person-name')));
   await using realtime = await ScriptedRealtime.start([[greeting]]);
   const block = blockOf('src/streams/README.md', 'The OpenAI Agents SDK').replace(
@@ -87,7 +87,7 @@ test('an agent of the OpenAI Agents SDK, as the page on streams has it', async (
 
   expect(realtime.of('conversation.item.create')).toHaveLength(1);
   expect(realtime.of('response.create')).toHaveLength(1);
-  // Both directions are what the telephone has.
+  // Both directions have the telephone's format.
   const format = { type: 'audio/pcmu' };
   const sessions = realtime.of('session.update').map(({ session }) => session);
   expect(sessions).toContainEqual(

@@ -5,7 +5,7 @@ import { StreamLink } from '../../src/streams/stream-link.ts';
 import { eventually } from '../support/eventually.ts';
 import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 
-test('what a message brings to light is told, and does not end the thread', async () => {
+test('reports a defect that a message exposes, and does not end the thread', async () => {
   await using bot = await ScriptedBot.start();
   const transport = openTransport(new URL(bot.url), createAddressGuard(['127.0.0.0/8']));
   if (transport === undefined) throw new Error('loopback is allowed');
@@ -24,7 +24,7 @@ test('what a message brings to light is told, and does not end the thread', asyn
   );
   await eventually(() => bot.connections.length === 1, 'it is connected');
   bot.connections[0]?.socket.send('a defect');
-  await eventually(() => defects.length === 1, 'the defect is told');
+  await eventually(() => defects.length === 1, 'the defect is reported');
 
   expect(defects).toEqual([new Error('a defect')]);
   link.close();

@@ -1,4 +1,4 @@
-// The plans as state machines: events and what is heard in, actions out; without a line.
+// The plans as state machines without a line: events and heard frames in, actions out.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -44,12 +44,12 @@ describe('a voicemail plan', () => {
     named(Array.from({ length: count }, () => plan.advance({ heard, isPlaying })).flat());
   const start = ['muteBot', 'stopStream', 'forgetSpeaker', 'play 0'];
 
-  test('plays after the beep that detection tells, or that it hears itself', () => {
+  test('plays after a beep that detection reports or that the plan hears itself', () => {
     expect(named(greeted().onAmd(tone))).toEqual(start);
     expect(frames(greeted(), 1, { ...quiet, beep: true }, false)).toEqual(start);
   });
 
-  test('takes the beep for one, whether detection or the plan hears it first', () => {
+  test('counts a beep once, whether detection or the plan hears it first', () => {
     const plan = greeted();
     frames(plan, 1, { ...quiet, beep: true }, false);
 
@@ -68,7 +68,7 @@ describe('a voicemail plan', () => {
     expect(frames(plan, 100, { ...quiet, beep: true }, false)).toEqual([]);
   });
 
-  test('has nothing to do with a person, or with silence', () => {
+  test('does nothing for a person, or in silence', () => {
     for (const reason of ['human', 'no-speech', 'decision-timeout', 'human-after-screening']) {
       const plan = new VoicemailPlan(settings);
       plan.onAmd({ ...machine, event: 'amd_human_detected' });
@@ -77,21 +77,21 @@ describe('a voicemail plan', () => {
     }
   });
 
-  test('plays where a person was taken back by a beep', () => {
+  test('plays if a beep corrects the verdict of a person', () => {
     const plan = new VoicemailPlan(settings);
     plan.onAmd({ ...machine, event: 'amd_human_detected' });
 
     expect(named(plan.onAmd({ ...tone, corrects: 'amd_human_detected' }))).toEqual(start);
   });
 
-  test('needs the beep after the three tones of the network', () => {
+  test('requires a beep after the three tones of the network', () => {
     const plan = new VoicemailPlan(settings);
     plan.onAmd({ ...machine, reason: 'sit-tone' });
 
     expect(named(plan.onAmd(stopped('tone-timeout')))).toEqual(['stopPlaying', 'machine']);
   });
 
-  test('waits by itself for a mailbox after a screening without an answer', () => {
+  test('waits for a mailbox by its own clock after a screening without an answer', () => {
     const plan = new VoicemailPlan(settings);
     plan.onAmd(screening);
     expect(named(plan.onAmd(stopped('machine-after-screening')))).toEqual(['muteBot']);
@@ -100,7 +100,7 @@ describe('a voicemail plan', () => {
     expect(frames(plan, 1, { ...quiet, speechMs: 3_000, pauseMs: 4_000 }, false)).toEqual(start);
   });
 
-  test('waits for nothing that it cannot hear, where detection has failed', () => {
+  test('does not wait for a beep if detection has failed', () => {
     const plan = new VoicemailPlan(settings);
     plan.onAmd(screening);
     plan.onAmd(stopped('machine-after-screening'));
@@ -108,7 +108,7 @@ describe('a voicemail plan', () => {
     expect(named(plan.advance({ heard: undefined, isPlaying: false }))).toEqual(start);
   });
 
-  test('starts anew five times at most, then speaks to the end', () => {
+  test('restarts the message five times at most, then plays it to the end', () => {
     const plan = greeted();
     plan.onAmd(tone);
     const actions = Array.from({ length: 20 }, () =>
@@ -120,7 +120,7 @@ describe('a voicemail plan', () => {
     ]);
   });
 
-  test('plays, whatever comes, in its call only, and ends it once', () => {
+  test('plays only while it has the call, and ends the call once, in random runs', () => {
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 250, size: 'max' }), (happenings) => {
         expectSane(happenings);
@@ -141,7 +141,7 @@ describe('a screening plan', () => {
   };
   const quietly = (isPlaying: boolean) => ({ heard: quiet, isPlaying });
 
-  test('plays once the screener has spoken, and listens anew after it', () => {
+  test('plays once the screener has spoken, then starts another round', () => {
     const plan = answering();
     plan.onAmd(stopped('screened'));
     expect(plan.advance(quietly(true))).toEqual([]);
@@ -152,7 +152,7 @@ describe('a screening plan', () => {
   });
 
   test.each(['amd_human_detected', 'amd_machine_detected'] as const)(
-    'is over when %s says who came',
+    'is over when %s reports who came',
     (event) => {
       const plan = answering();
       plan.advance(quietly(false));
@@ -163,7 +163,7 @@ describe('a screening plan', () => {
     },
   );
 
-  test('does not answer again, but listens on', () => {
+  test('does not answer again, but keeps listening', () => {
     const plan = answering();
     plan.advance(quietly(false));
     plan.onAmd({ ...screening, round: 2 });
@@ -172,7 +172,7 @@ describe('a screening plan', () => {
     expect(named(actions)).toEqual(['stopDetection', 'armed 3', 'detect']);
   });
 
-  test('has nothing to do where there is no screener', () => {
+  test('does nothing if there is no screener', () => {
     const plan = new ScreeningPlan({ sound });
     plan.onAmd(machine);
     plan.onAmd(stopped('tone'));
@@ -182,7 +182,7 @@ describe('a screening plan', () => {
   });
 });
 
-/** What a plan does, frame by frame. */
+/** Records what a plan does, frame by frame. */
 function actionsOf(happenings: readonly Happening[]): readonly (readonly PlanAction[])[] {
   const plan = new VoicemailPlan({ ...settings, maxMs: 3_000, waitForBeepMs: 500 });
   return happenings.map(({ event, heard, isPlaying }) => [
@@ -201,7 +201,8 @@ function expectSane(happenings: readonly Happening[]): void {
 
   expect(actions.filter((action) => action.do === 'report').length).toBeLessThanOrEqual(1);
   expect(plays.length).toBeLessThanOrEqual(6);
-  // A message is left only where one began, within its time; after the end nothing is done.
+  // A message counts as left only if one began, within its time. After the end, the plan does
+  // nothing.
   if (names.includes('voicemail-left')) expect(plays).not.toEqual([]);
   if (names.includes('machine')) expect(plays).toEqual([]);
   if (end !== -1) expect(frames.slice(end + 1).flat()).toEqual([]);
@@ -251,7 +252,7 @@ describe('the plans of a call', () => {
     return { call, reports };
   }
 
-  test('are done with when two people begin to talk, whether or not one had the call', () => {
+  test('are done when two people begin to talk, whether or not a plan had the call', () => {
     const idle = planned(loaded);
     idle.call.abandon();
     const holding = planned(loaded);
@@ -266,7 +267,7 @@ describe('the plans of a call', () => {
   test.each([
     ['machine', false],
     ['voicemail-left', true],
-  ])('tell %s where it is %s that some of the message went out', (outcome, isHeard) => {
+  ])('report %s if it is %s that some of the message was sent', (outcome, isHeard) => {
     const { call, reports } = planned({ voicemail: settings });
     call.onAmd(machine);
     call.onAmd(tone);
@@ -277,7 +278,7 @@ describe('the plans of a call', () => {
     expect(reports).toContain(outcome);
   });
 
-  test('are done with when the last round of a screening is over with detection', () => {
+  test('are done when detection ends in the last round of a screening', () => {
     const { call, reports } = planned(loaded);
     for (let round = 1; round <= 4; round += 1) {
       call.onAmd(screening);

@@ -1,4 +1,5 @@
-// A call screener is answered on a line: a recogniser that understands it (scripted), then the real detector for the one who comes.
+// A call screener is answered on a line. A scripted recogniser understands it. The real detector
+// then judges whoever comes next.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../../src/amd/detector.ts';
@@ -21,7 +22,7 @@ const answer = { ...message, name: 'sound:who-is-calling', mulaw: message.mulaw.
 const verdictMs = 1_000;
 const spokenMs = 3_000;
 
-/** The first round understands a screener; the others are the real thing. */
+/** The first round understands a screener. The other rounds use the real detector. */
 function screenedFirst(): CreateDetector {
   let rounds = 0;
   return (settings) => {
@@ -33,19 +34,19 @@ function screenedFirst(): CreateDetector {
 function screener(): ReturnType<CreateDetector> {
   let elapsedMs = 0;
   let done = false;
-  const told = (event: AmdEvent['event'], reason: string) => [{ event, reason, elapsedMs }];
+  const eventOf = (event: AmdEvent['event'], reason: string) => [{ event, reason, elapsedMs }];
   return {
     get done() {
       return done;
     },
     push() {
       elapsedMs += 20;
-      if (elapsedMs === verdictMs) return told('amd_machine_detected', 'call-screening');
-      return elapsedMs === spokenMs ? told('amd_machine_stopped_speaking', 'silence') : [];
+      if (elapsedMs === verdictMs) return eventOf('amd_machine_detected', 'call-screening');
+      return elapsedMs === spokenMs ? eventOf('amd_machine_stopped_speaking', 'silence') : [];
     },
     stop(reason) {
       done = true;
-      return told('amd_stopped', reason);
+      return eventOf('amd_stopped', reason);
     },
   };
 }
@@ -60,7 +61,7 @@ function screened(plans = {}) {
 }
 
 describe('a call screening', () => {
-  test('is answered once it has asked, and the person who comes is told as such', () => {
+  test('is answered once it has asked; the person who comes next is detected as a person', () => {
     const line = screened();
     line.hear(silence(answer.mulaw.length / 8 + 500));
     const armedMs = line.nowMs;
@@ -77,13 +78,13 @@ describe('a call screening', () => {
     ]);
     const [, , stopped, human] = line.bench.amd;
     expect(stopped).toMatchObject({ reason: 'screened' });
-    // From the answer of the call, in every round.
+    // Times count from the answer of the call, in every round.
     expect(human?.elapsedMs).toBeGreaterThan(armedMs);
     expect(human?.elapsedMs).toBeLessThan(armedMs + 3_000);
     expect(line.isOver).toBe(false);
   });
 
-  test('that leads to a mailbox gets its message', () => {
+  test('that leads to a mailbox gets the message there', () => {
     const line = screened({ voicemail });
     const beep = tone([1_000], 400, -9);
     line.hear(silence(answer.mulaw.length / 8 + 500));
@@ -97,7 +98,7 @@ describe('a call screening', () => {
     ]);
   });
 
-  test('keeps the bot quiet while it is answered, and no longer', () => {
+  test('mutes the bot only while it is answered', () => {
     const line = screened();
     const marks: string[] = [];
     const queue = new PlayoutQueue(new PlayoutPool(1_000_000), (name) => marks.push(name));

@@ -1,4 +1,5 @@
-// A message is left on a line: real audio, the real detector, a far end that gives our own voice back.
+// A message is left on a line: real audio, the real detector, and a far end that echoes our own
+// voice.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector, type Detector } from '../../../src/amd/detector.ts';
@@ -28,7 +29,7 @@ const startOf = ({ bench }: PlannedLine) =>
   bench.playbacks.filter(({ kind }) => kind === 'started');
 
 describe('a message', () => {
-  test('is on its way 150 ms after the beep, whole, before detection is sure, and is followed by the hang-up', () => {
+  test('starts 150 ms after the beep, before the verdict, plays whole, and is followed by the hang-up', () => {
     const line = leave();
     const sentBefore = line.bench.sent.length;
     line.hear(silence(message.durationMs + 1_000));
@@ -47,12 +48,12 @@ describe('a message', () => {
       'voicemail-left',
     ]);
     expect(startOf(line)[0]).toMatchObject({ afterBeep: true, sound: 'sound:offer' });
-    // That nothing more comes is the plans' last word, and said once.
+    // The plans' last report says that nothing more follows. It comes once.
     expect(line.bench.plans.filter(({ kind }) => kind === 'done')).toHaveLength(1);
     expect(line.bench.plans.at(-1)).toEqual({ kind: 'done' });
   });
 
-  test('ends at once where two people begin to talk', () => {
+  test('ends at once when two people begin to talk', () => {
     const line = leave();
     line.hear(silence(600));
     expect(line.log).toContain('voicemail started');
@@ -66,7 +67,7 @@ describe('a message', () => {
     expect(line.isOver).toBe(false);
   });
 
-  test('is on its way in time where the beep itself is what tells a machine', () => {
+  test('starts in time if only the beep reveals the machine', () => {
     const line = new PlannedLine();
     const short = joined([pickUp, greeting.subarray(0, 2_000 * 8), silence(400), beep]);
     line.hear(joined([short, silence(message.durationMs + 1_000)]));
@@ -77,18 +78,15 @@ describe('a message', () => {
     expect(startOf(line)).toMatchObject([{ afterBeep: true }]);
   });
 
-  test.each([0, 60, 200, 440])(
-    'is not taken for the far end by an echo of it, %i ms later',
-    (delayMs) => {
-      const line = leave({ echo: { db: -20, delayMs } });
-      line.hear(silence(message.durationMs + 1_000));
+  test.each([0, 60, 200, 440])('is not interrupted by its own echo %i ms later', (delayMs) => {
+    const line = leave({ echo: { db: -20, delayMs } });
+    line.hear(silence(message.durationMs + 1_000));
 
-      expect(line.bench.playbacks.map(({ kind }) => kind)).toEqual(['started', 'finished']);
-      expect(line.log.at(-1)).toBe('voicemail-left');
-    },
-  );
+    expect(line.bench.playbacks.map(({ kind }) => kind)).toEqual(['started', 'finished']);
+    expect(line.log.at(-1)).toBe('voicemail-left');
+  });
 
-  test('starts anew at a second beep, with an echo of it on the line', () => {
+  test('restarts at a second beep, despite its own echo on the line', () => {
     const line = leave({ echo: { db: -20, delayMs: 100 } });
     line.hear(joined([silence(1_500), beep, silence(message.durationMs + 1_000)]));
     const secondBeepEndMs = beepEndMs + 1_500 + 400;
@@ -99,7 +97,7 @@ describe('a message', () => {
     expect(line.log.at(-1)).toBe('voicemail-left');
   });
 
-  test('starts anew after a greeting that goes on, and after its beep', () => {
+  test('restarts after a greeting that goes on, and after its beep', () => {
     const line = new PlannedLine({ plans: { voicemail: { ...voicemail, waitForBeepMs: 2_500 } } });
     line.hear(joined([pickUp, greeting, silence(3_500)]));
     expect(startOf(line)).toMatchObject([{ afterBeep: false }]);
@@ -121,7 +119,7 @@ describe('a message', () => {
     expect(line.log.at(-1)).toBe('voicemail-left');
   });
 
-  test('waits for the beep from the last word on, whatever the tone time-out', () => {
+  test('waits for the beep from the last word on, regardless of the tone time-out', () => {
     const line = new PlannedLine({
       settings: {
         timers: {
@@ -135,7 +133,7 @@ describe('a message', () => {
     expect(startOf(line)).toMatchObject([{ afterBeep: true }]);
   });
 
-  test('is begun without a beep that does not come', () => {
+  test('starts without a beep if no beep comes', () => {
     const line = new PlannedLine();
     line.hear(joined([pickUp, greeting, silence(3_600)]));
     expect(startOf(line)).toEqual([]);
@@ -144,7 +142,7 @@ describe('a message', () => {
     expect(startOf(line)).toMatchObject([{ afterBeep: false }]);
   });
 
-  test('is not left without a beep where that was asked for', () => {
+  test('is not left without a beep if the request forbids it', () => {
     const line = new PlannedLine({ plans: { voicemail: { ...voicemail, ifNoBeep: 'hangup' } } });
     line.hear(joined([pickUp, greeting, silence(5_000)]));
 
@@ -152,7 +150,7 @@ describe('a message', () => {
     expect(line.log.at(-1)).toBe('machine');
   });
 
-  test('is cut where it takes longer than it may', () => {
+  test('is cut if it takes longer than its limit', () => {
     const line = leave({ plans: { voicemail: { ...voicemail, maxMs: 1_000 } } });
     line.hear(silence(1_500));
 
@@ -173,7 +171,7 @@ describe('a message', () => {
     expect(fax.log.at(-1)).toBe('machine');
   });
 
-  test('keeps the ear on the line for as long as it may be left, and no longer', () => {
+  test('keeps the ear on the line only while the message may still be left', () => {
     const detectors: Detector[] = [];
     const heardLine = () =>
       new PlannedLine({

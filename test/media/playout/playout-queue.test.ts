@@ -6,17 +6,17 @@ import { createPlayoutStatistics, PlayoutQueue } from '../../../src/media/playou
 const frame = 160;
 
 function queueOf(pool = new PlayoutPool(100 * blockBytes), maxBytes?: number) {
-  const told: string[] = [];
+  const returned: string[] = [];
   const queue = new PlayoutQueue(
     pool,
-    (name) => told.push(name),
+    (name) => returned.push(name),
     createPlayoutStatistics(),
     maxBytes,
   );
-  return { queue, told };
+  return { queue, returned };
 }
 
-/** A byte that says where in the audio it stands. */
+/** A byte that identifies its position in the audio. */
 const audio = (from: number, length: number) =>
   Uint8Array.from({ length }, (_, index) => (from + index) % 251);
 
@@ -28,7 +28,7 @@ function tick(queue: PlayoutQueue): number[] {
 }
 
 describe('playout queue', () => {
-  test('cuts what comes in any size into frames, and pads only where it ran dry', () => {
+  test('cuts audio of any size into frames, and pads only when it runs dry', () => {
     const { queue } = queueOf();
     for (let from = 0; from < 330; from += 11) queue.write(audio(from, 11));
 
@@ -40,45 +40,45 @@ describe('playout queue', () => {
     ]);
   });
 
-  test('a mark comes back when the last sample before it was played, and not before', () => {
-    const { queue, told } = queueOf();
+  test('returns a mark when the last sample before it was played, and not earlier', () => {
+    const { queue, returned } = queueOf();
     queue.write(audio(0, 161));
     queue.mark('end');
     tick(queue);
-    expect(told).toEqual([]);
+    expect(returned).toEqual([]);
 
     tick(queue);
-    expect(told).toEqual(['end']);
+    expect(returned).toEqual(['end']);
   });
 
-  test('a mark on an empty queue comes back at once', () => {
-    const { queue, told } = queueOf();
+  test('returns a mark at once if the queue is empty', () => {
+    const { queue, returned } = queueOf();
     queue.mark('now');
-    expect(told).toEqual(['now']);
+    expect(returned).toEqual(['now']);
   });
 
-  test('marks of one name are several marks', () => {
-    const { queue, told } = queueOf();
+  test('returns each of several marks with the same name', () => {
+    const { queue, returned } = queueOf();
     queue.write(audio(0, 10));
     queue.mark('again');
     queue.mark('again');
     tick(queue);
-    expect(told).toEqual(['again', 'again']);
+    expect(returned).toEqual(['again', 'again']);
   });
 
-  test('clear leaves nothing to play and returns the marks in order', () => {
-    const { queue, told } = queueOf();
+  test('drops all audio on clear, and returns the marks in order', () => {
+    const { queue, returned } = queueOf();
     queue.write(audio(0, 40_000));
     queue.mark('first');
     queue.write(audio(0, 1));
     queue.mark('second');
     queue.clear();
 
-    expect(told).toEqual(['first', 'second']);
+    expect(returned).toEqual(['first', 'second']);
     expect(tick(queue)).toEqual([]);
   });
 
-  test('what is beyond its bound is dropped, the newest first', () => {
+  test('drops audio beyond its limit, the newest first', () => {
     const { queue } = queueOf(undefined, 1_000);
     expect(queue.write(audio(0, 900))).toBe(true);
     expect(queue.write(audio(900, 200))).toBe(false);
@@ -87,7 +87,7 @@ describe('playout queue', () => {
     expect(queue.statistics.bytesDropped).toBe(100);
   });
 
-  test('a pause of the bot in mid-speech is an underrun, a longer one is the end of what it said', () => {
+  test('counts a pause in mid-speech as an underrun, and a longer one as the end of speech', () => {
     const { queue } = queueOf();
     for (const pauseFrames of [3, 11]) {
       queue.write(audio(0, frame));
@@ -100,20 +100,20 @@ describe('playout queue', () => {
     expect(queue.statistics.underruns).toBe(1);
   });
 
-  test('more marks than are kept are dropped, and those that are kept still come back', () => {
-    const { queue, told } = queueOf();
+  test('drops marks beyond its limit, and still returns those that it keeps', () => {
+    const { queue, returned } = queueOf();
     queue.write(audio(0, 1));
     const taken = Array.from({ length: 10_001 }, (_, index) => queue.mark(String(index)));
     tick(queue);
 
     expect(taken.filter((isTaken) => !isTaken)).toHaveLength(1);
-    expect(told).toHaveLength(10_000);
+    expect(returned).toHaveLength(10_000);
   });
 
-  test('plays what a model plays, however chunks, marks, clears, ticks and holds follow each other', () => {
+  test('plays what a model plays, in random sequences of chunks, marks, clears, ticks and holds', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
-        const { queue, told } = queueOf();
+        const { queue, returned } = queueOf();
         const model = createModel();
         for (const { kind, size } of steps) {
           switch (kind) {
@@ -133,7 +133,7 @@ describe('playout queue', () => {
               expect(tick(queue)).toEqual(model.tick());
               break;
           }
-          expect(told).toEqual(model.told);
+          expect(returned).toEqual(model.returned);
           expect(queue.queuedBytes).toBe(model.queued);
         }
       }),
@@ -153,23 +153,23 @@ function chunkSize() {
   return fc.oneof(fc.integer({ min: 1, max: 400 }), fc.constantFrom(1, 13, 160, 7_999, 20_000));
 }
 
-/** The same in the plainest way: a list of samples and marks. */
+/** A model of the queue in its simplest form: a list of samples and marks. */
 function createModel() {
   let items: (number | string)[] = [];
-  /** Of the next item: those before it are done with. */
+  /** Index of the next item. Items before it are done. */
   let next = 0;
   let queued = 0;
-  const told: string[] = [];
+  const returned: string[] = [];
   const take = () => {
     next += 1;
     return items[next - 1];
   };
   const tellFirstMarks = () => {
-    while (typeof items[next] === 'string') told.push(take() as string);
+    while (typeof items[next] === 'string') returned.push(take() as string);
   };
   return {
     written: 0,
-    told,
+    returned,
     get queued() {
       return queued;
     },
@@ -183,7 +183,7 @@ function createModel() {
       tellFirstMarks();
     },
     clear() {
-      told.push(...items.slice(next).filter((item) => typeof item === 'string'));
+      returned.push(...items.slice(next).filter((item) => typeof item === 'string'));
       items = [];
       next = 0;
       queued = 0;
@@ -193,7 +193,7 @@ function createModel() {
       while (played.length < frame && next < items.length) {
         const item = take();
         if (typeof item === 'number') played.push(item);
-        else if (item !== undefined) told.push(item);
+        else if (item !== undefined) returned.push(item);
       }
       queued -= played.length;
       tellFirstMarks();
@@ -202,8 +202,8 @@ function createModel() {
   };
 }
 
-describe('what all calls of a worker may keep', () => {
-  test('the newest second of the greediest gives way to who has less', () => {
+describe('the pool of a worker', () => {
+  test('gives the newest second of the greediest queue to a queue that has less', () => {
     const pool = new PlayoutPool(4 * blockBytes);
     const greedy = queueOf(pool);
     const modest = queueOf(pool);
@@ -217,10 +217,10 @@ describe('what all calls of a worker may keep', () => {
     const played: number[] = [];
     while (greedy.queue.queuedBytes > 0) played.push(...tick(greedy.queue));
     expect(played).toEqual([...audio(0, 3 * blockBytes)]);
-    expect(greedy.told).toEqual(['end']);
+    expect(greedy.returned).toEqual(['end']);
   });
 
-  test('the greediest is refused more, and takes no other a second', () => {
+  test('refuses more to the greediest queue, which takes no block of another queue', () => {
     const pool = new PlayoutPool(3 * blockBytes);
     const modest = queueOf(pool);
     const greedy = queueOf(pool);
@@ -235,7 +235,7 @@ describe('what all calls of a worker may keep', () => {
     ['played', playAll],
     ['cleared', (queue) => queue.clear()],
     ['closed', (queue) => queue.close()],
-  ])('what was %s is free again', (_end, end) => {
+  ])('takes back audio that was %s', (_end, end) => {
     const pool = new PlayoutPool(10 * blockBytes);
     const { queue } = queueOf(pool);
     queue.write(audio(0, 2 * blockBytes + 7));

@@ -24,13 +24,13 @@ describe('playout clock', () => {
     expect(count(clock, 1_040)).toEqual({ ticks: 1, transmitted: 1, caughtUp: true });
   });
 
-  test('a late call makes up for every tick, and transmits for the last few only', () => {
+  test('makes up for every missed tick, and transmits only in the last few', () => {
     const clock = new PlayoutClock(0);
 
     expect(count(clock, 200)).toEqual({ ticks: 10, transmitted: 4, caughtUp: true });
   });
 
-  test('a very late call is made up for in parts, and no tick is lost', () => {
+  test('makes up for a long delay in parts, and loses no tick', () => {
     const clock = new PlayoutClock(0);
     let total = 0;
     let parts = 0;
@@ -50,7 +50,7 @@ describe.each([
   { restTicks: 1, waits: 'stands still until the next tick' },
   { restTicks: 0, waits: 'waits for a timer' },
 ] as const)('playout loop that $waits', ({ restTicks }) => {
-  test('ticks while there are sessions, and anew when one comes', async () => {
+  test('ticks while there are sessions, and again when a new one comes', async () => {
     const world = { isIdle: false, foundIdle: false, ticks: 0, rests: [] as number[] };
     const loop = new PlayoutLoop(
       {
@@ -64,7 +64,7 @@ describe.each([
         restTicks: () => restTicks,
         ran: () => undefined,
       },
-      // The thread does not stand still here: the loop finds that no tick is due, and rests again.
+      // The thread does not sleep here: the loop finds that no tick is due, and rests again.
       { rest: (forMs) => world.rests.push(forMs) },
     );
     loop.start();
@@ -74,7 +74,7 @@ describe.each([
     expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(restTicks * tickMs);
 
     world.isIdle = true;
-    await until(() => world.foundIdle, 'a look at who is there');
+    await until(() => world.foundIdle, 'the loop to find that it is idle');
     world.isIdle = false;
     world.ticks = 0;
     loop.start();

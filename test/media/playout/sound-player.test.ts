@@ -1,4 +1,5 @@
-// Sounds that a call plays, among what its bot says: order, reports by what went out, loops, stops, holds.
+// Sounds that a call plays between the audio of its bot: their order, reports of what was sent,
+// loops, stops and holds.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -26,7 +27,7 @@ function answered(): SessionBench {
 }
 
 const said = (bench: SessionBench) => bench.sent.flatMap(({ payload }) => payload);
-const told = ({ playbacks }: SessionBench) =>
+const reportsOf = ({ playbacks }: SessionBench) =>
   playbacks.map((report) =>
     report.kind === 'started'
       ? `${report.playbackId} started`
@@ -34,17 +35,17 @@ const told = ({ playbacks }: SessionBench) =>
   );
 
 describe('a sound', () => {
-  test('goes out from its first sample to its last, and says so', () => {
+  test('is sent from its first sample to its last, and is reported', () => {
     const bench = answered();
     const hello = sound('hello', 400);
     bench.session.obey({ kind: 'play', playback: hello });
     bench.tick(1);
-    expect(told(bench)).toEqual(['hello started']);
+    expect(reportsOf(bench)).toEqual(['hello started']);
     bench.tick(3);
 
     expect(said(bench).slice(0, 400)).toEqual([...hello.sound.mulaw]);
     expect(new Set(said(bench).slice(400))).toEqual(new Set([0xff]));
-    expect(told(bench)).toEqual(['hello started', 'hello done 50']);
+    expect(reportsOf(bench)).toEqual(['hello started', 'hello done 50']);
   });
 
   test('waits for the answer', () => {
@@ -56,10 +57,10 @@ describe('a sound', () => {
     bench.session.applyRemote(remote, 'answer');
     bench.tick(1);
 
-    expect(told(bench)).toEqual(['hello started', 'hello done 20']);
+    expect(reportsOf(bench)).toEqual(['hello started', 'hello done 20']);
   });
 
-  test('waits on hold, and for a late clock', () => {
+  test('waits on hold, and while the clock is late', () => {
     const bench = answered();
     const hello = sound('hello', 640);
     bench.session.obey({ kind: 'play', playback: hello });
@@ -73,7 +74,7 @@ describe('a sound', () => {
     expect(said(bench)).toEqual([...hello.sound.mulaw]);
   });
 
-  test('is played again and again where it loops, until something else is played', () => {
+  test('is repeated if it loops, until another sound is played', () => {
     const bench = answered();
     bench.session.obey({ kind: 'play', playback: { ...sound('music', 200), loop: true } });
     bench.tick(5);
@@ -82,7 +83,7 @@ describe('a sound', () => {
     bench.tick(1);
 
     expect(said(bench).slice(800)).toEqual([...sound('hello', 160, 7).sound.mulaw]);
-    expect(told(bench)).toEqual([
+    expect(reportsOf(bench)).toEqual([
       'music started',
       'music stopped 100',
       'hello started',
@@ -90,7 +91,7 @@ describe('a sound', () => {
     ]);
   });
 
-  test('is stopped with those that wait behind it', () => {
+  test('is stopped together with the sounds that wait behind it', () => {
     const bench = answered();
     bench.session.obey({ kind: 'play', playback: sound('one', 8_000) });
     bench.session.obey({ kind: 'play', playback: sound('two', 8_000) });
@@ -98,23 +99,23 @@ describe('a sound', () => {
     bench.session.stopPlayback();
     bench.tick(1);
 
-    expect(told(bench)).toEqual(['one started', 'one stopped 40', 'two stopped 0']);
+    expect(reportsOf(bench)).toEqual(['one started', 'one stopped 40', 'two stopped 0']);
     expect(new Set(bench.sent.at(-1)?.payload)).toEqual(new Set([0xff]));
   });
 
-  test('without samples, or the hundred and first in a row, fails', () => {
+  test('fails if it has no samples, or if a hundred sounds wait already', () => {
     const bench = answered();
     bench.session.obey({ kind: 'play', playback: sound('nothing', 0) });
     for (let count = 0; count < 101; count += 1)
       bench.session.obey({ kind: 'play', playback: sound('a', 80) });
 
-    expect(told(bench)).toEqual(['nothing failed 0', 'a failed 0']);
+    expect(reportsOf(bench)).toEqual(['nothing failed 0', 'a failed 0']);
   });
 });
 
 type Step =
   | { readonly kind: 'say' | 'play'; readonly size: number }
-  /** replace: another bot has the call. */
+  /** `replace`: another bot gets the call. */
   | { readonly kind: 'clear' | 'stop' | 'pass' | 'replace' }
   | { readonly kind: 'read'; readonly size: number };
 
@@ -124,7 +125,7 @@ const step = fc.oneof<fc.Arbitrary<Step>[]>(
   fc.record({ kind: fc.constant('read'), size: fc.integer({ min: 1, max: 160 }) }),
 );
 
-/** Items one behind the other; nothing of it is fast. */
+/** A model of the player: a plain list of items, without any optimisation. */
 class Model {
   readonly finished: number[] = [];
   items: { readonly isBots: boolean; left: readonly number[]; played: number }[] = [];
@@ -153,7 +154,7 @@ class Model {
   }
 }
 
-/** The player and its model, step by step. */
+/** Runs the player and its model side by side. */
 class Pair {
   readonly model = new Model();
   readonly finished: number[] = [];
@@ -213,7 +214,7 @@ class Pair {
   }
 }
 
-test('sounds and a bot take turns in the order in which they came, whatever is cleared and stopped', () => {
+test('plays sounds and a bot in the order of their arrival, in random sequences of clears and stops', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
       const pair = new Pair();

@@ -16,7 +16,7 @@ function receiver() {
 }
 
 describe('telephone events', () => {
-  test('a press is told once, at its end, with its whole duration', () => {
+  test('reports a press once, at its end, with its whole duration', () => {
     const { presses, receive } = receiver();
     for (const duration of [160, 320, 480, 640]) receive(5, 1_000, duration);
     expect(presses).toEqual([]);
@@ -25,7 +25,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['5:100']);
   });
 
-  test('all sixteen keys, and nothing else', () => {
+  test('reports all sixteen keys, and no other event', () => {
     const { presses, receive, ticks } = receiver();
     for (let event = 0; event <= 40; event += 1) {
       receive(event, 1_000 + event * 2_000, 800, true);
@@ -35,7 +35,7 @@ describe('telephone events', () => {
     expect(presses.map((press) => press[0]).join('')).toBe('0123456789*#ABCD');
   });
 
-  test('the same key twice is two presses', () => {
+  test('reports the same key twice as two presses', () => {
     const { presses, receive } = receiver();
     receive(1, 1_000, 400, true);
     receive(1, 2_600, 480, true);
@@ -43,7 +43,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['1:50', '1:60']);
   });
 
-  test('the end is lost: told when nothing more comes', () => {
+  test('reports a press whose end is lost when no more packets come', () => {
     const { presses, receive, ticks } = receiver();
     receive(9, 1_000, 160);
     receive(9, 1_000, 640);
@@ -55,7 +55,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['9:80']);
   });
 
-  test('the end is lost: told when the next key comes', () => {
+  test('reports a press whose end is lost when the next key comes', () => {
     const { presses, receive } = receiver();
     receive(1, 1_000, 640);
     receive(2, 3_000, 160);
@@ -64,14 +64,14 @@ describe('telephone events', () => {
     expect(presses).toEqual(['1:80', '2:100']);
   });
 
-  test('only the end arrives', () => {
+  test('reports a press of which only the end arrives', () => {
     const { presses, receive } = receiver();
     receive(11, 5_000, 960, true);
 
     expect(presses).toEqual(['#:120']);
   });
 
-  test('packets out of order neither shorten nor repeat a press', () => {
+  test('neither shortens nor repeats a press whose packets are reordered', () => {
     const { presses, receive } = receiver();
     receive(3, 1_000, 320);
     receive(3, 1_000, 160);
@@ -84,7 +84,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['3:80', '4:80']);
   });
 
-  test('the timestamp wraps between two presses', () => {
+  test('separates two presses between which the timestamp wraps', () => {
     const { presses, receive } = receiver();
     receive(1, 2 ** 32 - 500, 400, true);
     receive(2, 2 ** 32 + 800, 400, true);
@@ -92,7 +92,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['1:50', '2:50']);
   });
 
-  test('a key held for longer than 8 s comes in segments and is one press', () => {
+  test('reports a key that is held for longer than 8 s, in segments, as one press', () => {
     const { presses, receive } = receiver();
     receive(0, 1_000, 30_000);
     receive(0, 1_000, 65_535);
@@ -102,7 +102,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['0:9192']);
   });
 
-  test('after a change of sender its timestamps mean nothing any more', () => {
+  test('ignores the timestamps of the previous sender after a change of sender', () => {
     const { dtmf, presses, receive } = receiver();
     receive(1, 50_000, 400, true);
     dtmf.reset();
@@ -111,7 +111,7 @@ describe('telephone events', () => {
     expect(presses).toEqual(['1:50', '1:50']);
   });
 
-  test('a flood of forged presses is cut to what a hand could do', () => {
+  test('limits a flood of forged presses to the speed of a hand', () => {
     const { presses, receive, ticks } = receiver();
     for (let press = 0; press < 1_000; press += 1) receive(7, press * 1_000, 400, true);
     expect(presses).toHaveLength(10);
@@ -121,7 +121,7 @@ describe('telephone events', () => {
     expect(presses).toHaveLength(20);
   });
 
-  test('short and random payloads are ignored without a throw', () => {
+  test('ignores short and random payloads, and never throws', () => {
     const { dtmf } = receiver();
     const random = seededRandom(4_733);
     for (let round = 0; round < 5_000; round += 1) {

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { decodeTable, encodeMulaw } from '../../../src/media/g711.ts';
 import { JitterBuffer } from '../../../src/media/rtp/jitter-buffer.ts';
 
-/** A sender that marks each 20 ms with its own level, so that a test sees which one is played. */
+/** A sender that gives each 20 ms its own level, so that a test can see which one is played. */
 class Line {
   readonly buffer = new JitterBuffer();
   sequence = 100;
   timestamp = 1_000;
 
-  /** Level number `level` (1, 2, …) for `samples`; the sender's counters move on. */
+  /** Sends `samples` of level number `level` (1, 2, …), and advances the sender's counters. */
   packet(level: number | ((index: number) => number), samples = 160): () => void {
     const levelAt = typeof level === 'number' ? () => level : level;
     const bytes = Uint8Array.from({ length: samples }, (_, index) =>
@@ -24,7 +24,7 @@ class Line {
     this.packet(level, samples)();
   }
 
-  /** The level that the next 20 ms begin with; 0 is silence, and `lost` is part of the answer. */
+  /** Returns the level with which the next 20 ms begin (0: silence), or `lost`. */
   hear(): string {
     const frame = new Int16Array(160).fill(99);
     const received = this.buffer.take(frame);
@@ -37,7 +37,7 @@ class Line {
   }
 }
 
-/** Sends level n and hears a frame, for n in from..to. */
+/** Sends level n and takes a frame, for each n in from..to. */
 function exchange(line: Line, from: number, to: number): string {
   const heard: string[] = [];
   for (let level = from; level <= to; level += 1) {
@@ -48,7 +48,7 @@ function exchange(line: Line, from: number, to: number): string {
 }
 
 describe('jitter buffer', () => {
-  test('nothing received is silence that says so', () => {
+  test('plays silence and reports it as lost if nothing was received', () => {
     expect(new Line().hearMany(3)).toBe('- - -');
   });
 
@@ -58,7 +58,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 1, 6)).toBe('- - 1 2 3 4');
   });
 
-  test('a lost packet is 20 ms of silence, and time goes on', () => {
+  test('plays 20 ms of silence for a lost packet', () => {
     const line = new Line();
     exchange(line, 1, 3);
     line.packet(4);
@@ -67,7 +67,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 5, 8)).toBe('3 - 5 6');
   });
 
-  test('packets out of order are put in order', () => {
+  test('reorders packets', () => {
     const line = new Line();
     const first = line.packet(1);
     const second = line.packet(2);
@@ -79,7 +79,7 @@ describe('jitter buffer', () => {
     expect(line.hearMany(5)).toBe('- - 1 2 3');
   });
 
-  test('a duplicate changes nothing, however late it comes', () => {
+  test('ignores a duplicate, however late it comes', () => {
     const line = new Line();
     const first = line.packet(1);
     first();
@@ -92,7 +92,7 @@ describe('jitter buffer', () => {
     expect(line.buffer.statistics.duplicates).toBe(2);
   });
 
-  test('a straggler whose time is over is dropped', () => {
+  test('drops a straggler whose time is over', () => {
     const line = new Line();
     exchange(line, 1, 4);
     const straggler = line.packet(5);
@@ -103,7 +103,7 @@ describe('jitter buffer', () => {
     expect(line.buffer.statistics.late).toBe(1);
   });
 
-  test('sequence numbers and timestamps wrap around', () => {
+  test('plays across the wrap of sequence numbers and timestamps', () => {
     const line = new Line();
     line.sequence = 65_534;
     line.timestamp = 2 ** 32 - 320;
@@ -111,7 +111,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 1, 8)).toBe('- - 1 2 3 4 5 6');
   });
 
-  test.each([10, 30, 40, 60, 100])('packets of %i ms are played as they are', (ptimeMs) => {
+  test.each([10, 30, 40, 60, 100])('plays packets of %i ms unchanged', (ptimeMs) => {
     const line = new Line();
     const samples = ptimeMs * 8;
     let sentMs = 0;
@@ -125,12 +125,12 @@ describe('jitter buffer', () => {
       heard.push(line.hear());
     }
 
-    // 40 ms of waiting, then five frames of each 100 ms (28 frames).
+    // 40 ms of delay, then the frames of each 100 ms (28 frames in all).
     const expected = Array.from({ length: 28 }, (_, index) => String(1 + Math.floor(index / 5)));
     expect(heard.slice(2)).toEqual(expected);
   });
 
-  test('a pause without packets (silence suppression) lasts as long as its timestamps say', () => {
+  test('keeps a pause without packets (silence suppression) as long as its timestamps say', () => {
     const line = new Line();
     exchange(line, 1, 4);
     line.timestamp += 160 * 500;
@@ -139,7 +139,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 5, 8)).toBe('- - 5 6');
   });
 
-  test('a sender that stops its timestamp in a pause is heard from its next packet on', () => {
+  test('plays a sender that stops its timestamp in a pause from its next packet on', () => {
     const line = new Line();
     exchange(line, 1, 4);
     line.hearMany(20);
@@ -147,7 +147,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 5, 8)).toBe('5 6 7 8');
   });
 
-  test('after a stall of the network nothing is lost, and the delay shrinks again', () => {
+  test('loses nothing after a stall of the network, and shortens the delay again', () => {
     const line = new Line();
     exchange(line, 1, 4);
     const held = [5, 6, 7, 8, 9, 10].map((level) => line.packet(level));
@@ -156,7 +156,7 @@ describe('jitter buffer', () => {
 
     expect(during).toBe('3 4 - - - -');
     expect(exchange(line, 11, 16)).toBe('5 6 7 8 9 10');
-    // Seconds of quiet later the delay is what it was in the beginning, give or take a frame.
+    // After some quiet seconds the delay is as long as at the beginning, plus or minus a frame.
     for (let count = 0; count < 1_000; count += 1) {
       line.send(0);
       line.hear();
@@ -165,7 +165,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 21, 26)).toMatch(/^0 (0 )?(0 )?21 22 23/);
   });
 
-  test('a delay that grew to its limit shrinks again, in loud speech too', () => {
+  test('shortens a delay that grew to its limit, even in loud speech', () => {
     const line = new Line();
     exchange(line, 1, 4);
     const held = Array.from({ length: 25 }, () => line.packet(5));
@@ -180,7 +180,7 @@ describe('jitter buffer', () => {
     expect(delayInFrames(line)).toBeLessThanOrEqual(4);
   });
 
-  test('a sender faster than our clock never makes the delay grow for good', () => {
+  test('limits the delay if the sender is faster than our clock', () => {
     const line = new Line();
     let owed = 0;
     for (let frame = 0; frame < 20_000; frame += 1) {
@@ -193,7 +193,7 @@ describe('jitter buffer', () => {
     expect(delayInFrames(line)).toBeLessThanOrEqual(4);
   });
 
-  test('a sender slower than our clock costs a frame of silence now and then, and no packet', () => {
+  test('inserts an occasional frame of silence, and loses no packet, if the sender is slower', () => {
     const line = new Line();
     let owed = 0;
     let missed = 0;
@@ -208,16 +208,16 @@ describe('jitter buffer', () => {
     expect(line.buffer.statistics.late).toBe(0);
   });
 
-  test('a burst of a whole second is cut to what may be waiting', () => {
+  test('cuts a burst of a whole second to the longest delay', () => {
     const line = new Line();
     for (let level = 1; level <= 30; level += 1) line.send(level);
 
-    // The newest begins 300 ms ahead.
+    // The newest packet begins 300 ms ahead.
     expect(line.hear()).toBe('15');
     expect(line.hearMany(15)).toBe('16 17 18 19 20 21 22 23 24 25 26 27 28 29 30');
   });
 
-  test('one stray timestamp changes nothing, two in a row are the new time', () => {
+  test('ignores one stray timestamp, and follows two in a row', () => {
     const line = new Line();
     exchange(line, 1, 4);
     const { timestamp } = line;
@@ -231,7 +231,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 8, 12)).toBe('- - 8 9 10');
   });
 
-  test('a sequence that starts anew is no straggler', () => {
+  test('accepts a sequence that restarts', () => {
     const line = new Line();
     exchange(line, 1, 4);
     line.sequence = 40_000;
@@ -241,7 +241,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 9, 12)).toBe('7 8 9 10');
   });
 
-  test('reset forgets what was waiting', () => {
+  test('forgets waiting audio on reset', () => {
     const line = new Line();
     exchange(line, 1, 5);
     line.buffer.reset();
@@ -250,7 +250,7 @@ describe('jitter buffer', () => {
     expect(exchange(line, 6, 9)).toBe('- - 6 7');
   });
 
-  test('half a frame counts as received, less does not', () => {
+  test('counts a frame as received if at least half of it is there', () => {
     const line = new Line();
     line.send(1, 80);
     line.timestamp += 80;
@@ -260,7 +260,7 @@ describe('jitter buffer', () => {
     expect(line.hearMany(4)).toBe('- - 1 2?');
   });
 
-  test('an empty or absurdly long payload is ignored', () => {
+  test('ignores an empty or absurdly long payload', () => {
     const line = new Line();
     line.send(1, 0);
     line.send(2, 4_000);
@@ -269,7 +269,7 @@ describe('jitter buffer', () => {
   });
 });
 
-/** How many frames pass until a mark that is sent now is heard. */
+/** Returns how many frames pass until a level that is sent now is played. */
 function delayInFrames(line: Line): number {
   line.send(30);
   for (let frames = 0; frames < 100; frames += 1) {

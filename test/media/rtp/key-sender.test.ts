@@ -1,4 +1,4 @@
-// Keys as RTP events, packet by packet (RFC 4733, section 2.5.1), among audio whose numbers go on.
+// Keys as RTP events, packet by packet (RFC 4733, section 2.5.1), between audio in the same stream.
 
 import { describe, expect, test } from 'vitest';
 import { DtmfReceiver } from '../../../src/media/rtp/dtmf-receiver.ts';
@@ -18,7 +18,10 @@ const events = ({ sent }: SessionBench) => sent.filter(({ payloadType }) => payl
 const durationOf = ({ payload }: Sent) => ((payload[2] ?? 0) << 8) | (payload[3] ?? 0);
 const isEnd = ({ payload }: Sent) => ((payload[1] ?? 0) & 0x80) !== 0;
 
-/** Each packet's sequence number is the next one, and its time never before the end of what was sent. */
+/**
+ * Asserts that sequence numbers are consecutive and that no timestamp is before the end of what was
+ * sent.
+ */
 function expectOneStream({ sent }: SessionBench): void {
   const first = sent[0]?.sequence ?? 0;
   expect(sent.map(({ sequence }) => sequence)).toEqual(
@@ -45,7 +48,7 @@ function heard({ sent }: SessionBench): readonly string[] {
 }
 
 describe('a key', () => {
-  test('is one event: a marker, one time, a growing duration, its end three times', () => {
+  test('is one event: a marker, one timestamp, a growing duration, three end packets', () => {
     const bench = answered();
     bench.tick(2);
     press(bench, '5');
@@ -66,13 +69,13 @@ describe('a key', () => {
     expect(new Set(key.map(({ payload }) => payload[0]))).toEqual(new Set([5]));
     expect(bench.keysSent).toEqual([{ commandId: 'menu', digits: '5', complete: true }]);
     expectOneStream(bench);
-    // The audio after it begins anew, and by the clock.
+    // The audio after it begins a new stretch, with timestamps by the clock.
     const [last, next] = [bench.sent[1], bench.sent[9]];
     expect(next).toMatchObject({ payloadType: 0, marker: true });
     expect(((next?.timestamp ?? 0) - (last?.timestamp ?? 0)) >>> 0).toBe(8 * 160);
   });
 
-  test('is as long as it is said to be, to the millisecond', () => {
+  test('is exactly as long as requested, to the millisecond', () => {
     const bench = answered();
     press(bench, '0', 90);
     bench.tick(20);
@@ -81,7 +84,7 @@ describe('a key', () => {
     expectOneStream(bench);
   });
 
-  test('has the number that the far end declared', () => {
+  test('has the payload type that the far end declared', () => {
     const bench = answered();
     press(bench, '0123456789*#ABCD', 40);
     bench.tick(200);
@@ -89,7 +92,7 @@ describe('a key', () => {
     expect(heard(bench)).toEqual('0123456789*#ABCD'.split('').map((digit) => `${digit} 40`));
   });
 
-  test('is followed by 80 ms without a key, also if the next was asked for apart', () => {
+  test('is followed by 80 ms without a key, also before a key of another command', () => {
     const bench = answered();
     press(bench, '1');
     press(bench, '1');
@@ -101,7 +104,7 @@ describe('a key', () => {
     expectOneStream(bench);
   });
 
-  test('waits half a second for each w, in which audio goes on', () => {
+  test('waits half a second for each w, while audio continues', () => {
     const bench = answered();
     press(bench, 'ww1');
     bench.tick(60);
@@ -112,7 +115,7 @@ describe('a key', () => {
 });
 
 describe('keys', () => {
-  test('have sounds wait, to the sample', () => {
+  test('delay sounds, which lose no sample', () => {
     const bench = answered();
     const mulaw = Uint8Array.from({ length: 480 }, (_, index) => index % 251);
     const sound = { name: 'sound:a', mulaw, durationMs: 60 };
@@ -127,7 +130,7 @@ describe('keys', () => {
     expect(heard(bench)).toEqual(['1 100']);
   });
 
-  test('wait for the answer, on hold, and for a late clock', () => {
+  test('wait for the answer, on hold, and while the clock is late', () => {
     const bench = new SessionBench();
     press(bench, '12');
     bench.tick(5);
@@ -143,7 +146,7 @@ describe('keys', () => {
     expectOneStream(bench);
   });
 
-  test('are stopped: the one that is pressed ends as it would have', () => {
+  test('can be stopped: the pressed key ends as usual', () => {
     const bench = answered();
     press(bench, '123');
     press(bench, '4');
@@ -160,7 +163,7 @@ describe('keys', () => {
     ]);
   });
 
-  test('are told as not pressed where the far end takes them no more, and beyond 100 commands', () => {
+  test('are reported as not sent if the far end no longer takes them, and beyond 100 commands', () => {
     const bench = answered();
     for (let count = 0; count < 101; count += 1) press(bench, '1');
     expect(bench.keysSent).toEqual([{ commandId: 'menu', digits: '', complete: false }]);

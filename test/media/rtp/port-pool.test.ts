@@ -17,7 +17,7 @@ describe('port pool', () => {
     expect(pool.take(0)).toBeUndefined();
   });
 
-  test('workers share the range without overlap', () => {
+  test('divides the range between workers without overlap', () => {
     const shares = [0, 1, 2, 3].map((workerIndex) =>
       takeAll(new PortPool({ ...range, workerIndex, workerCount: 4 }), 0),
     );
@@ -25,7 +25,7 @@ describe('port pool', () => {
     expect(shares).toEqual([[20_002, 20_010], [20_004, 20_012], [20_006], [20_008]]);
   });
 
-  test('a port given back rests, and the one that rested longest comes first', () => {
+  test('lets a returned port rest, and uses the port that rested longest first', () => {
     const pool = new PortPool({ ...range, workerIndex: 0, workerCount: 3 });
     expect(takeAll(pool, 0)).toEqual([20_002, 20_008]);
     pool.release(20_008, 1_000);
@@ -36,7 +36,7 @@ describe('port pool', () => {
     expect(takeAll(pool, 7_000)).toEqual([20_002]);
   });
 
-  test('the pool of a new worker goes on after the ports of the one that died', () => {
+  test('continues after the ports of a worker that died', () => {
     const pool = new PortPool({ ...range, workerIndex: 0, workerCount: 1, startAfterPort: 20_006 });
 
     expect(takeAll(pool, 0)).toEqual([20_008, 20_010, 20_012, 20_002, 20_004, 20_006]);

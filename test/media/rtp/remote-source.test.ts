@@ -14,7 +14,7 @@ describe('remote source', () => {
     sequence = 65_530;
   });
 
-  /** `count` packets in a row; what became of each. */
+  /** Sends `count` packets in a row, and returns for each whether it was accepted. */
   function packets(address: string, port: number, count: number, ssrc = 1): boolean[] {
     return Array.from({ length: count }, () => {
       sequence = (sequence + 1) & 0xffff;
@@ -30,17 +30,17 @@ describe('remote source', () => {
     return `${source.address}:${source.port}`;
   }
 
-  test('begins with the address in the SDP', () => {
+  test('starts with the address in the SDP', () => {
     expect(target()).toBe('192.0.2.1:4000');
     expect(packets(signalled, 4_000, 1)).toEqual([true]);
   });
 
-  test('follows the packets to where a NAT has put the far end, at the second one', () => {
+  test('moves to the far end behind a NAT at the second packet', () => {
     expect(packets(elsewhere, 9_999, 3)).toEqual([false, true, true]);
     expect(target()).toBe('198.51.100.7:9999');
   });
 
-  test('a single stray packet, or two that do not belong together, move nothing', () => {
+  test('is not moved by a single stray packet, or by two unrelated ones', () => {
     packets(elsewhere, 9_999, 1);
     packets(elsewhere, 9_998, 1);
     packets(elsewhere, 9_998, 1, 2);
@@ -50,7 +50,7 @@ describe('remote source', () => {
     expect(target()).toBe('192.0.2.1:4000');
   });
 
-  test('while the signalled address is heard no other is', () => {
+  test('accepts no other address while the signalled one is heard', () => {
     for (let round = 0; round < 50; round += 1) {
       expect(packets(signalled, 4_000, 1)).toEqual([true]);
       expect(packets(elsewhere, 9_999, 2)).toEqual([false, false]);
@@ -58,7 +58,7 @@ describe('remote source', () => {
     }
   });
 
-  test('the signalled address takes back what a stranger got first', () => {
+  test('returns from a stranger to the signalled address', () => {
     packets(elsewhere, 9_999, 5);
     ticks(5);
 
@@ -66,14 +66,14 @@ describe('remote source', () => {
     expect(packets(elsewhere, 9_999, 2)).toEqual([false, false]);
   });
 
-  test('another port of the signalled host goes before a stranger', () => {
+  test('prefers another port of the signalled host to a stranger', () => {
     packets(elsewhere, 9_999, 5);
     packets(signalled, 4_321, 2);
 
     expect(target()).toBe('192.0.2.1:4321');
   });
 
-  test('in the first seconds a source that fell silent may move on', () => {
+  test('moves away from a silent source in the first seconds', () => {
     packets(signalled, 4_000, 5);
     ticks(24);
     packets(elsewhere, 9_999, 3);
@@ -84,7 +84,7 @@ describe('remote source', () => {
     expect(target()).toBe('198.51.100.7:9999');
   });
 
-  test('three seconds after the first packet the source is locked, silent or not', () => {
+  test('is locked three seconds after the first packet, silent or not', () => {
     packets(signalled, 4_000, 1);
     ticks(150);
 
@@ -101,7 +101,7 @@ describe('remote source', () => {
       ticks(1);
     });
 
-    test('it is settled while it is heard: until half a second without a packet', () => {
+    test('is settled until half a second passes without a packet', () => {
       expect(source.settled).toBe(true);
       ticks(23);
       expect(source.settled).toBe(true);
@@ -111,7 +111,7 @@ describe('remote source', () => {
       expect(source.settled).toBe(true);
     });
 
-    test('silent, it follows the same sender to another port: a NAT has mapped it anew', () => {
+    test('follows the same sender to another port of a NAT if it is silent', () => {
       expect(packets(signalled, 4_321, 5)).not.toContain(true);
       ticks(25);
 
@@ -121,7 +121,7 @@ describe('remote source', () => {
       expect(packets(signalled, 4_000, 2)).toEqual([false, false]);
     });
 
-    test('silent, it follows no other sender of that host, and none of another host', () => {
+    test('follows no other sender of that host and no other host, even if it is silent', () => {
       ticks(25);
 
       expect(packets(signalled, 4_321, 5, 2)).not.toContain(true);
@@ -129,7 +129,7 @@ describe('remote source', () => {
       expect(target()).toBe('192.0.2.1:4000');
     });
 
-    test('unreachable, it is settled no more until it moves or is signalled', () => {
+    test('is unsettled after an ICMP error until it moves or is signalled', () => {
       source.markUnreachable();
       packets(signalled, 4_000, 5);
       expect(source.settled).toBe(false);
@@ -146,7 +146,7 @@ describe('remote source', () => {
     });
   });
 
-  test('before it is locked it is not settled', () => {
+  test('is not settled before it is locked', () => {
     packets(signalled, 4_000, 5);
     ticks(149);
     packets(signalled, 4_000, 5);
@@ -154,14 +154,14 @@ describe('remote source', () => {
     expect(source.settled).toBe(false);
   });
 
-  test('without a packet it stays open', () => {
+  test('stays unlocked without a packet', () => {
     ticks(1_000);
 
     expect(source.locked).toBe(false);
     expect(packets(elsewhere, 9_999, 2)).toEqual([false, true]);
   });
 
-  test('a re-INVITE with a new address opens the lock and moves at once', () => {
+  test('is unlocked and moved at once by a re-INVITE with a new address', () => {
     packets(signalled, 4_000, 1);
     ticks(200);
     source.signal('203.0.113.9', 5_000);
@@ -171,7 +171,7 @@ describe('remote source', () => {
     expect(packets('203.0.113.9', 5_000, 1)).toEqual([true]);
   });
 
-  test('a re-INVITE with the same address opens the lock and keeps what was learned', () => {
+  test('is unlocked by a re-INVITE with the same address, and keeps what it learned', () => {
     packets(elsewhere, 9_999, 2);
     ticks(200);
     source.signal(signalled, 4_000);
@@ -185,7 +185,7 @@ describe('remote source', () => {
     const reports = (address: string, port: number, ssrc = 1) =>
       source.reportsFrom(address, port, ssrc);
 
-    test('is the far end’s from where the SDP says', () => {
+    test('is the far end’s if it comes from the address in the SDP', () => {
       source.signalRtcp(elsewhere, 7_000);
 
       expect(reports(elsewhere, 7_000)).toBe(true);
@@ -193,7 +193,7 @@ describe('remote source', () => {
       expect(reports(signalled, 7_000)).toBe(false);
     });
 
-    test('is the far end’s from the port of its audio and the one above, wherever a NAT has put them', () => {
+    test('is the far end’s from the port of its audio and the one above, behind a NAT too', () => {
       packets(elsewhere, 9_999, 2);
 
       expect([9_998, 9_999, 10_000, 10_001].map((port) => reports(elsewhere, port, 5))).toEqual([
@@ -202,7 +202,7 @@ describe('remote source', () => {
       expect(reports(signalled, 4_001, 5)).toBe(false);
     });
 
-    test('is the far end’s from any port of its host where it names the SSRC that is heard', () => {
+    test('is the far end’s from any port of its host if it has the SSRC that is heard', () => {
       expect(reports(signalled, 5_555)).toBe(false);
       packets(signalled, 4_000, 1);
 
@@ -211,7 +211,7 @@ describe('remote source', () => {
       expect(reports(elsewhere, 5_555)).toBe(false);
     });
 
-    test('names nothing that is heard after the far end has moved', () => {
+    test('is not the far end’s by its old SSRC after the far end has moved', () => {
       packets(signalled, 4_000, 1);
       source.signal(elsewhere, 6_000);
 

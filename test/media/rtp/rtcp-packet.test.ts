@@ -1,4 +1,4 @@
-// What is a compound RTCP packet, and who sent it: the checks of RFC 3550, appendix A.2.
+// Recognises compound RTCP packets and their sender by the checks of RFC 3550, appendix A.2.
 
 import { describe, expect, test } from 'vitest';
 import { readRtcpSender } from '../../../src/media/rtp/rtp-packet.ts';
@@ -18,14 +18,14 @@ describe('a compound packet', () => {
       [...senderReport(ssrc), ...description(ssrc), ...bye(ssrc)],
     ],
     [
-      'two reports, where one has no room for all sources',
+      'two reports, because one has no room for all sources',
       [...senderReport(ssrc, 1), ...receiverReport(7, 1)],
     ],
   ])('is %s', (_, bytes) => {
     expect(readRtcpSender(Uint8Array.from(bytes))).toBe(ssrc);
   });
 
-  test('may lie anywhere in a buffer', () => {
+  test('may start anywhere in a buffer', () => {
     const bytes = receiverReport(ssrc);
     const buffer = Uint8Array.from([9, 9, 9, ...bytes]);
 
@@ -33,7 +33,7 @@ describe('a compound packet', () => {
   });
 });
 
-describe('no compound packet', () => {
+describe('not a compound packet', () => {
   const report = receiverReport(ssrc);
   const changed = (at: number, value: number) => {
     const bytes = [...report];
@@ -51,9 +51,9 @@ describe('no compound packet', () => {
     ['a length beyond the end', changed(3, 2)],
     ['a length before the end', [...report, 0, 0, 0, 0]],
     ['another version behind the report', [...report, 0x41, 202, 0, 0]],
-    ['blocks that are counted and not there', changed(0, 0x81)],
+    ['missing blocks', changed(0, 0x81)],
     ['a sender report without the sender’s clock', changed(1, 200)],
-    ['a length that jumps over the end of what follows', [...report, 0x81, 203, 0, 9, 0, 0, 0, 7]],
+    ['a second packet that is longer than the rest', [...report, 0x81, 203, 0, 9, 0, 0, 0, 7]],
     ['RTP of payload type 0', [0x80, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 7]],
   ])('is %s', (_, bytes) => {
     expect(readRtcpSender(Uint8Array.from(bytes))).toBeUndefined();

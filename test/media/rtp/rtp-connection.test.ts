@@ -18,7 +18,7 @@ describe('the connection of an RTP session', () => {
     for (let frame = 0; frame < frames; frame += 1) bench.hear(1, from);
   }
 
-  test('is made when the source is locked, and once', () => {
+  test('is made once, when the source is locked', () => {
     hear(lockedAfterFrames - 1);
     expect(bench.connections).toEqual([]);
     hear(100);
@@ -37,12 +37,12 @@ describe('the connection of an RTP session', () => {
     expect(bench.connections.at(-1)).toBe(`connect ${signalled}`);
   });
 
-  test('a NAT that changes the port in mid-speech costs 26 frames, what is sent then follows', () => {
+  test('follows a NAT that changes the port in mid-speech after 26 lost frames', () => {
     bench.session.startDetection(settingsFor());
     hear(lockedAfterFrames);
     bench.frames.length = 0;
     for (let frame = 0; frame < 40; frame += 1) {
-      // The kernel keeps a connected socket from the new port's packets.
+      // The kernel drops the new port's packets while the socket is connected.
       if (bench.connections.at(-1) !== `connect ${signalled}`) hear(1, remapped);
       else {
         bench.sequence += 1;
@@ -56,7 +56,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.frames.filter((frame) => frame === '-').length).toBeLessThanOrEqual(26);
   });
 
-  test('a new address in the SDP ends it at once, also on hold', () => {
+  test('ends at once with a new address in the SDP, also on hold', () => {
     hear(lockedAfterFrames);
     bench.session.applyRemote({ ...remote, address: '192.0.2.9', weSend: false }, 'answer');
 
@@ -65,7 +65,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.connections.at(-1)).toBe('connect 192.0.2.9:4000');
   });
 
-  test('hold by direction ends it, resume makes it when the source is locked again', () => {
+  test('ends with a hold by direction, and is made after resume when the source is locked again', () => {
     hear(lockedAfterFrames);
     bench.session.applyRemote({ ...remote, weSend: false, theySend: false }, 'answer');
     bench.tick(500);
@@ -76,7 +76,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.connections.slice(2)).toEqual([`connect ${signalled}`]);
   });
 
-  test('hold the old way (0.0.0.0) ends it by the silence', () => {
+  test('ends by silence during a hold in the old way (0.0.0.0)', () => {
     hear(lockedAfterFrames);
     const held = { ...remote, address: '0.0.0.0', addressWithheld: true, weSend: false };
     bench.session.applyRemote(held, 'answer');
@@ -85,7 +85,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
   });
 
-  test('an offer that changes nothing leaves it', () => {
+  test('survives an offer that changes nothing', () => {
     hear(lockedAfterFrames);
     bench.session.applyRemote({ ...remote }, 'answer');
     hear(10);
@@ -93,7 +93,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.connections).toEqual([`connect ${signalled}`]);
   });
 
-  test('an unreachable far end is sent to without it, and heard, for the rest', () => {
+  test('is not used again for an unreachable far end, which is still sent to and heard', () => {
     hear(lockedAfterFrames);
     bench.session.unreachable();
     hear(100);
@@ -103,7 +103,7 @@ describe('the connection of an RTP session', () => {
     expect(bench.counts.discarded).toBe(0);
   });
 
-  test('unreachable before it was made is nothing', () => {
+  test('is unaffected by an ICMP error before it was made', () => {
     bench.session.unreachable();
 
     expect(bench.connections).toEqual([]);

@@ -42,7 +42,7 @@ describe('RTP packet', () => {
     ['nothing', []],
     ['a header cut short', fixed.slice(0, 11)],
     ['another version', [0x40, ...fixed.slice(1)]],
-    ['contributing sources that are not there', [0x8f, ...fixed.slice(1)]],
+    ['missing contributing sources', [0x8f, ...fixed.slice(1)]],
     ['an extension header cut short', [0x90, ...fixed.slice(1), 0, 0, 0]],
     ['an extension longer than the packet', [0x90, ...fixed.slice(1), 0, 0, 0xff, 0xff, 1]],
     ['more padding than packet', [0xa0, ...fixed.slice(1), 1, 200]],
@@ -52,7 +52,7 @@ describe('RTP packet', () => {
     expect(read(bytes)).toBeUndefined();
   });
 
-  test('what is written can be read, and numbers wrap', () => {
+  test('reads what it writes, and wraps numbers', () => {
     const packet = new Uint8Array(13);
     writeRtpHeader(packet, {
       payloadType: 101,
@@ -73,7 +73,7 @@ describe('RTP packet', () => {
     });
   });
 
-  test('random bytes never throw, and a payload is always inside its packet', () => {
+  test('never throws for random bytes, and keeps the payload inside its packet', () => {
     const random = seededRandom(3_550);
     const header = createRtpHeader();
     for (let round = 0; round < 20_000; round += 1) {
@@ -88,7 +88,7 @@ describe('RTP packet', () => {
     }
   });
 
-  test('distances know the circle', () => {
+  test('calculates distances across the wrap', () => {
     expect(sequenceDistance(2, 65_534)).toBe(4);
     expect(sequenceDistance(65_534, 2)).toBe(-4);
     expect(timestampDistance(100, 2 ** 32 - 60)).toBe(160);

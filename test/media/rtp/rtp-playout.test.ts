@@ -1,4 +1,5 @@
-// What a bot says as RTP: the session with its queue, against a model, on a clock that the test turns.
+// A bot's audio as RTP: the session with its queue, compared with a model, on a clock that the test
+// controls.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +16,7 @@ const silent = silenceByte.PCMU;
 
 function speaking() {
   const bench = new SessionBench();
-  /** With how many packets had been sent by then. */
+  /** Number of packets sent by then. */
   const marks: { readonly name: string; readonly packets: number }[] = [];
   const queue = new PlayoutQueue(new PlayoutPool(100_000_000), (name) =>
     marks.push({ name, packets: bench.sent.length }),
@@ -30,7 +31,10 @@ const speech = (from: number, length: number) =>
 
 type Packets = SessionBench['sent'];
 
-/** Sequence numbers without a gap; timestamps by the clock; a marker after each time without packets, and nowhere else. */
+/**
+ * Asserts that sequence numbers have no gap, timestamps follow the clock, and a marker comes after
+ * each time without packets, and nowhere else.
+ */
 function expectContinuous(sent: Packets): void {
   for (const [index, packet] of sent.entries()) {
     const before = sent[index - 1];
@@ -45,7 +49,7 @@ function expectContinuous(sent: Packets): void {
   }
 }
 
-describe('what a bot says as RTP', () => {
+describe('the audio of a bot as RTP', () => {
   test('takes the place of silence, in one stream of numbers', () => {
     const { bench, queue } = speaking();
     bench.tick(2);
@@ -69,7 +73,7 @@ describe('what a bot says as RTP', () => {
     expectContinuous(bench.sent);
   });
 
-  test('waits out a late clock, and is not cut by it', () => {
+  test('waits for a late clock, and is not cut', () => {
     const { bench, queue } = speaking();
     const said = speech(0, 640);
     queue.write(said);
@@ -81,7 +85,7 @@ describe('what a bot says as RTP', () => {
     expectContinuous(bench.sent);
   });
 
-  test('for ten minutes has its last mark where the samples put it', () => {
+  test('returns its last mark after ten minutes exactly where the samples put it', () => {
     const { bench, queue, marks } = speaking();
     const chunk = 7_919;
     let written = 0;
@@ -93,7 +97,7 @@ describe('what a bot says as RTP', () => {
     expect(marks).toEqual([{ name: 'last', packets: Math.ceil(written / frameBytes) }]);
   });
 
-  test('does not drift: after ten minutes of wake-ups that are late the last mark is within 20 ms', () => {
+  test('does not drift: after ten minutes of late wake-ups, the last mark is within 20 ms', () => {
     const random = randomFrom(3);
     const bench = new SessionBench();
     let nowMs = 0;
@@ -107,7 +111,8 @@ describe('what a bot says as RTP', () => {
     queue.mark('last');
     const clock = new PlayoutClock(0);
     while (markedAtMs === 0) {
-      // Mostly a few milliseconds; now and then the thread stands still, for as long as is made up for by packets in a row.
+      // Delays are mostly a few milliseconds. Sometimes the thread stalls, at most for the time for
+      // which missed packets are still sent.
       const lateMs = random.next() < 0.01 ? random.between(20, 60) : random.next() * 5;
       nowMs = Math.max(nowMs, clock.dueMs) + lateMs;
       clock.run(nowMs, (transmit) => bench.session.tick(transmit));
@@ -118,7 +123,7 @@ describe('what a bot says as RTP', () => {
     expect(Math.abs(markedAtMs - 599 * 50 * 20)).toBeLessThanOrEqual(20);
   });
 
-  test('is what a model says, whatever comes: chunks, marks, clears, late ticks, holds, codecs', () => {
+  test('matches a model in random runs of chunks, marks, clears, late ticks, holds and codecs', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150, size: 'max' }), (steps) => {
         const { bench, queue, marks } = speaking();
@@ -198,7 +203,7 @@ const step = fc.oneof(
   },
 );
 
-/** A list of bytes and marks; nothing of it is fast. */
+/** A model: a plain list of bytes and marks, without any optimisation. */
 function createModel() {
   const items: (number | 'mark')[] = [];
   const sent: { payloadType: number; payload: number[] }[] = [];

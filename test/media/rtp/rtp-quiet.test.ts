@@ -1,17 +1,17 @@
-// Which sessions want a clock of 20 ms, and which are looked after in time every other tick.
+// Which sessions need a tick every 20 ms, and which may run two ticks at once every 40 ms.
 
 import { describe, expect, test } from 'vitest';
 import { settingsFor } from '../support/observed.ts';
 import { message, PlannedLine, voicemail } from '../support/planned-line.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
-describe('a session is not quiet', () => {
-  test('by a sound until its end, not by detection alone', () => {
+describe('a session', () => {
+  test('is not quiet while it plays a sound, but is quiet with detection alone', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
     bench.session.startDetection(settingsFor());
     bench.tick(2);
-    // How long packets are held is settled by the clock of the first one.
+    // The first packet determines how long later packets are held.
     expect(bench.session.isQuiet).toBe(false);
     bench.hear(1);
     expect(bench.session.isQuiet).toBe(true);
@@ -28,7 +28,7 @@ describe('a session is not quiet', () => {
     expect(bench.session.isQuiet).toBe(true);
   });
 
-  test('by keys until the pause after the last one', () => {
+  test('is not quiet while it sends keys, until the pause after the last one', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
     bench.session.obey({
@@ -42,7 +42,7 @@ describe('a session is not quiet', () => {
     expect(bench.session.isQuiet).toBe(true);
   });
 
-  test('by a plan that waits for a beep, until it is over', () => {
+  test('is not quiet while a plan waits for a beep', () => {
     const line = new PlannedLine({ plans: { voicemail } });
     line.hear(new Int16Array(160));
     expect(line.bench.session.isQuiet).toBe(false);

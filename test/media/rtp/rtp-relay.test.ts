@@ -1,4 +1,5 @@
-// What goes from one end of a bridge to the other, packet by packet: one stream of ours, whatever the source does with its numbers.
+// Relays packets from one end of a bridge to the other: they form one stream of ours, whatever the
+// source does with its numbers.
 
 import { describe, expect, test } from 'vitest';
 import { alawToMulaw, mulawToAlaw } from '../../../src/media/g711.ts';
@@ -42,7 +43,7 @@ function bridge() {
     relay,
     source,
     firsts: () => firsts,
-    /** As it stands in `source`. */
+    /** The payload as it is in `source`. */
     pass: (payload = audio, to = remote, codec: 'PCMU' | 'PCMA' = 'PCMU') => {
       const { packet, header } = write(payload);
       return read(relay.audio(packet, header, codec, to));
@@ -51,7 +52,7 @@ function bridge() {
       const { packet, header } = write(payload);
       return read(relay.event(packet, header, to));
     },
-    /** The source's next packet, and our clock with it. */
+    /** Sends the source's next packet, and advances our clock with it. */
     next: (samples = 160) => {
       source.sequence = (source.sequence + 1) & 0xffff;
       source.timestamp = (source.timestamp + samples) >>> 0;
@@ -66,7 +67,7 @@ function bridge() {
 const inAlaw = { ...remote, codec: 'PCMA', payloadType: 8 } as const;
 
 describe('audio of the source', () => {
-  test('becomes ours: our SSRC, our numbers in their order, a marker where it begins; told once', () => {
+  test('gets our SSRC, consecutive numbers and a marker at its beginning, and is reported once', () => {
     const { pass, next, firsts } = bridge();
     const packets = [0, 1, 2].map(() => {
       const passed = pass();
@@ -84,7 +85,7 @@ describe('audio of the source', () => {
     expect(firsts()).toBe(1);
   });
 
-  test('is copied where the codec is one, and else written anew', () => {
+  test('is copied if both codecs are the same, and otherwise converted', () => {
     const { pass, next } = bridge();
     expect(pass(audio, inAlaw, 'PCMA')?.payload).toEqual([...audio]);
     next();
@@ -97,7 +98,7 @@ describe('audio of the source', () => {
     });
   });
 
-  test('is passed on with the pauses that the source makes, and the marker behind them', () => {
+  test('keeps the pauses of the source, and the marker after each', () => {
     const { pass, next, source } = bridge();
     const before = pass()?.timestamp ?? 0;
     next(1_600);
@@ -106,7 +107,7 @@ describe('audio of the source', () => {
     expect(pass()).toMatchObject({ marker: true, timestamp: (before + 1_600) >>> 0 });
   });
 
-  test('that comes twice, or late, or with nothing in it, or with too much, is not', () => {
+  test('is dropped if it is a duplicate, late, empty or too long', () => {
     const { pass, next, source, firsts } = bridge();
     expect(pass(new Uint8Array(0))).toBeUndefined();
     expect(pass(new Uint8Array(641))).toBeUndefined();
@@ -120,7 +121,7 @@ describe('audio of the source', () => {
     expect(pass()).toBeUndefined();
   });
 
-  test('that begins to count anew goes on: at its second packet, in one stream', () => {
+  test('continues in one stream at the second packet after its count restarts', () => {
     const { pass, next, source } = bridge();
     const before = pass();
     next();
@@ -134,7 +135,7 @@ describe('audio of the source', () => {
     expect(second?.timestamp).toBe(((before?.timestamp ?? 0) + 320) >>> 0);
   });
 
-  test('of another SSRC is the same stream for who hears it', () => {
+  test('of another SSRC continues the same stream', () => {
     const { pass, next, source } = bridge();
     const before = pass();
     next();
@@ -147,7 +148,7 @@ describe('audio of the source', () => {
     });
   });
 
-  test('whose timestamps leap further than a second begins anew at our clock', () => {
+  test('continues at our clock if its timestamps leap by more than a second', () => {
     const { pass, next, source, sender } = bridge();
     pass();
     next();
@@ -157,8 +158,8 @@ describe('audio of the source', () => {
   });
 });
 
-describe('the one who hears it', () => {
-  test('gets our silence when nothing came for 100 ms, and a marker when it goes on', () => {
+describe('the receiver', () => {
+  test('gets our silence after 100 ms without a packet, and a marker when audio continues', () => {
     const { pass, next, relay } = bridge();
     expect(relay.isFlowing).toBe(false);
     pass();
@@ -172,7 +173,7 @@ describe('the one who hears it', () => {
     expect(relay.isFlowing).toBe(true);
   });
 
-  test('gets no silence between packets of 60 ms', () => {
+  test('gets no silence of ours between packets of 60 ms', () => {
     const { pass, next, relay } = bridge();
     const flowing: boolean[] = [];
     for (let count = 0; count < 5; count += 1) {
@@ -184,14 +185,14 @@ describe('the one who hears it', () => {
     expect(new Set(flowing)).toEqual(new Set([true]));
   });
 
-  test('gets one stream in order, whatever the source loses, repeats, swaps, pauses and begins anew', () => {
+  test('gets one ordered stream, whatever the source loses, repeats, swaps, pauses and restarts', () => {
     for (let seed = 1; seed <= 100; seed += 1) {
       let sequence = first.sequence;
       let end = first.timestamp;
       for (const packet of playAnything(randomFrom(seed))) {
         expect(packet.sequence, `seed ${seed}`).toBe(sequence);
         sequence = (sequence + 1) & 0xffff;
-        // A key goes on under the time of its beginning, whatever is said beside it.
+        // A key keeps the timestamp of its beginning, whatever audio continues beside it.
         if (packet.payload.length !== audio.length) continue;
         expect((packet.timestamp - end) | 0, `seed ${seed}`).toBeGreaterThanOrEqual(0);
         end = (packet.timestamp + 160) >>> 0;
@@ -200,7 +201,7 @@ describe('the one who hears it', () => {
   });
 });
 
-/** What comes of 80 packets of a source to which anything happens. */
+/** Relays 80 packets of a source with random faults, and returns the result. */
 function playAnything(random: Random) {
   const { pass, next, source, press } = bridge();
   const goOn = () => next();
@@ -227,7 +228,7 @@ function playAnything(random: Random) {
 }
 
 describe('a key of the source', () => {
-  test('is one event of ours: as it was pressed, under one time, a marker at its beginning', () => {
+  test('is relayed as one event: unchanged, with one timestamp and a marker at its beginning', () => {
     const { press, source, next, pass } = bridge();
     const audible = pass();
     next();
@@ -250,7 +251,7 @@ describe('a key of the source', () => {
     );
   });
 
-  test('has the number that the far end declared; where it declared none, it takes none', () => {
+  test('has the payload type that the far end declared, and is dropped if it declared none', () => {
     const answer = (formats: string, map: string) =>
       readAnswer(
         `v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP ${formats}\r\n${map}`,
@@ -264,7 +265,7 @@ describe('a key of the source', () => {
     expect(bridge().press(key(400), none)).toBeUndefined();
   });
 
-  test('that is cut short is dropped', () => {
+  test('is dropped if its packet is truncated', () => {
     expect(bridge().press(Uint8Array.from([5, 10, 0]))).toBeUndefined();
   });
 });

@@ -10,7 +10,7 @@ describe('RTP session', () => {
   const bench = forEachTest(() => new SessionBench());
 
   describe('comfort silence', () => {
-    test('is sent from the answer on: every 20 ms, marker first, numbers that wrap', () => {
+    test('is sent every 20 ms from the answer on, with a marker first and numbers that wrap', () => {
       bench.tick(3);
       bench.session.applyRemote(remote, 'answer');
       bench.tick(3);
@@ -31,7 +31,7 @@ describe('RTP session', () => {
       expect(bench.sent).toEqual([]);
     });
 
-    test('speaks the codec and payload type of the answer', () => {
+    test('has the codec and payload type of the answer', () => {
       bench.session.applyRemote({ ...remote, codec: 'PCMA', payloadType: 8 }, 'answer');
       bench.tick(1);
 
@@ -39,7 +39,7 @@ describe('RTP session', () => {
       expect(new Set(bench.sent[0]?.payload)).toEqual(new Set([0xd5]));
     });
 
-    test('a late clock sends no burst, and the timestamps still tell the time', () => {
+    test('is not sent in a burst by a late clock, and its timestamps still follow the time', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.tick(true);
       for (let tick = 0; tick < 10; tick += 1) bench.session.tick(false);
@@ -50,7 +50,7 @@ describe('RTP session', () => {
       expect(bench.counts).toMatchObject({ sent: 2, unsent: 10 });
     });
 
-    test('follows the far end to where its packets come from', () => {
+    test('goes to the address from which the far end sends', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.tick(1);
       bench.hear(1, '198.51.100.2:7000');
@@ -75,7 +75,7 @@ describe('RTP session', () => {
       expect(bench.frames.join(' ')).toBe('- - - - 1 2 3 4 -');
     });
 
-    test('ringback in early media never reaches it', () => {
+    test('never gets ringback of early media', () => {
       bench.session.applyRemote(remote, 'early');
       for (let count = 0; count < 10; count += 1) bench.hear(9);
       bench.session.applyRemote(remote, 'answer');
@@ -96,7 +96,7 @@ describe('RTP session', () => {
       expect(bench.frames.join(' ')).toBe('- - 3 -5');
     });
 
-    test('comfort noise packets are no sound', () => {
+    test('hears no sound in comfort noise packets', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       bench.hear(1);
@@ -107,7 +107,7 @@ describe('RTP session', () => {
       expect(bench.frames.join(' ')).toBe('- - 1 -');
     });
 
-    test('its clock goes on during hold', () => {
+    test('keeps its clock running during hold', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       bench.session.applyRemote({ ...remote, weSend: false, theySend: false }, 'answer');
@@ -116,7 +116,7 @@ describe('RTP session', () => {
       expect(bench.frames).toHaveLength(100);
     });
 
-    test('stopping it tells why, once', () => {
+    test('reports the reason when it is stopped, once', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       bench.tick(5);
@@ -128,13 +128,13 @@ describe('RTP session', () => {
       expect(bench.frames).toHaveLength(5);
     });
 
-    test('one that was never started says nothing', () => {
+    test('reports nothing if it was never started', () => {
       bench.session.stopDetection('call-ended');
 
       expect(bench.amd).toEqual([]);
     });
 
-    test('once done it gets no more frames, and nothing more is said', () => {
+    test('gets no more frames and reports nothing more once it is done', () => {
       let pushed = 0;
       const once = new SessionBench(() => ({
         get done() {
@@ -159,7 +159,7 @@ describe('RTP session', () => {
       ['push', 60],
       ['stop', 40],
       ['creation', 0],
-    ])('one that throws in %s becomes amd_error and amd_stopped', (where, elapsedMs) => {
+    ])('reports amd_error and amd_stopped if the detector throws in %s', (where, elapsedMs) => {
       let pushed = 0;
       const throwing = new SessionBench(() => {
         if (where === 'creation') throw new Error('scripted');
@@ -189,7 +189,7 @@ describe('RTP session', () => {
   });
 
   describe('senders', () => {
-    test('packets of strangers, of other payload types and no RTP are counted and dropped', () => {
+    test('are dropped and counted if strangers, of another payload type, or not RTP', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       bench.hear(1);
@@ -200,7 +200,7 @@ describe('RTP session', () => {
       expect(bench.counts).toMatchObject({ received: 1, discarded: 3 });
     });
 
-    test('random packets from the right place never throw', () => {
+    test('cause no error by sending random packets from the right address', () => {
       const random = seededRandom(3_551);
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
@@ -218,13 +218,13 @@ describe('RTP session', () => {
       expect(bench.dtmf.length).toBeLessThan(3_400);
     });
 
-    test('before any SDP came nothing is taken', () => {
+    test('are not accepted before any SDP', () => {
       bench.hear(1);
 
       expect(bench.counts).toMatchObject({ received: 0, discarded: 1 });
     });
 
-    test('a new SSRC takes over when the former has fallen silent', () => {
+    test('are replaced by a new SSRC when the previous one is silent', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       for (let level = 1; level <= 4; level += 1) bench.hear(level);
@@ -236,7 +236,7 @@ describe('RTP session', () => {
       expect(bench.frames.join(' ')).toBe('- - 1 2 3 4 - - 13 14 15 16 17 18');
     });
 
-    test('of two SSRCs that overlap the first is heard, also where two frames of both are read at once', () => {
+    test('are heard one at a time, even if two frames of each are read at once', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       const own = { ssrc: 7, sequence: 500, timestamp: 8_000, level: 1 };
@@ -250,7 +250,8 @@ describe('RTP session', () => {
         });
         bench.receive(new Uint8Array(160).fill(encodeMulaw(level * 1_000)));
       };
-      // Who was the last is first the next time, as where a packet of the first sender is late.
+      // The sender whose packet came last sends first the next time, as if a packet of the first
+      // sender were late.
       const batches = [own, other, own, other, own].map((first, index) => {
         const second = first === own ? other : own;
         const frame = 2 * index;
@@ -267,7 +268,7 @@ describe('RTP session', () => {
       expect(new Set(bench.frames)).toEqual(new Set(['-', '1']));
     });
 
-    test('of two SSRCs that overlap the first is heard', () => {
+    test('are heard one at a time: the first of two overlapping SSRCs is heard', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.session.startDetection(settingsFor());
       const other = { ssrc: 8, sequence: 30_000, timestamp: 99 };
@@ -289,7 +290,7 @@ describe('RTP session', () => {
     const press = (event: number, duration: number, end: boolean) =>
       Uint8Array.from([event, end ? 0x8a : 0x0a, duration >> 8, duration & 0xff]);
 
-    test('are told once each', () => {
+    test('are reported once each', () => {
       bench.session.applyRemote(remote, 'answer');
       for (const end of [false, true, true, true])
         bench.receive(press(5, 800, end), 101, undefined, 0);
@@ -299,14 +300,14 @@ describe('RTP session', () => {
       expect(bench.dtmf).toEqual(['5:100', '#:50']);
     });
 
-    test('before the answer go nowhere', () => {
+    test('are ignored before the answer', () => {
       bench.session.applyRemote(remote, 'early');
       bench.receive(press(5, 800, true), 101);
 
       expect(bench.dtmf).toEqual([]);
     });
 
-    test('of a lost end are told by the clock', () => {
+    test('are reported by the clock if their end is lost', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.receive(press(1, 640, false), 101);
       bench.tick(10);
@@ -316,7 +317,7 @@ describe('RTP session', () => {
   });
 
   describe('hold', () => {
-    test('stops our sending and resumes it with a marker, in the right time', () => {
+    test('stops our packets, which resume with a marker and the right timestamp', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.tick(2);
       bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
@@ -329,7 +330,7 @@ describe('RTP session', () => {
       expect((bench.sent[2]?.timestamp ?? 0) - (bench.sent[1]?.timestamp ?? 0)).toBe(11 * 160);
     });
 
-    test('the old way (0.0.0.0) keeps the address that was learned', () => {
+    test('in the old way (0.0.0.0) keeps the address that was learned', () => {
       bench.session.applyRemote(remote, 'answer');
       const held = { ...remote, address: '0.0.0.0', addressWithheld: true, weSend: false };
       bench.session.applyRemote(held, 'answer');
@@ -338,7 +339,7 @@ describe('RTP session', () => {
       expect(bench.counts).toMatchObject({ received: 1, discarded: 0 });
     });
 
-    test('an offer that changes nothing does not open the lock', () => {
+    test('does not unlock the source by an offer that changes nothing', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.hear(1);
       bench.tick(200);
@@ -348,7 +349,7 @@ describe('RTP session', () => {
       expect(bench.counts).toMatchObject({ received: 1, discarded: 5 });
     });
 
-    test('a new address is used at once', () => {
+    test('uses a new address at once', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.hear(1);
       bench.tick(200);
@@ -360,7 +361,7 @@ describe('RTP session', () => {
   });
 
   describe('inactivity', () => {
-    test('is told once for each silence, from the answer on', () => {
+    test('is reported once for each silence, from the answer on', () => {
       bench.session.applyRemote(remote, 'early');
       bench.tick(inactivityFrames * 2);
       bench.session.applyRemote(remote, 'answer');
@@ -374,7 +375,7 @@ describe('RTP session', () => {
       expect(bench.inactive).toBe(2);
     });
 
-    test('packets of strangers are no sign of life', () => {
+    test('does not end by packets of strangers', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.hear(1);
       for (let tick = 0; tick < inactivityFrames; tick += 1) {
@@ -385,7 +386,7 @@ describe('RTP session', () => {
       expect(bench.inactive).toBe(1);
     });
 
-    test('RTCP reports of the far end are a sign of life, of others they are not', () => {
+    test('is prevented by RTCP reports of the far end, but not of others', () => {
       const report = Uint8Array.from(receiverReport(7));
       const live = (packet: Uint8Array, address: string, port: number) => {
         for (let round = 0; round < 4; round += 1) {

@@ -16,7 +16,7 @@ type Opened = {
 };
 
 async function open(host: string): Promise<Opened> {
-  // No port 0: the odd one beside it must be free, too.
+  // Port 0 is not used here: the odd port above the chosen one must be free, too.
   for (let port = 31_300; port < 31_398; port += 2) {
     const heardFrom: number[] = [];
     const errors: string[] = [];
@@ -47,7 +47,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     await farEnd[Symbol.asyncDispose]();
   });
 
-  test('send to the peer and hear no other, disconnected they hear all', async () => {
+  test('send to the peer and hear only it, and hear all after a disconnect', async () => {
     await using stranger = await FarEnd.open(host);
     const { sockets, port, heardFrom } = opened;
     sockets.connect(farEnd.port, host);
@@ -65,7 +65,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     await until(() => stranger.received.length === 1, 'a packet at another address');
   });
 
-  test('go to another peer without a disconnect between', async () => {
+  test('connect to another peer without a disconnect in between', async () => {
     await using other = await FarEnd.open(host);
     opened.sockets.connect(farEnd.port, host);
     opened.sockets.connect(other.port, host);
@@ -73,7 +73,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     await until(() => other.received.length === 1, 'a packet at the new peer');
   });
 
-  test('a peer whose port is closed is told as unreachable, and the socket goes on', async () => {
+  test('report a peer with a closed port as unreachable, and stay usable', async () => {
     const { port: peerPort } = farEnd;
     await farEnd[Symbol.asyncDispose]();
     opened.sockets.connect(peerPort, host);
@@ -84,7 +84,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     }, 'the ICMP error');
     opened.sockets.disconnect();
     farEnd = await FarEnd.open(host, peerPort);
-    // An error that was pending is the result of the first.
+    // A pending error is the result of the first send.
     await until(() => {
       send();
       return farEnd.received.length > 0;
@@ -95,10 +95,10 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
 });
 
 describe('RTP sockets', () => {
-  test('that cannot be connected send as before', async () => {
+  test('send as before if they cannot be connected', async () => {
     await using farEnd = await FarEnd.open();
     const { sockets, errors } = await open('127.0.0.1');
-    // From loopback there is no way to another host.
+    // Loopback has no route to another host.
     sockets.connect(4_000, '192.0.2.1');
     sockets.send(packet, farEnd.port, '127.0.0.1');
     await until(() => farEnd.received.length === 1, 'a packet');
@@ -108,7 +108,7 @@ describe('RTP sockets', () => {
     sockets.close();
   });
 
-  test('of every address are never connected: packets to its other addresses would be lost', async () => {
+  test('are never connected on a wildcard address: packets to other addresses would be lost', async () => {
     await using farEnd = await FarEnd.open();
     await using other = await FarEnd.open('127.0.0.2');
     const { sockets, port, heardFrom } = await open('0.0.0.0');

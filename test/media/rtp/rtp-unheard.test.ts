@@ -5,7 +5,7 @@ import { inactivityFrames, remote, SessionBench } from '../support/session-bench
 
 const headerBytes = 12;
 
-/** A packet of 20 ms that counts how often its audio is looked at. */
+/** A packet of 20 ms that counts how often its audio is read. */
 function watched(sequence: number) {
   const bytes = new Uint8Array(headerBytes + 160).fill(0x10);
   const timestamp = sequence * 160;
@@ -21,7 +21,7 @@ function watched(sequence: number) {
   return { packet, seen };
 }
 
-/** A bench whose detection is done after so many frames. */
+/** A bench whose detection is done after `frames` frames. */
 function detectingFor(frames: number) {
   const pushed: number[] = [];
   const bench = new SessionBench(() => ({
@@ -45,10 +45,10 @@ function hear(bench: SessionBench, sequence: number): number {
   return seen.audioReads;
 }
 
-/** How loud it is, is kept of every packet. */
+/** The recorder of loudness reads every packet once. */
 const readsForLoudness = 160;
 
-test('audio is decoded for a detector only: not before it begins, and not after amd_stopped', () => {
+test('decodes audio for a detector only: not before it starts, and not after amd_stopped', () => {
   const { bench, pushed } = detectingFor(5);
   expect(hear(bench, 1)).toBe(readsForLoudness);
   bench.session.startDetection(settingsFor());
@@ -59,7 +59,7 @@ test('audio is decoded for a detector only: not before it begins, and not after 
   expect(bench.counts).toMatchObject({ received: 8, discarded: 0 });
 });
 
-test('after a detection that was stopped nothing is decoded', () => {
+test('decodes nothing after detection was stopped', () => {
   const { bench } = detectingFor(5);
   bench.session.startDetection(settingsFor());
   bench.session.stopDetection('call-ended');
@@ -67,7 +67,7 @@ test('after a detection that was stopped nothing is decoded', () => {
   expect(hear(bench, 1)).toBe(readsForLoudness);
 });
 
-test('with no detector left, keys are told, packets are a sign of life, and the source is followed and locked', () => {
+test('reports keys, activity and source changes without a detector', () => {
   const { bench } = detectingFor(1);
   bench.session.startDetection(settingsFor());
   bench.tick(1);

@@ -1,4 +1,4 @@
-// How much silence is sent while our side is silent: all of it for a second, then a packet now and then.
+// Pacing of silence while our side is silent: all of it for a second, then an occasional packet.
 
 import { expect, test } from 'vitest';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
@@ -16,7 +16,7 @@ function answered(): SessionBench {
   return bench;
 }
 
-/** How many packets the next ticks send. */
+/** Returns how many packets the next ticks send. */
 function sentIn(bench: SessionBench, ticks: number): number {
   const before = bench.sent.length;
   bench.tick(ticks);
@@ -29,14 +29,14 @@ const hello = {
   sound: { name: 'hello', mulaw: new Uint8Array(3 * frameBytes).fill(7), durationMs: 60 },
 } as const;
 
-test('the first second is sent whole, then a packet for every tenth', () => {
+test('sends all silence for a second, then a packet in every tenth tick', () => {
   const bench = answered();
 
   expect(sentIn(bench, secondTicks)).toBe(secondTicks);
   expect(sentIn(bench, 5 * secondTicks)).toBe((5 * secondTicks) / everyTicks);
 });
 
-test('numbers have no gap, timestamps tell the time, and each packet after a gap is marked', () => {
+test('leaves no gap in numbers, follows the time in timestamps, and marks each packet after a gap', () => {
   const bench = answered();
   bench.tick(secondTicks);
   const [last] = bench.sent.slice(-1);
@@ -54,7 +54,7 @@ test('numbers have no gap, timestamps tell the time, and each packet after a gap
   ]);
 });
 
-test('a sound begins in the tick after it was asked for, and a second of silence follows it whole', () => {
+test('starts a sound in the tick after its request, and sends all silence for a second after it', () => {
   const bench = answered();
   bench.tick(secondTicks + 3);
   const before = bench.sent.length;
@@ -67,7 +67,7 @@ test('a sound begins in the tick after it was asked for, and a second of silence
   expect(sentIn(bench, secondTicks)).toBe(secondTicks / everyTicks);
 });
 
-test('a call that has a bot is sent silence whole, whenever the bot says nothing', () => {
+test('sends all silence while a call has a bot that says nothing', () => {
   const bench = answered();
   bench.tick(2 * secondTicks);
   const queue = new PlayoutQueue(new PlayoutPool(1_000), () => undefined);
@@ -76,7 +76,7 @@ test('a call that has a bot is sent silence whole, whenever the bot says nothing
   expect(sentIn(bench, 2 * secondTicks)).toBe(2 * secondTicks);
 });
 
-test('ringback is sent whole, its pauses too', () => {
+test('sends all of ringback, including its pauses', () => {
   const bench = answered();
   bench.tick(2 * secondTicks);
   bench.session.ring(true);
@@ -87,7 +87,7 @@ test('ringback is sent whole, its pauses too', () => {
 test.each([
   ['was on hold', (bench: SessionBench) => hold(bench)],
   ['is elsewhere now', (bench: SessionBench) => move(bench)],
-])('a far end that %s is sent a second whole', (_which, change) => {
+])('sends all silence for a second to a far end that %s', (_which, change) => {
   const bench = answered();
   bench.tick(2 * secondTicks);
   change(bench);

@@ -1,4 +1,4 @@
-// The other side of a call: a UDP socket that sends RTP as a carrier does, and keeps what it receives.
+// The far end of a call: a UDP socket that sends RTP as a carrier does, and keeps what it receives.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -43,20 +43,20 @@ export class FarEnd implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** The same sender behind another port: what the former sent is gone on with. */
+  /** Returns the same sender behind another port. It continues the stream of the previous one. */
   continue(former: FarEnd): void {
     this.ssrc = former.ssrc;
     this.#sequence = former.#sequence;
     this.#timestamp = former.#timestamp;
   }
 
-  /** One packet of 20 ms; `byte` is every code word in it. */
+  /** Sends one packet of 20 ms. Each code word in it is `byte`. */
   send(toPort: number, byte: number, host = '127.0.0.1', payloadType = 0): void {
     this.#send(toPort, Buffer.alloc(160, byte), host, payloadType);
     this.#timestamp += 160;
   }
 
-  /** RFC 4733: three packets of a key that is up again. */
+  /** Sends the three end packets of a released key (RFC 4733). */
   press(toPort: number, event: number): void {
     const payload = Uint8Array.from([event, 0x8a, 0x03, 0x20]);
     for (let count = 0; count < 3; count += 1) this.#send(toPort, payload, '127.0.0.1', 101);
@@ -77,7 +77,7 @@ export class FarEnd implements AsyncDisposable {
     this.#socket.send(packet, toPort, host);
   }
 
-  /** A packet every 20 ms until the returned function is called, or the far end closes. */
+  /** Sends a packet every 20 ms until the returned function is called or the far end closes. */
   stream(toPort: number, byte: number, host = '127.0.0.1'): () => void {
     const timer = setInterval(() => this.send(toPort, byte, host), 20);
     this.#streams.add(timer);

@@ -1,4 +1,4 @@
-// A media port with the scripted detector, and what its calls are answered with.
+// A media port with the scripted detector, and the SDP that answers its calls.
 
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
@@ -16,7 +16,7 @@ export function portOf(offerSdp: string): number {
   return parseSdp(offerSdp)?.media[0]?.port ?? 0;
 }
 
-/** No packet was sent for as long as five would have taken. */
+/** Waits until no packet has been sent for the time of five packets. */
 export async function untilQuiet(media: MediaGateway): Promise<void> {
   for (let before = -1, sent = 0; before !== sent; ) {
     before = (await media.statistics()).packetsSent;

@@ -1,4 +1,4 @@
-// A MediaObserver that keeps what it was told, and a bounded wait for it.
+// A MediaObserver that keeps every event, and a bounded wait for events.
 
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
@@ -37,7 +37,7 @@ export function settingsFor(script?: number): AmdSettings {
   };
 }
 
-/** Far longer than anything takes, so that only a real failure runs into it. */
+/** Far longer than anything takes, so that only a real failure exceeds it. */
 const deadlineMs = 40_000;
 
 export async function until(condition: () => boolean, what: string): Promise<void> {

@@ -1,5 +1,6 @@
-// A call with plans on a clock that the test turns: a far end that says what it is told and gives back an echo of what it hears,
-// a session with the real detector, and when what was heard and sent.
+// A call with plans on a clock that the test controls. A far end says what the test gives it and
+// echoes what it hears. The session has the real detector. The line records when something was
+// heard and sent.
 
 import { createDetector } from '../../../src/amd/detector.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
@@ -35,16 +36,16 @@ export type PlannedLineOptions = {
   readonly plans?: CallPlans;
   readonly settings?: Partial<AmdSettings>;
   readonly createDetector?: CreateDetector;
-  /** Of what it hears, in dB, and after which delay. */
+  /** Level of the echo in dB relative to what the far end hears, and its delay. */
   readonly echo?: { readonly db: number; readonly delayMs: number };
 };
 
 export class PlannedLine {
   readonly bench: SessionBench;
   readonly #echo: PlannedLineOptions['echo'];
-  /** Of the far end, since the answer. */
+  /** The far end's audio since the answer. */
   nowMs = 0;
-  /** When each event was told. */
+  /** When each event was reported. */
   readonly log: string[] = [];
 
   constructor({ plans = { voicemail }, settings, echo, ...options }: PlannedLineOptions = {}) {
@@ -54,7 +55,7 @@ export class PlannedLine {
     this.bench.session.startDetection({ timers: defaultAmdTimers, ...settings }, plans);
   }
 
-  /** The far end says this; what the call sends meanwhile comes back as its echo. */
+  /** Lets the far end say this. What the call sends meanwhile comes back as an echo. */
   hear(samples: Int16Array): void {
     const { bench } = this;
     for (let at = 0; at < samples.length; at += frameSamples) {
@@ -72,7 +73,7 @@ export class PlannedLine {
     return this.bench.plans.some(({ kind }) => kind === 'over');
   }
 
-  /** What the far end recorded since then. */
+  /** Returns what the far end recorded since then. */
   recorded(fromMs = 0): Uint8Array {
     const packets = this.bench.sent.slice(Math.max(0, fromMs / frameMs));
     return Uint8Array.from(packets.flatMap(({ payload }) => payload));
@@ -90,7 +91,7 @@ export class PlannedLine {
 
   #note(): void {
     const { amd, playbacks, plans } = this.bench;
-    const told = [
+    const reported = [
       ...amd.map(({ event, round }) => (round === undefined ? event : `${event} ${round}`)),
       ...playbacks.map((one) =>
         one.kind === 'started'
@@ -102,15 +103,18 @@ export class PlannedLine {
         return [one.kind === 'over' ? one.outcome : `round ${one.round}`];
       }),
     ];
-    if (told.length > this.log.length) {
-      const unknown = [...told];
+    if (reported.length > this.log.length) {
+      const unknown = [...reported];
       for (const known of this.log) unknown.splice(unknown.indexOf(known), 1);
       this.log.push(...unknown);
     }
   }
 }
 
-/** Where `sound` is in `recorded`, from its first sample to its last; undefined: it is not whole. */
+/**
+ * Returns where `sound` starts in `recorded`.
+ * @returns undefined if `recorded` does not contain all of it
+ */
 export function findWhole(recorded: Uint8Array, sound: Uint8Array): number | undefined {
   const at = Buffer.from(recorded).indexOf(Buffer.from(sound));
   return at === -1 ? undefined : at;

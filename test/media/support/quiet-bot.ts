@@ -1,4 +1,4 @@
-// A bot that hears nothing, and says what the test gives it.
+// A bot that hears nothing, and says only what the test gives it.
 
 import type { BotStream } from '../../../src/media/stream-port.ts';
 

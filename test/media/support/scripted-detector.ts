@@ -1,11 +1,12 @@
-// A detector that does what its settings say, for tests through the real worker: the word count selects the script.
+// A detector that follows a script, for tests through the real worker. The setting of the word
+// count selects the script.
 
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { Detector } from '../../../src/media/detector-port.ts';
 
 export const script = {
-  /** Human at the first loud frame. */
+  /** Reports a person at the first loud frame. */
   firstSound: 1,
   /** Throws at the third frame. */
   throws: 2,

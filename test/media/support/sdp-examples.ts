@@ -1,4 +1,5 @@
-// Session descriptions as carriers and exchanges write them (addresses and names changed), and some that none should.
+// Session descriptions as carriers and exchanges write them (addresses and names changed), and some
+// malformed ones.
 
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
 

@@ -1,4 +1,5 @@
-// An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
+// An RTP session on a clock that the test controls, the packets that it sends, and a far end that
+// the test controls.
 
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { KeysSent } from '../../../src/calls/keys/keys.ts';
@@ -46,7 +47,7 @@ export class SessionBench {
   readonly plans: PlanReport[] = [];
   readonly detectorErrors: unknown[] = [];
   inactive = 0;
-  /** What the detector got: the level of each frame in thousands, `-` where lost. */
+  /** The frames that the detector got: the level of each in thousands, `-` if lost. */
   readonly frames: string[] = [];
   readonly counts = createRtpCounts();
   readonly session: RtpSession;
@@ -145,7 +146,7 @@ export class SessionBench {
     this.session.receive(packet, address, Number(port));
   }
 
-  /** 20 ms of this level, and the tick that follows. */
+  /** Sends 20 ms of this level, and runs the tick that follows. */
   hear(level: number, from?: string): void {
     this.receive(new Uint8Array(160).fill(encodeMulaw(level * 1_000)), 0, from);
     this.tick(1);
