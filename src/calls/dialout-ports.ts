@@ -278,7 +278,7 @@ export type SecondLegTakes = {
 
 /**
  * Called when the INVITE is ready. Resolves when the INVITE may leave or is not wanted any more;
- * never rejects. An INVITE that is late takes another start, which the trunk loses. `isWanted`
- * keeps a call that is over from doing so.
+ * never rejects. An INVITE that is late takes another start, and the trunk loses one. `isWanted`
+ * prevents that for a call that is over.
  */
 export type Turn = (isWanted: () => boolean) => Promise<void>;

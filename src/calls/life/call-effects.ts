@@ -63,9 +63,9 @@ export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
 });
 
 /**
- * Gives up an answer that is not known to be stored. It was not emitted, so for the caller the call
- * failed before it was answered. The database may have stored it all the same. It reports so when
- * the end is stored, and then the call counts as answered.
+ * Gives up an answer that is not known to be stored. Its event was not published, so for the caller
+ * the call failed before it was answered. If the database stored it all the same, it reports so
+ * when the end is stored, and then the call counts as answered.
  */
 export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;

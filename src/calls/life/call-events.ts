@@ -198,8 +198,8 @@ export function nextEvent<Type extends SelectedEventType>(
 }
 
 /**
- * Builds the next event. The caller says whether it is notified. `data` receives the notification
- * number, so that it can place it where the documents show it.
+ * Builds the next event. The caller says whether it is notified. `data` gets the notification
+ * number and returns the data of the event, with the number at the place that the documents show.
  */
 export function nextEventWith<Event extends CallEvent>(
   progress: NumberedCall,

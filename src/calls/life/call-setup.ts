@@ -186,7 +186,7 @@ export type CallMachineContext = CallProgress & {
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
-  /** What another process needs to end the far end. Set from the 200 OK on. */
+  /** What another process needs to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
   /** Set if the far end has hung up or refused, so there is no leg to end. */
   readonly legIsOver?: true;
@@ -202,7 +202,7 @@ export type CallMachineContext = CallProgress & {
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
   /** The command that asked for the stream. Undefined for the stream of the request. */
   readonly commandId?: string;
-  /** The bot has taken the stream, and the media will report its end. */
+  /** Whether the bot has taken the stream, so that the media will report its end. */
   readonly isOpen: boolean;
   /** Set once the stream is being stopped. `stoppedBy` is the command that stopped it, if any. */
   readonly stopping?: { readonly stoppedBy?: string };

@@ -1,6 +1,6 @@
-// Streams by command. A command is checked for its call, wherever it came in. Then the stream
-// begins or ends, unless the call has changed meanwhile. What may be secret in the URL is encrypted
-// before the call gets it.
+// Streams by command. A command over HTTP or NATS is checked for its call. Then the stream begins
+// or ends, unless the call has changed meanwhile. What may be secret in the URL is encrypted before
+// the call gets it.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';

@@ -31,13 +31,13 @@ export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
-  /** Takes the keys for the person. */
+  /** Presses the keys of the agent on the first leg. */
   readonly #keys: KeyTaker;
   readonly #ports: TransferPorts;
   readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
-  /** Takes the keys for the second leg. Undefined until the leg is placed. */
+  /** Presses the keys of the person on the second leg. Undefined until the leg is placed. */
   #taker: KeyTaker | undefined;
   /**
    * preparing: the bridge waits for the permission of the app, for room on the trunk, and for a
@@ -185,7 +185,8 @@ export class CallBridge implements OngoingTransfer {
       });
       return;
     }
-    // Not after the store: the person must hear what the agent says first.
+    // The bridge does not wait until the answer is stored: the person must hear what the agent says
+    // first.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
@@ -289,7 +290,7 @@ export class CallBridge implements OngoingTransfer {
     return this.#state === 'storing' || this.#state === 'bridged';
   }
 
-  /** Makes the taker of the keys that the person presses. */
+  /** Makes the object that presses the keys of the person on the second leg. */
   #takerOf(leg: CallLeg, partner: PartnerSession): KeyTaker {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const takesKeys = (): boolean => partner.takesKeys();

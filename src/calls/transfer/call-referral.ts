@@ -2,7 +2,7 @@
 // the referral follows the reports of the far end. The call is over here when the far end has
 // connected the agent, or when it hangs up after it took the REFER. One time-out bounds everything:
 // the wait for the permission to call there, which SQL gives, the REFER, and its NOTIFYs. The bot
-// hears nothing for no longer than that.
+// hears silence for that long at most.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';

@@ -1,4 +1,4 @@
-// Transfers by command. A command is checked for its call, wherever it came in. Then the transfer
+// Transfers by command. A command over HTTP or NATS is checked for its call. Then the transfer
 // begins, unless the call has changed meanwhile.
 
 import type { AcceptedCall } from '../call-types.ts';

@@ -56,9 +56,9 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 });
 
 /**
- * Withdraws the planned transfer because a beep corrected the verdict `person`. It withdraws only a
- * transfer that rests on that verdict and is not answered. Two people who already talk are not
- * interrupted, and a transfer that a command began is for its application to end.
+ * Withdraws the planned transfer because a beep corrected the verdict that a person is there. It
+ * withdraws only a transfer that rests on that verdict and is not answered. Two people who already
+ * talk are not interrupted, and a transfer that a command began is for its application to end.
  */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
@@ -103,7 +103,10 @@ function fallbackAfter(
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
-/** Whether a transfer has failed and nobody talks to the person or will: no bot and no plan. */
+/**
+ * Whether a transfer has failed and nobody is left to talk to the person: no bot and no plan has
+ * the call or may still get it.
+ */
 export function isLeftAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;

@@ -1,5 +1,5 @@
-// Headers that an application adds to the INVITE or REFER of a transfer. It refuses by name the
-// headers on which the dialog, the gateway, or the trust of the carrier depends.
+// Checks the headers that an application adds to the INVITE or REFER of a transfer. Headers on
+// which the dialog, the gateway, or the trust of the carrier depends are refused by name.
 
 import type { MemberError } from '../contract/schema.ts';
 
