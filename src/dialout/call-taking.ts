@@ -106,8 +106,8 @@ export class CallTaking {
   }
 
   /**
-   * Notes a call that was accepted in this process. Takes it at once if there is room, and
-   * otherwise hints it to a process that has room.
+   * Counts a call that was accepted in this process as waiting. Wakes the taker of its source if
+   * this process has room, and otherwise sends a hint to the other processes.
    */
   accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);

@@ -43,8 +43,8 @@ export type IntakePorts = {
 
 export type IntakeLimits = {
   /**
-   * Most calls that wait to be dialled. One more is refused with 429. At the default rate of a
-   * trunk they wait minutes, not hours.
+   * Largest number of calls that wait to be dialled. One more is refused with 429. At the default
+   * rate of a trunk they wait minutes, not hours.
    */
   readonly maxQueued: number;
   /** Default for requests that set no queue time-out. */
@@ -69,7 +69,7 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
         return await accept(ports, call, submission);
       } catch (error) {
         ports.logger.error({ err: error }, 'dial-out request may have been stored');
-        return { kind: 'unknown', reason: 'the answer of the database is lost', retryAfterS };
+        return { kind: 'unknown', reason: 'the answer of the database was lost', retryAfterS };
       }
     },
   };

@@ -73,7 +73,7 @@ export class SourceTaker {
 
   /**
    * True if a take is under way or its answer was lost. SQL may then have assigned calls to this
-   * process of which it does not know.
+   * process that the process does not know about.
    */
   get isUnanswered(): boolean {
     return this.#running !== undefined || this.#isDoubtful;

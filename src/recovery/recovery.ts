@@ -66,8 +66,8 @@ const batchSize = 50;
  */
 const unfinishedLimit = 10_000;
 /**
- * Most far ends that are hung up at once. A far end that does not answer takes seconds, and there
- * may be hundreds of them.
+ * Largest number of far ends that are hung up at once. A far end that does not answer takes
+ * seconds, and there may be hundreds of them.
  */
 const farEndsAtOnce = 100;
 /**
@@ -94,8 +94,8 @@ const lateAnswerPauseMs = 500;
 //   sweep finds the call again.
 // - done: the call is marked. Nothing here remembers it.
 //
-// States of its far end. They apply if a leg was stored. A call has only one such process, however
-// often it is requested:
+// States of its far end, if a leg was stored. Each call is hung up by one such sequence, however
+// often that is requested:
 // - waiting: a hundred far ends are being hung up. Left when one of them is through, or when this
 //   process stops.
 // - hanging up: the engine is asked to end the leg. Left for `over` when the leg has ended or is

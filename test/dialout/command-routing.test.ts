@@ -119,7 +119,7 @@ describe('a command to a call', () => {
 
   test('reaches the machine of a call that is claimed at that moment', async () => {
     let isHere = false;
-    const told: Command[] = [];
+    const received: Command[] = [];
     const { world, routing } = rig(
       async () => {
         world.take(callId, 'node-1/a');
@@ -131,14 +131,14 @@ describe('a command to a call', () => {
       {
         here: (command) => {
           if (!isHere) return undefined;
-          told.push(command);
+          received.push(command);
           return Promise.resolve({ ok: true, state: 'ending' });
         },
       },
     );
 
     expect(await routing.run(callId, { command: 'hangup' })).toEqual({ ok: true, state: 'ending' });
-    expect(told).toEqual([{ command: 'hangup' }]);
+    expect(received).toEqual([{ command: 'hangup' }]);
     expect(world.ended()).toEqual([]);
   });
 

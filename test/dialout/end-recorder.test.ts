@@ -24,10 +24,10 @@ describe('the end of a call without a machine', () => {
     world.take(call.callId, own);
     world.isPublishing = false;
     const dialing = dialingEvent(progress, at, 'gw');
-    const told = { ...progress, eventSequence: dialing.eventSequence };
+    const stored = { ...progress, eventSequence: dialing.eventSequence };
     const end = endOfUnknown('restarted', at);
 
-    expect(await ends.record(told, end, [dialing.event], { isRecovered: false })).toBe(true);
+    expect(await ends.record(stored, end, [dialing.event], { isRecovered: false })).toBe(true);
     expect(types(world.timelineOf(call.callId))).toEqual(['queued', 'dialing', 'failed']);
     expect(world.endOf(call.callId)).toMatchObject({
       type: 'failed',

@@ -74,25 +74,25 @@ describe('the intake', () => {
   });
 
   test('publishes `queued` only when SQL has stored it, and before the call is taken', async () => {
-    const told: string[] = [];
+    const steps: string[] = [];
     const { intake } = rig({
       ledger: {
         earlier: noneEarlier,
         accept: async () => {
           await settled();
-          told.push('SQL');
+          steps.push('SQL');
           return { kind: 'accepted' };
         },
       },
-      onStored: ({ type }) => void told.push(type),
+      onStored: ({ type }) => void steps.push(type),
       taking: {
-        accepted: () => void told.push('taken'),
+        accepted: () => void steps.push('taken'),
         waiting: () => new Map(),
       },
     });
     await intake.submit(submission);
 
-    expect(told).toEqual(['SQL', 'queued', 'taken']);
+    expect(steps).toEqual(['SQL', 'queued', 'taken']);
   });
 
   test('publishes nothing if an app is over its limit', async () => {

@@ -149,10 +149,10 @@ describe('the lease of a process', () => {
     world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs + 1);
     const waiting = lease.untilHeld();
-    const told = expect(waiting).rejects.toThrow('another node ended the calls');
+    const rejected = expect(waiting).rejects.toThrow('another node ended the calls');
     world.answer = false;
     await vi.advanceTimersByTimeAsync(leaseMs);
-    await told;
+    await rejected;
 
     world.answer = true;
     await vi.advanceTimersByTimeAsync(leaseMs);

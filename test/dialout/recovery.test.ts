@@ -87,28 +87,28 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   return { hungUp, ports };
 }
 
-function left(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+function left(history: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
   return {
-    ...{ call: told.call, ownerId: 'node-1/old', events: [told.queued] },
+    ...{ call: history.call, ownerId: 'node-1/old', events: [history.queued] },
     legs: [],
     ...more,
   };
 }
 
-function leftDialing(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return left(told, { legs: [storedLeg], events: [told.queued, told.dialing], ...more });
+function leftDialing(history: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return left(history, { legs: [storedLeg], events: [history.queued, history.dialing], ...more });
 }
 
-function leftRinging(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  const events = [told.queued, told.dialing, told.ringing];
-  return left(told, { legs: [storedLeg], ringingAt: at(2), events, ...more });
+function leftRinging(history: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  const events = [history.queued, history.dialing, history.ringing];
+  return left(history, { legs: [storedLeg], ringingAt: at(2), events, ...more });
 }
 
-function leftAnswered(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return leftRinging(told, {
+function leftAnswered(history: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return leftRinging(history, {
     legs: [{ ...storedLeg, dialogId: 'dialog-1' }],
     answeredAt: at(5),
-    events: [told.queued, told.dialing, told.ringing, told.answered],
+    events: [history.queued, history.dialing, history.ringing, history.answered],
     ...more,
   });
 }
@@ -119,7 +119,7 @@ function sequencesOf({ eventSequence, data }: CallEvent) {
 }
 
 /** Returns each event as `type sequence/notification`. */
-function told(events: readonly CallEvent[]): readonly string[] {
+function summaryOf(events: readonly CallEvent[]): readonly string[] {
   return events.map((event) => {
     const name = event.type === 'amd' ? event.data.amd.event : event.type;
     const { notificationSequence: notified } = event.data as { notificationSequence?: number };
@@ -234,7 +234,7 @@ describe.each([
     await settleEnds(ports);
     await settled();
 
-    expect(told(world.stream.slice(had))).toEqual(expected);
+    expect(summaryOf(world.stream.slice(had))).toEqual(expected);
     expectWhole(world.stream);
     expect(world.timelineOf(callId)).toEqual(world.stream);
     expect(world.row(callId).isSettled).toBe(true);
@@ -263,7 +263,7 @@ describe.each([
     await recoverCalls(next());
     await settleEnds(next());
 
-    expect(told(world.stream.slice(had))).toEqual(expected);
+    expect(summaryOf(world.stream.slice(had))).toEqual(expected);
     expectWhole(world.stream);
   });
 
@@ -281,7 +281,7 @@ describe.each([
     await settleEnds(next());
     await settled();
 
-    expect(told(world.stream.slice(had))).toEqual(expected);
+    expect(summaryOf(world.stream.slice(had))).toEqual(expected);
     for (const event of world.published) expect(world.stream).toContainEqual(event);
     expect(world.row(callId).isSettled).toBe(true);
   });
@@ -522,7 +522,7 @@ describe('the recovery', () => {
     await settleEnds(ports);
     await settled();
 
-    expect(told(world.stream)).toHaveLength(6);
+    expect(summaryOf(world.stream)).toHaveLength(6);
 
     const { callConnectTime, ringDurationInMS, connectDurationInMS } = s.answered.data as never;
     for (const event of world.stream.slice(-2))
@@ -546,7 +546,7 @@ describe('the recovery', () => {
     world.leave(leftAnswered(off));
     await recoverCalls(nextProcess(world).ports);
 
-    expect(told(world.timelineOf(off.call.callId)).at(-1)).toBe('completed 5/2');
+    expect(summaryOf(world.timelineOf(off.call.callId)).at(-1)).toBe('completed 5/2');
   });
 
   test('owes no amd_stopped if detection had stopped', async () => {
@@ -562,7 +562,7 @@ describe('the recovery', () => {
     world.leave(leftAnswered(s, { events: [s.queued, s.dialing, s.ringing, s.answered, stopped] }));
     await recoverCalls(nextProcess(world).ports);
 
-    expect(told(world.timelineOf(s.call.callId)).slice(-2)).toEqual([
+    expect(summaryOf(world.timelineOf(s.call.callId)).slice(-2)).toEqual([
       'amd_stopped 5/2',
       'completed 6/3',
     ]);
@@ -579,7 +579,7 @@ describe('the recovery', () => {
     world.leave(leftAnswered(s, { events }));
     await recoverCalls(nextProcess(world).ports);
 
-    expect(told(world.timelineOf(s.call.callId))).toEqual([
+    expect(summaryOf(world.timelineOf(s.call.callId))).toEqual([
       ...['queued 1/1', 'dialing 2', 'ringing 3', 'answered 4/2', 'amd_human_detected 5/3'],
       ...['dtmf 6/4', 'transfer-failed 7/5', 'amd_stopped 8/6', 'completed 9/7'],
     ]);
@@ -601,7 +601,7 @@ describe('the recovery', () => {
     world.leave({ call, ownerId: 'node-1/old', legs: [], events });
     await recoverCalls(nextProcess(world).ports);
 
-    expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
+    expect(summaryOf(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
   });
 
   test('a call that cannot be ended does not hold up the others or the start', async () => {
@@ -631,7 +631,7 @@ describe('the recovery', () => {
 
     await recoverCalls(nextProcess(world).ports);
 
-    expect(told(world.timelineOf(s.call.callId)).at(-1)).toBe('failed 4/1');
+    expect(summaryOf(world.timelineOf(s.call.callId)).at(-1)).toBe('failed 4/1');
     expect(world.endOf(s.call.callId)?.data).toMatchObject({ failedAttempts: [attempt] });
   });
 
@@ -651,8 +651,8 @@ describe('the recovery', () => {
     await recoverCalls(slow);
     await settled();
 
-    expect(told(world.timelineOf(s.call.callId))).toEqual(['queued 1', 'completed 2/1']);
-    expect(told(world.published.slice(-1))).toEqual(['completed 2/1']);
+    expect(summaryOf(world.timelineOf(s.call.callId))).toEqual(['queued 1', 'completed 2/1']);
+    expect(summaryOf(world.published.slice(-1))).toEqual(['completed 2/1']);
   });
 
   test('leaves a call to a third process that took it over meanwhile', async () => {

@@ -7,14 +7,14 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 
 test('the next sweep retries the calls of a lost node if the first attempt fails', async () => {
-  const told: string[] = [];
+  const steps: string[] = [];
   const parts = {
     storage: { longestRestMs: 0 },
     node: {
       store: {
         expireOthers: async () => {
-          told.push('look');
-          return told.length === 1 ? ['b/1'] : [];
+          steps.push('look');
+          return steps.length === 1 ? ['b/1'] : [];
         },
         takeOverLeft: async () => 0,
       },
@@ -22,9 +22,9 @@ test('the next sweep retries the calls of a lost node if the first attempt fails
     notifier: { takeOver: async () => undefined },
     recovery: {
       endTakenOver: async () => {
-        if (told.length === 0) return { ended: 0, failed: 0 };
-        told.push('end');
-        if (told.length === 2) throw new Error('the database is unreachable');
+        if (steps.length === 0) return { ended: 0, failed: 0 };
+        steps.push('end');
+        if (steps.length === 2) throw new Error('the database is unreachable');
         return { ended: 1, failed: 0 };
       },
       settleEnds: async () => undefined,
@@ -35,31 +35,31 @@ test('the next sweep retries the calls of a lost node if the first attempt fails
     { config, logger: silentLogger } as unknown as Environment,
     parts,
   );
-  await eventually(() => told.length >= 6, 'several sweeps');
+  await eventually(() => steps.length >= 6, 'several sweeps');
   await sweeps.stop();
 
-  expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
+  expect(steps.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
 });
 
 test('a process that is alone on its database looks for no other nodes, and retries what earlier processes left', async () => {
-  const told: string[] = [];
+  const steps: string[] = [];
   const parts = {
     storage: { longestRestMs: 0 },
-    node: { store: { takeOverLeft: async () => void told.push('calls') } },
-    notifier: { takeOver: async () => void told.push('notifications') },
+    node: { store: { takeOverLeft: async () => void steps.push('calls') } },
+    notifier: { takeOver: async () => void steps.push('notifications') },
     recovery: {
       endTakenOver: async () => {
-        told.push('end');
-        return { ended: 0, failed: told.length < 6 ? 1 : 0 };
+        steps.push('end');
+        return { ended: 0, failed: steps.length < 6 ? 1 : 0 };
       },
       settleEnds: async () => undefined,
     },
   } as unknown as SweepParts;
   const environment = { config: { leaseMs: 80 }, logger: silentLogger } as unknown as Environment;
   const sweeps = await startSweeps(environment, parts);
-  await eventually(() => told.length >= 8, 'all are ended');
+  await eventually(() => steps.length >= 8, 'all are ended');
   await sweeps.stop();
 
   const sweep = ['end', 'notifications'];
-  expect(told).toEqual(['calls', 'end', ...sweep, ...sweep, ...sweep]);
+  expect(steps).toEqual(['calls', 'end', ...sweep, ...sweep, ...sweep]);
 });

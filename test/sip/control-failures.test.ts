@@ -140,7 +140,7 @@ describe('sip port over a control connection', () => {
     });
   });
 
-  test('acknowledges a 200 only when told to', async () => {
+  test('acknowledges a 200 only on request', async () => {
     const { leg, observer, invite } = await answered();
     expect(drachtio.frames).toEqual([]);
 
@@ -467,7 +467,7 @@ describe('sip port over a control connection', () => {
 
     const { failure } = await observer.until('failed');
     expect(failure.kind).toBe('transport');
-    expect(failure.reason).toMatch(/over the \d+ bytes/);
+    expect(failure.reason).toMatch(/exceeds the \d+ bytes/);
     await leg.released;
     const { observer: next } = place(sip);
     (await drachtio.takeInvite()).confirm();
@@ -876,14 +876,14 @@ describe('sip port over a control connection', () => {
 
       const headers = ['Record-Route: <sip:127.0.0.2;lr>, <sip:127.0.0.3;lr>'];
       invite.respond(183, 'Session Progress', { headers, contact: false });
-      await eventually(() => observer.kinds().includes('183'), 'the 183 is told');
+      await eventually(() => observer.kinds().includes('183'), 'the 183 is reported');
       expect(observer.ringingLeg).toMatchObject({
         remoteTarget: 'sip:callee@127.0.0.1:5070',
         routeSet: ['sip:127.0.0.3;lr', 'sip:127.0.0.2;lr'],
       });
 
       invite.respond(181, 'Call Is Being Forwarded', { contact: false, tag: 'branch' });
-      await eventually(() => observer.kinds().includes('181'), 'the 181 is told');
+      await eventually(() => observer.kinds().includes('181'), 'the 181 is reported');
       expect(observer.ringingLeg).toEqual({
         ...(await observer.until('sent')).leg,
         remoteTag: 'branch',

@@ -576,7 +576,7 @@ describe('sip port over the embedded engine', () => {
     test('sends a BYE in the early dialog of a ringing leg if its engine is dead too', async () => {
       const call = await ring(first);
       const leg = call.observer.ringingLeg;
-      if (leg === undefined) throw new Error('the 180 told no leg');
+      if (leg === undefined) throw new Error('the 180 reported no leg');
       const other = await startEngine();
       await sip[Symbol.asyncDispose]();
       sip = connect(serverOf(other));

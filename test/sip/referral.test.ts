@@ -27,13 +27,13 @@ beforeEach(async () => {
 async function referring(timeoutMs = 5_000) {
   const { leg, invite, observer, answer } = await trunk.placed();
   await answer();
-  const told: string[] = [];
+  const reported: string[] = [];
   // Records the events of the call too: the first event decides its outcome.
-  observer.observe = ({ kind }) => void told.push(kind);
+  observer.observe = ({ kind }) => void reported.push(kind);
   const headers = { 'X-Queue': 'sales' };
-  leg.refer({ target: agents, headers, timeoutMs }, (event) => told.push(wordOf(event)));
+  leg.refer({ target: agents, headers, timeoutMs }, (event) => reported.push(wordOf(event)));
   const refer = await drachtio.take('REFER');
-  return { leg, invite, refer, told };
+  return { leg, invite, refer, reported };
 }
 
 function wordOf(event: ReferEvent): string {
@@ -68,7 +68,7 @@ describe('a REFER', () => {
   });
 
   test('is sent again in the same dialog if it is challenged, with credentials for its own URI', async () => {
-    const { invite, refer, told } = await referring();
+    const { invite, refer, reported } = await referring();
     answerInDialog(drachtio, invite, refer, '407 Proxy Authentication Required', [
       'Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"',
     ]);
@@ -79,23 +79,23 @@ describe('a REFER', () => {
     expect(headerOf(again.sip, 'CSeq')).toBe('102 REFER');
     expect(headerOf(again.sip, 'Proxy-Authorization')).toContain('uri="sip:callee@127.0.0.1:5070"');
     answerInDialog(drachtio, invite, again, '202 Accepted');
-    await eventually(() => told.length > 0, 'it is taken');
-    expect(told).toEqual(['progress 202']);
+    await eventually(() => reported.length > 0, 'it is taken');
+    expect(reported).toEqual(['progress 202']);
   });
 
   test('is reported as accepted before a BYE in the same segment', async () => {
-    const { invite, refer, told } = await referring();
+    const { invite, refer, reported } = await referring();
     refer.from.cork();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     invite.request('BYE');
     refer.from.uncork();
-    await eventually(() => told.includes('ended'), 'the BYE is told');
+    await eventually(() => reported.includes('ended'), 'the BYE is reported');
 
-    expect(told).toEqual(['progress 202', 'ended']);
+    expect(reported).toEqual(['progress 202', 'ended']);
   });
 
   test('ends once if its NOTIFYs come in one segment with the answer', async () => {
-    const { invite, refer, told } = await referring();
+    const { invite, refer, reported } = await referring();
     refer.from.cork();
     notify(invite, '', 'pending');
     answerInDialog(drachtio, invite, refer, '202 Accepted');
@@ -105,7 +105,7 @@ describe('a REFER', () => {
     refer.from.uncork();
     await eventually(() => answers().length === 4, 'each NOTIFY is answered');
 
-    expect(told).toEqual(['progress 100', 'progress 202', 'progress 180', 'taken over']);
+    expect(reported).toEqual(['progress 100', 'progress 202', 'progress 180', 'taken over']);
     expect(answers().map(({ sip: text }) => text.split('\r\n')[0])).toEqual(
       Array.from({ length: 4 }, () => 'SIP/2.0 200 OK'),
     );
@@ -115,34 +115,34 @@ describe('a REFER', () => {
     ['from the far end', '603 Decline', 'failed 603'],
     ['made up by the engine, without an answer', undefined, 'failed 408'],
   ])('fails after a refusal %s', async (_, status, word) => {
-    const { invite, refer, told } = await referring();
+    const { invite, refer, reported } = await referring();
     if (status !== undefined) answerInDialog(drachtio, invite, refer, status);
     else {
       drachtio.confirm(refer, 'made-up', `${refer.sip.split('\r\n')[0]}\r\n\r\n`);
       const meta = { transactionId: 'made-up', dialogId: invite.dialogId, madeUp: true };
       drachtio.deliver(refer.from, 'SIP/2.0 408 Request Timeout\r\nCSeq: 101 REFER\r\n\r\n', meta);
     }
-    await eventually(() => told.length > 0, 'it is told');
+    await eventually(() => reported.length > 0, 'it is reported');
 
-    expect(told).toEqual([word]);
+    expect(reported).toEqual([word]);
   });
 
   test('fails if the engine does not send it', async () => {
-    const { refer, told } = await referring();
+    const { refer, reported } = await referring();
     drachtio.refuse(refer, 'Server error: unable to find dialog for dialog id provided');
-    await eventually(() => told.length > 0, 'it is told');
+    await eventually(() => reported.length > 0, 'it is reported');
 
-    expect(told).toEqual(['failed undefined']);
+    expect(reported).toEqual(['failed undefined']);
   });
 
   test('reports a lost engine before the call does', async () => {
-    const { invite, refer, told } = await referring();
+    const { invite, refer, reported } = await referring();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
-    await eventually(() => told.length > 0, 'it is taken');
+    await eventually(() => reported.length > 0, 'it is taken');
     drachtio.dropConnections();
-    await eventually(() => told.includes('ended'), 'the leg is over');
+    await eventually(() => reported.includes('ended'), 'the leg is over');
 
-    expect(told).toEqual(['progress 202', 'ended']);
+    expect(reported).toEqual(['progress 202', 'ended']);
   });
 });
 
@@ -152,64 +152,73 @@ describe('a second REFER in a dialog', () => {
   const ok = 'SIP/2.0 200 OK\r\n';
 
   async function twice() {
-    const { leg, invite, refer, told } = await referring();
+    const { leg, invite, refer, reported } = await referring();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
-    await eventually(() => told.length > 0, 'the first is taken');
-    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) => told.push(`2: ${wordOf(event)}`));
+    await eventually(() => reported.length > 0, 'the first is taken');
+    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) =>
+      reported.push(`2: ${wordOf(event)}`),
+    );
     answerInDialog(drachtio, invite, await drachtio.take('REFER'), '202 Accepted', [], 103);
-    await eventually(() => told.length > 1, 'the second is taken');
+    await eventually(() => reported.length > 1, 'the second is taken');
     const answered = async (count: number): Promise<void> =>
       await eventually(() => answers().length === count, 'each NOTIFY is answered');
-    return { invite, told, answered };
+    return { invite, reported, answered };
   }
 
   test('receives the NOTIFYs that name its CSeq', async () => {
-    const { invite, told, answered } = await twice();
+    const { invite, reported, answered } = await twice();
     notify(invite, busy, over, ';id=101');
     notify(invite, 'SIP/2.0 180 Ringing\r\n', 'active;expires=60', ';id=103');
     notify(invite, busy, over, ';id=999');
     notify(invite, ok, over, ' ; ID = 103');
     await answered(4);
 
-    expect(told).toEqual(['progress 202', '2: progress 202', '2: progress 180', '2: taken over']);
+    expect(reported).toEqual([
+      'progress 202',
+      '2: progress 202',
+      '2: progress 180',
+      '2: taken over',
+    ]);
     const statuses = answers().map(({ sip: text }) => text.split(' ')[1]);
     expect(statuses).toEqual(['200', '200', '481', '200']);
   });
 
   test('leaves NOTIFYs without an id to the first REFER until that is over', async () => {
-    const { invite, told, answered } = await twice();
+    const { invite, reported, answered } = await twice();
     notify(invite, busy, over);
     await answered(1);
-    expect(told).toEqual(['progress 202', '2: progress 202']);
+    expect(reported).toEqual(['progress 202', '2: progress 202']);
     notify(invite, busy, over);
     await answered(2);
 
-    expect(told.at(-1)).toBe('2: failed 486');
+    expect(reported.at(-1)).toBe('2: failed 486');
   });
 
   test.each([
     ['reports nothing more', 'SIP/2.0 100 Trying\r\n', 3],
     ['ends without `terminated`', busy, 2],
-  ])('receives NOTIFYs without an id if the first REFER %s', async (_, word, toldOfFirst) => {
-    const { leg, invite, refer, told } = await referring(200);
+  ])('receives NOTIFYs without an id if the first REFER %s', async (_, word, reportedByFirst) => {
+    const { leg, invite, refer, reported } = await referring(200);
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     notify(invite, word, 'active;expires=60');
-    await eventually(() => told.length === toldOfFirst, 'the first is over');
-    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) => told.push(`2: ${wordOf(event)}`));
+    await eventually(() => reported.length === reportedByFirst, 'the first is over');
+    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) =>
+      reported.push(`2: ${wordOf(event)}`),
+    );
     answerInDialog(drachtio, invite, await drachtio.take('REFER'), '202 Accepted', [], 103);
-    await eventually(() => told.length > toldOfFirst, 'the second is taken');
+    await eventually(() => reported.length > reportedByFirst, 'the second is taken');
     notify(invite, ok, over);
-    await eventually(() => told.length > toldOfFirst + 1, 'the second is over');
+    await eventually(() => reported.length > reportedByFirst + 1, 'the second is over');
 
-    expect(told.at(-1)).toBe('2: taken over');
+    expect(reported.at(-1)).toBe('2: taken over');
   });
 });
 
 test('an id of another hop does not matter if there is only one REFER', async () => {
-  const { invite, refer, told } = await referring();
+  const { invite, refer, reported } = await referring();
   answerInDialog(drachtio, invite, refer, '202 Accepted');
   notify(invite, 'SIP/2.0 200 OK\r\n', 'terminated;reason=noresource', ';id=7');
-  await eventually(() => told.length > 1, 'it is told');
+  await eventually(() => reported.length > 1, 'it is reported');
 
-  expect(told).toEqual(['progress 202', 'taken over']);
+  expect(reported).toEqual(['progress 202', 'taken over']);
 });

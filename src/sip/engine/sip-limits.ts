@@ -34,7 +34,8 @@ export type SipLimits = {
   /** Wait after an orphan's CANCEL. A 200 that crossed the CANCEL has usually arrived by then. */
   readonly crossingMs: number;
   /**
-   * How long after an orphan's CANCEL its final response is asked for. A 200 is repeated for 64*T1.
+   * How long after its CANCEL an abandoned leg is still checked for a late 200. A callee repeats
+   * its 200 for 64*T1.
    */
   readonly lateAnswerMs: number;
   /** Resolution of the host name of a `sip:` target. */
@@ -48,8 +49,8 @@ export type SipLimits = {
   /** How long disposal waits for the answers to BYEs and CANCELs. */
   readonly disposeTimeoutMs: number;
   /**
-   * Most abandoned legs that are kept to be ended later, and how long each is kept. After
-   * `abandonedForMs` the far end has given up by itself.
+   * Largest number of abandoned legs that are kept to be ended later, and how long each is kept.
+   * After `abandonedForMs` the far end has given up by itself.
    */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;

@@ -38,8 +38,8 @@ export type AbandonedLegsDependencies = {
 };
 
 /**
- * Most requests to other processes at once. An engine whose connection broke may have had thousands
- * of legs.
+ * Largest number of requests to other processes at once. An engine whose connection broke may have
+ * had thousands of legs.
  */
 const askedAtOnce = 100;
 

@@ -17,7 +17,10 @@ import { type AttemptFailure, mayFailOver } from './failover.ts';
 import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
 
 export type FailoverDependencies = LegDependencies & {
-  /** Undefined if no engine is connected or this process shuts down. */
+  /**
+   * Picks a connected engine. Returns undefined if no engine is connected or this process shuts
+   * down.
+   */
   readonly pickLink: () => EngineLink | undefined;
   /**
    * Updates the health of the gateway. `hasRung`: a provisional response above 100 had come before.

@@ -126,7 +126,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const bytes = requestFrameBytes(options);
     if (bytes > maxFrameBytes) {
       this.#reportFailed({
-        reason: `INVITE of ${bytes} bytes is over the ${maxFrameBytes} bytes that a control frame may have`,
+        reason: `INVITE of ${bytes} bytes exceeds the ${maxFrameBytes} bytes of a control frame`,
         kind: 'transport',
       });
       this.#finish();

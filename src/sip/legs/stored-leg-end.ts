@@ -1,6 +1,7 @@
 // Ends a leg that this process knows only from what was stored.
-// - If the engine knows the leg, the leg is ended by the engine's ids. An engine at another address
-//   may be the same one under another name. No other engine has ids like these.
+// - If the engine knows the leg, the leg is ended by the engine's ids. They are tried on an engine
+//   at another address too: it may be the same engine under another name, and no other engine has
+//   these ids.
 // - Otherwise a BYE is rebuilt from the state of the dialog. A ringing leg is ended this way too,
 //   in its early dialog (RFC 3261, 15), if the engine that could CANCEL it is unreachable.
 

@@ -200,7 +200,7 @@ class Registration {
   #request(): RequestOptions {
     const { trunk, gateway } = this.#options;
     const domain = bracketed(trunk.fromDomain ?? gateway.host);
-    // The port of a registrar belongs into the request URI, and never into From and To (RFC 3261,
+    // The port of a registrar belongs in the request URI, and never into From and To (RFC 3261,
     // 19.1.1, table 1).
     const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
     const user = userPart(trunk.auth.username);
