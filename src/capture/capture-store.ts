@@ -63,8 +63,8 @@ export const captureSchema = z.object({
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
-// An existing capture stays. A call has one owner at a time, and the first owner that ends it has
-// seen most of it.
+// An existing capture stays. A call has one owner at a time, and the first owner that writes its
+// capture has seen most of the call.
 const writeStatement = {
   name: 'write captures',
   text: `

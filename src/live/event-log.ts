@@ -12,8 +12,8 @@ import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
 /**
- * The events to read: those of some bots, or of one of their calls. Omitted where events of all
- * calls are meant.
+ * The events to read: those of some bots, or of one call if `callId` is given. A read without a
+ * scope covers all events.
  */
 export type EventScope = {
   readonly accountId: string;

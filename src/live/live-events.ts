@@ -186,8 +186,8 @@ export class LiveEvents {
     let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
     try {
       const page = await this.#log.read(position);
-      // Otherwise all followers left meanwhile, and a new one may have started another reader
-      // position.
+      // The position differs if all followers left during the read. A new follower may have set
+      // another one since.
       if (this.#position === position) {
         this.#position = page.end;
         const isBusy = page.events.length > 0 && sinceLastMs < 2 * busyRestMs && !page.isFull;

@@ -302,7 +302,7 @@ async function ingested({ events: { prefix, manager } }: Rig): Promise<void> {
     return true;
   }, 'what was published is stored');
   const { state } = await manager.streams.info(dead);
-  if (state.messages > 0) throw new Error('an example of what is published was refused');
+  if (state.messages > 0) throw new Error('a published example was refused');
 }
 
 /** The link to a download contains its parameters. */

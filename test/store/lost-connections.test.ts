@@ -10,7 +10,7 @@ import { layDatabaseWire, through } from '../support/wire.ts';
 
 test.each([
   ['between two statements', undefined],
-  ['under a statement', 'select pg_sleep(60)'],
+  ['during a statement', 'select pg_sleep(60)'],
 ])(
   'a transaction that loses its connection %s fails, and the process goes on',
   async (_, statement) => {

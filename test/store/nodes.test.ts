@@ -123,8 +123,8 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
 
   test.each([
     ['comes late', 31, false],
-    ['follows one that failed', 1, true],
-    ['is dated by a clock that is behind', -3_600, false],
+    ['follows a failed one', 1, true],
+    ['follows one that is dated in the future', -3_600, false],
   ])('a renewal that %s restarts the steady period', async (_, gapS, afterFailure) => {
     const a = await steady('a/1');
     await node('b/1', expired);

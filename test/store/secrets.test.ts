@@ -10,7 +10,7 @@ describe('SECRETS_KEY', () => {
 
   test.each([
     ['64 hex digits', key.toString('hex')],
-    ['capital hex digits, in a line of its own', `${key.toString('hex').toUpperCase()}\n`],
+    ['capital hex digits with a line break', `${key.toString('hex').toUpperCase()}\n`],
     ['base64', key.toString('base64')],
     ['base64url without padding', key.toString('base64url')],
   ])('may be %s', (_, text) => {

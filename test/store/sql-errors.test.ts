@@ -98,9 +98,9 @@ describe('an error of the database means', () => {
   test.each([
     ['a mistake in the SQL', coded('42601')],
     ['a wrong password', coded('28P01')],
-    ['a statement of which it is not known whether it took effect', coded('40003')],
-    ['an error of our own', new Error('failed')],
-    ['what is no error', '22003'],
+    ['a statement that may have taken effect', coded('40003')],
+    ['an error without a code', new Error('failed')],
+    ['a value that is not an error', '22003'],
     ['nothing', undefined],
   ])('%s: something else', (_name, error) => {
     expect(meaningsOf(error)).toEqual(none);

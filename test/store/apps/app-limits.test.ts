@@ -13,11 +13,11 @@ describe('prefixes of an app', () => {
 
   test.each([
     ['a number of an allowed country', tel('4930123456'), true],
-    ['one of another country', tel('15551234567'), false],
+    ['a number of another country', tel('15551234567'), false],
     ['a premium number of an allowed country', tel('49900123456'), false],
     ['the user of a sip: target, as a global number', sip('+4930123456'), true],
-    ['one without its plus, which may be anything', sip('4930123456'), false],
-    ['a name, whose number is not known', sip('alice'), false],
+    ['a number without its plus, which may be anything', sip('4930123456'), false],
+    ['a name with an unknown number', sip('alice'), false],
     ['an escaped plus', sip('%2B4930123456'), false],
     ['parameters behind the number', sip('+4930123456;ext=9'), false],
   ])('%s', (_what, target, allowed) => {

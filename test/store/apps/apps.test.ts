@@ -131,7 +131,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
   test.each([
     ['an account that would break a subject', { ...dialer, accountId: 'a.b' }],
     ['a bot that would break a subject', { ...dialer, bots: ['bot 1'] }],
-    ['every bot and one more', { ...dialer, bots: ['*', 'bot-1'] }],
+    ['every bot and another one', { ...dialer, bots: ['*', 'bot-1'] }],
     ['no bot', { ...dialer, bots: [] }],
   ])('are refused with %s', async (_, app) => {
     await expect(apps.createApp(app)).rejects.toThrow();

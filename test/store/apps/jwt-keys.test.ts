@@ -65,7 +65,12 @@ describe('a public key', () => {
   );
   test.each<[string, string, PublicKeyAlgorithm, RegExp]>([
     ['an RSA key that is too short', pem(weakRsa.publicKey), 'RS256', /2047 bits; at least 2048/],
-    ['the same in a JWKS', jwks(jwk(weakRsa.publicKey)), 'RS256', /2047 bits; at least 2048/],
+    [
+      'an RSA key that is too short, in a JWKS',
+      jwks(jwk(weakRsa.publicKey)),
+      'RS256',
+      /2047 bits; at least 2048/,
+    ],
     [
       'a key of another kind',
       pem(p256.publicKey),
@@ -85,7 +90,7 @@ describe('a public key', () => {
     ['a private JWK in a set', jwks(jwk(p256.privateKey)), 'ES256', /private or shared key/],
     ['a shared secret', jwks({ kty: 'oct', k: 'c2VjcmV0' }), 'ES256', /private or shared key/],
     [
-      'two keys of one name',
+      'two keys with one `kid`',
       jwks(jwk(ed25519.publicKey, { kid: 'a' }), jwk(ed25519.publicKey, { kid: 'a' })),
       'EdDSA',
       /two keys with the same `kid`/,
@@ -99,7 +104,7 @@ describe('a public key', () => {
     ],
     ['something else', 'ssh-ed25519 AAAA', 'EdDSA', /not a public key in PEM, JWK or JWKS/],
     ['half a JWKS', '{"keys":[', 'EdDSA', /not a public key/],
-    ['a book', `{"keys":[${' '.repeat(70_000)}]}`, 'EdDSA', /longer than 64 KiB/],
+    ['a very long document', `{"keys":[${' '.repeat(70_000)}]}`, 'EdDSA', /longer than 64 KiB/],
   ])('that is %s is refused with a reason', (_name, text, algorithm, reason) => {
     expect(parsePublicKeys(text, algorithm)).toEqual({
       ok: false,

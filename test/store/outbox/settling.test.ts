@@ -52,7 +52,10 @@ describe('a call that has ended', () => {
     marks.legsAreOver(call.callId);
     marks.settle(call.callId);
     marks.legsAreOver(other.callId);
-    await eventually(async () => (await legsOf(other)) === 0, 'those of another one are gone');
+    await eventually(
+      async () => (await legsOf(other)) === 0,
+      'the legs of the other call are gone',
+    );
 
     expect(await isSettled(call)).toBe(true);
     expect(await legsOf(call)).toBe(1);
