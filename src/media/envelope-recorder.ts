@@ -4,7 +4,7 @@
 import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
 
-/** Two ticks of the session. */
+/** Length of a step until the buffer is full for the first time: two ticks of the session. */
 const firstStepMs = 40;
 const ticksInFirstStep = 2;
 const firstRoom = 256;

@@ -108,7 +108,9 @@ export class UrlSounds {
     return { ok: true, sound: copy.sound };
   }
 
-  /** Falls back on the copy for a while if the server fails or no longer has a sound at the URL. */
+  /**
+   * Falls back on the copy for a while if the server fails or sends something that is not a sound.
+   */
   #stale(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
     const now = this.#dependencies.nowMs();
     if (copy !== undefined && now - copy.validAtMs < staleForMs) {

@@ -1,6 +1,6 @@
 // Memory for the audio that a worker's bots have queued: blocks of one second, in a bounded number
 // for all calls together. If no block is free, a stream takes the newest block of the stream that
-// has the most. It gets none if it has about as many itself.
+// has the most, provided that this one has at least two blocks more.
 
 /** One second of G.711. */
 export const blockBytes = 8_000;
@@ -29,7 +29,7 @@ export class PlayoutPool {
 
   /**
    * Takes a block for `holder`.
-   * @returns undefined if all blocks are in use and no stream has enough more than `holder`
+   * @returns undefined if all blocks are in use and no stream has at least two more than `holder`
    */
   take(holder: BlockHolder): Uint8Array | undefined {
     this.#holders.add(holder);

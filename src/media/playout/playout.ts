@@ -39,7 +39,7 @@ export class PlayoutClock {
 
 export type PlayoutLoopSink = {
   tick(transmit: boolean): void;
-  /** Whether no session needs the clock. It stops until the next `start`. */
+  /** Whether no session needs the clock. The clock then stops until the next `start`. */
   isIdle(): boolean;
   /**
    * Returns for how many ticks all input can wait. The thread then sleeps instead of waking for

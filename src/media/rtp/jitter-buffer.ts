@@ -22,7 +22,8 @@ const granuleMask = capacitySamples / samplesPerGranule - 1;
  */
 const targetDelaySamples = 2 * frameSamples;
 /**
- * 300 ms: with a longer delay, skipping the oldest audio loses less than hearing everything late.
+ * The longest delay: 300 ms. Beyond it, the oldest audio is skipped, because hearing all later
+ * audio so late would be worse.
  */
 const maxDelaySamples = 2_400;
 /** A timestamp more than a second off is not jitter: the sender set its clock anew. */
@@ -151,9 +152,10 @@ export class JitterBuffer {
   }
 
   /**
-   * Handles a packet of which at least a part is too late. A straggler is dropped. But if no newer
-   * packet came before it, the path became longer, or the sender stopped its timestamp in a pause.
-   * Playing then continues from this packet, and the delay grows by the part that was missing.
+   * Handles a packet of which at least a part is too late. Of a straggler, only the part that is
+   * still in time is played. But if no newer packet came before it, the path became longer, or the
+   * sender stopped its timestamp in a pause. Playing then continues from this packet, and the delay
+   * grows by the part that was missing.
    */
   #placeLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {

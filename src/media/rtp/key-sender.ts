@@ -28,7 +28,7 @@ const payloadBytes = 4;
  */
 const packetsInTurn = 4;
 
-/** `done` is the number of signs that were sent. */
+/** `done` is the number of signs (keys and pauses) that are over. */
 type Waiting = Keys & { done: number };
 
 type Phase =
@@ -147,7 +147,8 @@ export class KeySender {
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
     if (phase.endsSent === copiesOfEnd) {
-      // The two copies of the end packet were sent during the pause.
+      // The pause began with the first end packet. Its two copies have used two frames of the
+      // pause.
       this.#phase = { kind: 'pause', framesLeft: pauseFrames - (copiesOfEnd - 1) };
       this.#finishSign(phase.waiting);
     }

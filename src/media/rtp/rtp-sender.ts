@@ -50,7 +50,7 @@ export class RtpSender {
   #end: number;
   /**
    * Whether the next packet begins a stretch of audio (RFC 3551, section 4.1). It does if it is the
-   * first, or if no packet was sent before it.
+   * first packet, or if it follows a time without packets.
    */
   #marker = true;
 
@@ -137,9 +137,9 @@ export class RtpSender {
 
 /**
  * Decides how often silence is sent while our side has no bot, message or ringback to send. RFC
- * 3551, section 4.1, permits a sender to omit silence. For a call that is only listened to, it
- * would be half of the cost. Some packets are sent nevertheless: they keep NATs and session border
- * controllers open (RFC 6263), and show a packet counter that the line is alive.
+ * 3551, section 4.1, permits a sender to omit silence. In a call that is only listened to, sending
+ * all silence would be half of the call's cost. Some packets are sent nevertheless: they keep NATs
+ * and session border controllers open (RFC 6263), and show a packet counter that the line is alive.
  */
 export class SilencePacing {
   readonly #everyTicks: number;
