@@ -5,7 +5,7 @@
 import { connect } from 'node:net';
 import type { NatsIdentity } from './nats-identity.ts';
 
-export type ProbeResult = 'ours' | 'another program' | 'nothing';
+export type ProbeResult = 'private server' | 'another program' | 'nothing';
 
 /**
  * INFO and PONG take a few hundred bytes. A program that sends more before the PONG is not the
@@ -14,8 +14,8 @@ export type ProbeResult = 'ours' | 'another program' | 'nothing';
 const maxReplyBytes = 64 * 1024;
 
 /**
- * Returns `ours` if a nats-server with the expected name accepts the credentials and answers a
- * PING.
+ * Returns `private server` if a nats-server with the expected name accepts the credentials and
+ * answers a PING.
  */
 export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<ProbeResult> {
   return new Promise((resolve) => {
@@ -41,7 +41,7 @@ export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<Pr
         greeted = true;
         socket.write(greeting(identity));
       }
-      if (received.includes('PONG\r\n')) finish('ours');
+      if (received.includes('PONG\r\n')) finish('private server');
     });
   });
 }

@@ -61,7 +61,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const left = await endLeftBehind(files);
   if (left === 'ended') options.logger.info('ended the nats-server of an earlier process');
   const holder = await probeNats(identity, probeTimeoutMs);
-  if (holder === 'ours') {
+  if (holder === 'private server') {
     throw new Error(
       `A nats-server of this data folder already runs on port ${identity.port}, but its process id is unknown; end that server first`,
     );
@@ -200,7 +200,7 @@ export class NatsServer implements AsyncDisposable {
   async #ready(): Promise<void> {
     const deadline = performance.now() + readyTimeoutMs;
     while (performance.now() < deadline) {
-      if ((await probeNats(this.#identity, probeTimeoutMs)) === 'ours') return;
+      if ((await probeNats(this.#identity, probeTimeoutMs)) === 'private server') return;
       // A death during the first start fails at once. The configuration or the store is at fault,
       // and another try would only hide that.
       if (this.#child === undefined || hasEnded(this.#child)) break;
