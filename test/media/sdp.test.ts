@@ -258,7 +258,7 @@ describe('hostile descriptions', () => {
     }
   });
 
-  test('leave no line of theirs in our answer', () => {
+  test('add no line to our answer', () => {
     const text = answer('m=audio 4000 RTP/AVP 0', 'm=vi\u0000deo 5000 RTP/AVP 31\ra=evil');
 
     expectCleanLines(answerOffer(text, local, 4)?.build(2) ?? '');

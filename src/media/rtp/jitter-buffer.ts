@@ -152,10 +152,10 @@ export class JitterBuffer {
   }
 
   /**
-   * Handles a packet of which at least a part is too late. Of a straggler, only the part that is
-   * still in time is played. But if no newer packet came before it, the path became longer, or the
-   * sender stopped its timestamp in a pause. Playing then continues from this packet, and the delay
-   * grows by the part that was missing.
+   * Handles a packet of which at least a part is too late. If it is a straggler, only the part that
+   * is still in time is played. But if no newer packet came before it, the path became longer, or
+   * the sender stopped its timestamp in a pause. Playing then continues from this packet, and the
+   * delay grows by the part that was missing.
    */
   #placeLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {
