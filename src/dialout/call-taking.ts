@@ -34,9 +34,10 @@ export type CallTakingPorts = {
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
   /**
    * Returns true if the call has a machine in this process, or if its last events are still being
-   * stored.
+   * stored or published.
    */
   readonly isHere: (callId: CallId) => boolean;
+  /** Returns the calls that have a machine in this process. */
   readonly here: () => readonly CallId[];
   /** Ends calls that SQL assigns to this process although it has no machine for them. */
   readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
@@ -134,8 +135,8 @@ export class CallTaking {
   }
 
   /**
-   * Looks, once a second, at all sources: takes calls that wait although their hint may have been
-   * lost, and ends calls that waited too long.
+   * Looks, once a second, at all sources. It takes calls that wait although their hint may have
+   * been lost, ends calls that waited too long, and ends calls of this process without a machine.
    * @returns false if the next sweep has nothing to do until another call is accepted
    */
   async sweep(): Promise<boolean> {

@@ -41,11 +41,9 @@ export type RecoveryPorts = {
    */
   readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
-  /**
-   * Returns the ended calls that this process will soon settle by itself: their legs are still on
-   * the wire, or their events are still being stored.
-   */
+  /** Returns the calls of this process whose legs are still on the wire. They need no recovery. */
   readonly underWay: () => readonly CallId[];
+  /** Returns true if events of the call are still being stored or published by this process. */
   readonly isUnderWay: (callId: CallId) => boolean;
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
@@ -190,7 +188,7 @@ export class Recovery {
     for (;;) {
       const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
       const found = await this.#ports.ledger.unsettledEnds(this.#ownerId, except, batchSize);
-      // Some of these calls may have been stored by their own machines since `underWay` was read.
+      // Leaves out calls whose own events are still under way. Some ended while the query ran.
       const batch = found.filter(({ call }) => !this.#ports.isUnderWay(call.callId));
       failed.push(...found.filter((end) => !batch.includes(end)).map(({ call }) => call.callId));
       const settle = async (end: UnsettledEnd): Promise<void> => {
