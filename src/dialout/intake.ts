@@ -151,8 +151,8 @@ async function accept(
 }
 
 /**
- * Reports that the request was not stored. With a key, the result is `unknown`, because the request
- * may have been accepted before. Only a database that answers can tell.
+ * Reports that the request was not stored. With a key that is not known to be new, the result is
+ * `unknown`: the request may have been accepted before, and only a database that answers can tell.
  */
 function notStored(
   { logger }: IntakePorts,
