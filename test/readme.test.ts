@@ -107,9 +107,10 @@ describe('the SQL tables in src/store/README.md', () => {
       [...text.matchAll(/create table (?:if not exists )?(\w+)/g)].map(([, name = '']) => name),
     );
   const rows = new Map(
-    [...read('src/store/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm)].flatMap(
-      ([, names = '', writers = '']) =>
-        [...names.matchAll(/\w+/g)].map(([name]) => [name, writers] as const),
+    [
+      ...read('src/store/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm),
+    ].flatMap(([, names = '', writers = '']) =>
+      [...names.matchAll(/\w+/g)].map(([name]) => [name, writers] as const),
     ),
   );
 

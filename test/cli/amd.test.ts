@@ -103,7 +103,9 @@ describe('what is printed', () => {
     expect((await amd([path])).out[0]).toContain('→ no-speech');
     const right = await amd([path], { channel: 'right' });
     expect(right.out[0]).toContain('→ human');
-    expect(right.err).toEqual(['Some recordings have several channels: channel 2 was analysed (--channel).']);
+    expect(right.err).toEqual([
+      'Some recordings have several channels: channel 2 was analysed (--channel).',
+    ]);
     expect((await amd([path], { channel: '3' })).err).toEqual([`${path}: no channel 3; it has 2`]);
   });
 

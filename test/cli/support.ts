@@ -9,7 +9,11 @@ import { createInterface } from 'node:readline';
 import { readRuntime } from '../../src/app/runtime-file.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
+import { eventually } from '../support/eventually.ts';
 import { forAShortLife } from '../support/gateway-process.ts';
+
+/** Some processes start a database, or wait for a call to end, before they print the line. */
+const lineTimeoutMs = 30_000;
 
 export type Finished = { readonly code: number | null; readonly out: string; readonly err: string };
 
@@ -32,31 +36,32 @@ export function run(
   let out = '';
   let err = '';
   const lines: string[] = [];
-  const waiting: ((line: string) => void)[] = [];
+  let hasEnded = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
     out += `${line}\n`;
-    const next = waiting.shift();
-    if (next === undefined) lines.push(line);
-    else next(line);
+    lines.push(line);
   });
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     err += chunk;
   });
   const finished = new Promise<Finished>((resolve) => {
-    child.once('close', (code) => resolve({ code, out, err }));
+    child.once('close', (code) => {
+      hasEnded = true;
+      resolve({ code, out, err });
+    });
   });
   return {
     process: child,
     finished,
     line: async () => {
-      const ready = lines.shift();
-      if (ready !== undefined) return ready;
-      return await Promise.race([
-        new Promise<string>((resolve) => waiting.push(resolve)),
-        finished.then(({ code }) => {
-          throw new Error(`ended with ${code} before another line:\n${out}${err}`);
-        }),
-      ]);
+      await eventually(
+        () => lines.length > 0 || hasEnded,
+        () => `another line of ${file} ${args.join(' ')}; so far:\n${out}${err}`,
+        lineTimeoutMs,
+      );
+      const line = lines.shift();
+      if (line === undefined) throw new Error(`${file} ended before another line:\n${out}${err}`);
+      return line;
     },
   };
 }

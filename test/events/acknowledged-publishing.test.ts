@@ -83,7 +83,9 @@ describe('messages for streams', () => {
 
     const silent = messages.put(`silent.${prefix}`, 'one');
     await expect(silent).rejects.toThrow('NATS did not acknowledge the message within 50 ms');
-    await expect(messages.put(`silent.${prefix}`, 'two')).rejects.toThrow('NATS did not acknowledge');
+    await expect(messages.put(`silent.${prefix}`, 'two')).rejects.toThrow(
+      'NATS did not acknowledge',
+    );
   });
 
   test('are rejected if the reply is not an acknowledgement', async () => {

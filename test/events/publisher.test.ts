@@ -263,7 +263,7 @@ describe('batch consumer', () => {
     );
     // Mostly at once. nats-server 2.9 may still send one message to the old inbox; it comes again
     // after the acknowledge wait.
-    await eventually(() => second.length === 2, 'the others arrive');
+    await eventually(() => second.length === 2, 'the others arrive', 30_000);
 
     expect(first).toEqual(['dialing']);
     expect(second.sort()).toEqual(['failed', 'ringing']);

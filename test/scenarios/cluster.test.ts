@@ -60,7 +60,7 @@ type World = Awaited<ReturnType<typeof build>>;
 
 async function untilLost({ database }: World): Promise<void> {
   const lost = () => database.pool.query('select from nodes where lost_at is not null');
-  await eventually(async () => (await lost()).rowCount === 1, 'the node is lost');
+  await eventually(async () => (await lost()).rowCount === 1, 'the node is lost', 30_000);
 }
 
 /** The time of a killed one is over. */
@@ -282,7 +282,8 @@ describe('a cluster', () => {
     await endLease(world, 'a');
     await eventually(
       () => calls.every(({ callId }) => receiver.of(callId).some(isTerminal)),
-      'all are told to be over',
+      'the receiver has the last notification of each call',
+      30_000,
     );
 
     expectWhole(cluster, calls);

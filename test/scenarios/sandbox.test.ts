@@ -195,6 +195,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     await eventually(
       () => glance(receiver.of(callId)).includes('amd_stopped'),
       'detection has stopped',
+      20_000,
     );
     await gateway.dialer.end(callId);
 

@@ -56,11 +56,11 @@ export class RawCallee implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** The next request of this method. */
-  async take(method: string): Promise<RawMessage> {
+  /** Waits for the next request of this method. `withinMs`: see `eventually`. */
+  async take(method: string, withinMs?: number): Promise<RawMessage> {
     const isWanted = (message: RawMessage) =>
       message.status === undefined && message.method === method;
-    return this.#takeWhere(isWanted, method);
+    return this.#takeWhere(isWanted, method, withinMs);
   }
 
   async takeResponse(status: number): Promise<RawMessage> {
@@ -133,8 +133,12 @@ export class RawCallee implements AsyncDisposable {
     await once(this.#socket, 'close');
   }
 
-  async #takeWhere(isWanted: (message: RawMessage) => boolean, what: string): Promise<RawMessage> {
-    await eventually(() => this.inbox.some(isWanted), `the callee gets ${what}`);
+  async #takeWhere(
+    isWanted: (message: RawMessage) => boolean,
+    what: string,
+    withinMs?: number,
+  ): Promise<RawMessage> {
+    await eventually(() => this.inbox.some(isWanted), `the callee gets ${what}`, withinMs);
     const index = this.inbox.findIndex(isWanted);
     const [message] = this.inbox.splice(index, 1);
     if (message === undefined) throw new Error('no message');

@@ -201,9 +201,9 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.request(this.#invite, 'BYE');
   }
 
-  /** The other side hangs up. */
+  /** Waits until the other side hangs up: often a stated number of seconds later. */
   async isHungUp(): Promise<void> {
-    this.#sip.reply(await this.#sip.take('BYE'), 200, 'OK', { contact: false });
+    this.#sip.reply(await this.#sip.take('BYE', 30_000), 200, 'OK', { contact: false });
   }
 
   get isBeingHungUp(): boolean {
