@@ -1,7 +1,9 @@
-// Finds SQL in source files. Only string literals count: prose such as "the dialog from messages"
-// in a comment is not a statement.
+// Finds SQL in source files. Prose such as "the dialog from messages" is not a statement: only string
+// literals count, and only those with a second word of SQL.
 
 import ts from 'typescript-5';
+
+const sqlWord = /\b(?:select|where|join|set|values|returning|using|order by|limit)\b/;
 
 /**
  * Whether a string or template literal of `source` matches `statement`. The parts of a template
@@ -10,7 +12,7 @@ import ts from 'typescript-5';
 export function hasSql(source: string, statement: RegExp): boolean {
   // Most files do not match anywhere, and parsing is the expensive part.
   if (!statement.test(source)) return false;
-  return literalsOf(source).some((text) => statement.test(text));
+  return literalsOf(source).some((text) => statement.test(text) && sqlWord.test(text));
 }
 
 function literalsOf(source: string): readonly string[] {
