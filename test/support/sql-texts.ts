@@ -1,5 +1,5 @@
-// Finds SQL in source files. Prose such as "the dialog from messages" is not a statement: only string
-// literals count, and only those with a second word of SQL.
+// Finds SQL in source files. Prose such as "the dialog from messages" is not a statement: only
+// string literals count, and only those with a second word of SQL.
 
 import ts from 'typescript-5';
 
