@@ -1,4 +1,4 @@
-// Who may call where the specification asks for an API key: the header `x-api-key` counts, and nothing else.
+// Endpoints for which the specification requires an API key: only the header `x-api-key` counts.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import type { RegisterRoutes } from '../../src/api/server.ts';
 import { forSuite } from '../support/opened.ts';
 import { type ProblemDocument, startHarness, token } from './support.ts';
 
-/** As an area of the companion registers its routes. */
+/** Registers a route as an area of the companion does. */
 const keyed: RegisterRoutes = (server, caller) => {
   server.route({
     method: 'GET',
@@ -25,7 +25,7 @@ async function answerTo(headers: Readonly<Record<string, string>>, url = '/keyed
 }
 
 describe('an endpoint of API keys', () => {
-  test('knows the app by its key', async () => {
+  test('identifies the app by its key', async () => {
     const { status, response } = await answerTo({ 'x-api-key': 'ofk_of-app-1' });
 
     expect(status).toBe(200);
@@ -39,7 +39,7 @@ describe('an endpoint of API keys', () => {
     ['a key in the header of tokens', { auth: 'ofk_of-app-1' }, /Send an API key/],
     ['a key as Authorization', { authorization: 'Bearer ofk_of-app-1' }, /Send an API key/],
     ['a property that every object has', { 'x-api-key': '__proto__' }, /does not belong to/],
-  ])('answers %s with a 401 that names what it wants', async (_name, headers, reason) => {
+  ])('answers %s with a 401 that names the reason', async (_name, headers, reason) => {
     const { status, problem, response } = await answerTo(headers);
 
     expect(status).toBe(401);
@@ -47,12 +47,12 @@ describe('an endpoint of API keys', () => {
     expect(response.headers['www-authenticate']).toBe('ApiKey realm="offhook"');
   });
 
-  test('takes no token, however good', async () => {
+  test('refuses every token', async () => {
     expect((await answerTo({ auth: await token() })).status).toBe(401);
     expect((await answerTo({ 'x-api-key': await token() })).status).toBe(401);
   });
 
-  test('asks for the scope', async () => {
+  test('requires the scope', async () => {
     const { status, problem } = await answerTo({ 'x-api-key': 'ofk_without-scope' });
 
     expect(status).toBe(403);
@@ -63,7 +63,7 @@ describe('an endpoint of API keys', () => {
 describe('an endpoint of tokens', () => {
   const calls = '/api/public/bot/st-1/calls';
 
-  test('takes no API key, wherever it stands', async () => {
+  test('refuses an API key in any header', async () => {
     for (const headers of [{ 'x-api-key': 'ofk_of-app-1' }, { auth: 'ofk_of-app-1' }]) {
       const { status, response } = await answerTo(headers, calls);
       expect(status).toBe(401);
@@ -71,7 +71,7 @@ describe('an endpoint of tokens', () => {
     }
   });
 
-  test('does not mind a key beside the token', async () => {
+  test('accepts a key beside the token', async () => {
     const headers = { auth: await token(), 'x-api-key': 'nonsense' };
 
     expect((await answerTo(headers, calls)).status).toBe(200);

@@ -11,13 +11,13 @@ describe('a dial-out request of an app with limits', () => {
     }),
   );
 
-  test('is handed in with them', async () => {
+  test('is passed to the intake with the limits', async () => {
     await dial(harness, minimal);
 
     expect(harness.submissions).toMatchObject([{ appId: 'app-1', limits }]);
   });
 
-  test('to a number that it may not dial is a 403 that names the target', async () => {
+  test('to a forbidden number is a 403 that names the target', async () => {
     harness.result = { kind: 'target-forbidden' };
     const response = await dial(harness, minimal);
 
@@ -31,7 +31,7 @@ describe('a dial-out request of an app with limits', () => {
     ['tel:+4930123456', 'tel:+12025550105', ['bridge.to']],
     ['tel:+12025550100', 'sip:+4930123456@pbx.example', ['target']],
     ['tel:+12025550100', 'sip:agents@pbx.example', ['target', 'bridge.to']],
-  ])('of %s and then %s names what it may not dial', async (target, to, named) => {
+  ])('to %s with a bridge to %s names the forbidden members', async (target, to, named) => {
     harness.result = { kind: 'target-forbidden' };
     const bridge = { to, on: 'answered' };
     const response = await dial(harness, { ...minimal, target, bridge });
@@ -42,7 +42,7 @@ describe('a dial-out request of an app with limits', () => {
   });
 
   test.each(['callsAtOnce', 'callsPerDay'] as const)(
-    'over its %s is a 429 with the time to wait',
+    'beyond the limit %s is a 429 with Retry-After',
     async (limit) => {
       harness.result = { kind: 'limit-reached', limit, retryAfterS: 4_711 };
       const response = await dial(harness, minimal);

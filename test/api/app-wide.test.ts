@@ -1,10 +1,10 @@
-// What an app asks without naming a bot: its calls, one of them, its dead letters.
+// Requests that name no bot: the calls of an app, one call, and the dead letters of an app.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DeadLetters } from '../../src/notifier/dead-letters.ts';
 import { type Harness, startHarness, token } from './support.ts';
 
-describe('every bot of the app', () => {
+describe('the requests for all bots of an app', () => {
   let harness: Harness;
   let asked: unknown[];
   beforeEach(async () => {
@@ -30,7 +30,7 @@ describe('every bot of the app', () => {
     await harness.server.inject({ url, headers: { auth: await token({ appId }) } });
   const own = { accountId: 'acme', botIds: ['st-of-alias'] };
 
-  test('calls are those of its bots, by their own ids, or of all of them', async () => {
+  test('list the calls of its bots by their ids, or of all bots', async () => {
     const response = await get('/api/public/calls?limit=7&state=ended');
     await get('/api/public/calls', 'app-of-all-bots');
 
@@ -41,7 +41,7 @@ describe('every bot of the app', () => {
     ]);
   });
 
-  test('a call is found by its id, or is a 404', async () => {
+  test('find a call by its id, or answer 404', async () => {
     const path = '/api/public/calls/call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
 
     for (const url of [path, '/api/public/calls/none']) {
@@ -51,7 +51,7 @@ describe('every bot of the app', () => {
     }
   });
 
-  test('dead letters are asked by the same filters as those of a bot', async () => {
+  test('list dead letters with the same filters as for one bot', async () => {
     const response = await get('/api/public/notifications?failure=gone&limit=7');
 
     expect(response.json()).toEqual({ notifications: [], nextCursor: 'next' });
@@ -63,12 +63,12 @@ describe('every bot of the app', () => {
     '/api/public/calls?stauts=queued',
     '/api/public/notifications?cursor=bad',
     '/api/public/notifications?state=delivered',
-  ])('a filter that is not one is a 400: %s', async (url) => {
+  ])('answer an invalid filter with a 400: %s', async (url) => {
     expect((await get(url)).statusCode).toBe(400);
   });
 
   test.each(['/api/public/calls', '/api/public/calls/call-1', '/api/public/notifications'])(
-    'needs the scope Dialout: %s',
+    'need the scope Dialout: %s',
     async (url) => {
       expect((await get(url, 'app-without-scope')).statusCode).toBe(403);
       expect((await harness.server.inject(url)).statusCode).toBe(401);

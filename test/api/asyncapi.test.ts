@@ -1,4 +1,5 @@
-// The AsyncAPI document: valid by the schema of its specification, and with an example of each event that is what it says.
+// The AsyncAPI document: it matches the schema of its specification, and it has a valid example of
+// each event.
 
 import specs from '@asyncapi/specs';
 import { Ajv, type ValidateFunction } from 'ajv';
@@ -40,7 +41,7 @@ const eventMessages = () =>
 const payloadsOf = (key: string) =>
   (document.components.messages[key]?.examples ?? []).map(({ payload }) => payload);
 
-/** The specification's schema has that of JSON Schema in it, which Ajv would know as well. */
+/** The specification's schema contains the JSON Schema meta-schema, which Ajv already has. */
 const options = { strict: false, allErrors: true, meta: false, validateSchema: false } as const;
 
 function validatorOf(schema: object): ValidateFunction {
@@ -49,7 +50,7 @@ function validatorOf(schema: object): ValidateFunction {
   return ajv.compile(schema);
 }
 
-/** By its place in the document, so that its references lead on. */
+/** Finds a schema by its place in the document, so that its references can be resolved. */
 function validatorOfPayload(key: string): ValidateFunction {
   const ajv = new Ajv(options);
   addFormats.default(ajv);
@@ -67,7 +68,7 @@ describe('/asyncapi.json', () => {
     expect(validate({ ...document, channels: { wrong: { address: 5 } } })).toBe(false);
   });
 
-  test('every reference leads somewhere', () => {
+  test('has a target for every reference', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)];
     expect(references.length).toBeGreaterThan(callEventTypes.length);
     for (const [, path = ''] of references) {
@@ -98,7 +99,7 @@ describe('/asyncapi.json', () => {
     }
   });
 
-  test('its schemas refuse what is none of theirs', () => {
+  test('has schemas that refuse invalid messages', () => {
     for (const [key, { examples, name }] of Object.entries(document.components.messages)) {
       if (!isEvent(name)) continue;
       const validate = validatorOfPayload(key);
@@ -108,7 +109,7 @@ describe('/asyncapi.json', () => {
     }
   });
 
-  test('its examples are read by the gateway itself', () => {
+  test('has examples that the gateway itself accepts', () => {
     const events = eventMessages().flatMap(({ examples }) => examples);
     for (const { payload } of events) {
       expect(parseCallEvent(JSON.stringify(payload))).toMatchObject({ ok: true });
@@ -134,7 +135,7 @@ describe('/asyncapi.json', () => {
     expect(examples.map(({ name }) => name)).toEqual(selectedEventTypes);
   });
 
-  test('tells the data of one type of event from that of another, in its notification', () => {
+  test('distinguishes the data of event types in notifications', () => {
     const validate = validatorOfPayload('eventNotification');
     const body = notificationOf(exampleEvent('dtmf', { notificationSequence: 2 }));
     const event = exampleEvent('ringing', { notificationSequence: 2 });

@@ -1,4 +1,4 @@
-// Who may call: one algorithm and one secret for each app.
+// Authentication by token: each app has one algorithm and its keys.
 
 import { createHmac } from 'node:crypto';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
@@ -29,7 +29,7 @@ async function answerTo(auth: string, botId = 'st-1') {
   return { status: response.statusCode, problem: response.json<ProblemDocument>(), response };
 }
 
-/** With these claims and no others. */
+/** Signs a token with exactly these claims. */
 async function signed(claims: object): Promise<string> {
   return await new SignJWT(claims as JWTPayload)
     .setProtectedHeader({ alg: 'HS256' })
@@ -38,7 +38,7 @@ async function signed(claims: object): Promise<string> {
 
 const expired = (key = secret) => token({ appId: 'app-1' }, { ttl: '-1h', secret: key });
 
-/** JSON has no infinity, but this is read as one. */
+/** JSON has no infinity, but JSON.parse reads this number as Infinity. */
 function endless(): Promise<string> {
   const encode = (json: string) => Buffer.from(json).toString('base64url');
   const text = `${encode('{"alg":"HS256"}')}.${encode('{"appId":"app-capped","exp":1e999}')}`;
@@ -47,7 +47,7 @@ function endless(): Promise<string> {
   );
 }
 
-/** 32 bytes are 43 characters, of whose last one two bits say nothing. */
+/** 32 bytes are 43 characters. Two bits of the last character have no meaning. */
 function otherEnd(jwt: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const changed = `${jwt.slice(0, -1)}${alphabet[alphabet.indexOf(jwt.slice(-1)) ^ 1]}`;
@@ -61,16 +61,16 @@ describe('authentication', () => {
     ['the token alone', (jwt: string) => jwt],
     ['the token after Bearer', (jwt: string) => `Bearer ${jwt}`],
     ['the token after bearer', (jwt: string) => `bearer  ${jwt}`],
-  ])('the header may hold %s', async (_name, write) => {
+  ])('accepts %s in the header', async (_name, write) => {
     expect((await answerTo(write(await token()))).status).toBe(200);
   });
 
-  test.each(['offhook', 'https://calls.example.com'])('%s is the audience', async (aud) => {
+  test.each(['offhook', 'https://calls.example.com'])('accepts the audience %s', async (aud) => {
     expect((await answerTo(await token({ appId: 'app-1', aud }))).status).toBe(200);
     expect((await answerTo(await token({ appId: 'app-1', aud: ['x', aud] }))).status).toBe(200);
   });
 
-  test('an app that registered HS384 signs with it', async () => {
+  test('accepts HS384 from an app that registered it', async () => {
     const jwt = await token({ appId: 'app-384' }, { alg: 'HS384' });
     expect((await answerTo(jwt)).status).toBe(200);
   });
@@ -98,7 +98,7 @@ describe('authentication', () => {
         ),
     ],
   ];
-  test.each(unverified)('%s is a 401 that says the same as any other', async (_name, make) => {
+  test.each(unverified)('%s is a 401 with the same detail as any other', async (_name, make) => {
     const { status, problem, response } = await answerTo(await make());
     const { requestId, ...body } = problem;
 
@@ -164,20 +164,20 @@ describe('authentication', () => {
   );
 
   test.each<[string, object]>([
-    ['as long as they may', { iat: nowS() - 60, exp: nowS() + 86_340 }],
-    ['not long any more, whenever they were made', { exp: nowS() + 86_400 }],
-    ['and were made on a clock that is ahead', { iat: nowS() + 20, exp: nowS() + 60 }],
-  ])('tokens of an app with a cap live %s', async (_how, claims) => {
+    ['as long as allowed', { iat: nowS() - 60, exp: nowS() + 86_340 }],
+    ['not longer than that from now, without `iat`', { exp: nowS() + 86_400 }],
+    ['shortly, issued by a clock that is ahead', { iat: nowS() + 20, exp: nowS() + 60 }],
+  ])('accepts tokens of an app with a longest life that live %s', async (_how, claims) => {
     expect((await answerTo(await capped(claims))).status).toBe(200);
   });
 
-  test('tokens of an app from before there was a cap live as long as they say', async () => {
+  test('accepts tokens of any life from an app without a longest life', async () => {
     const auth = await signed({ appId: 'app-1', iat: 1, exp: 4_102_444_800 });
 
     expect((await answerTo(auth)).status).toBe(200);
   });
 
-  test('that an app has no cap is said once for each, when a token of it is taken', async () => {
+  test('warns once about each app without a longest life, when it accepts a token', async () => {
     const { logger, lines } = recordedLogger();
     const authenticator = createAuthenticator(
       { find: async (appId) => apps[appId], findByApiKey: async () => undefined },
@@ -199,8 +199,8 @@ describe('authentication', () => {
 
   test.each<[string, () => typeof apps]>([
     ['was revoked', () => ({})],
-    ['has another secret', () => ({ 'app-1': { ...apps['app-1'], jwtKeys: ['y'.repeat(40)] } })],
-  ])('a token that was taken before is not any more when its app %s', async (_how, later) => {
+    ['got another secret', () => ({ 'app-1': { ...apps['app-1'], jwtKeys: ['y'.repeat(40)] } })],
+  ])('no longer accepts a token after its app %s', async (_how, later) => {
     let directory: Readonly<Record<string, App | undefined>> = apps;
     const authenticator = createAuthenticator(
       { find: async (appId) => directory[appId], findByApiKey: async () => undefined },
@@ -215,7 +215,7 @@ describe('authentication', () => {
     await expect(authenticator.jwt({ auth })).rejects.toThrow(unverifiedDetail);
   });
 
-  test('a token that was taken before is not any more when it has expired', async () => {
+  test('no longer accepts a token after it has expired', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     try {
       const auth = await signed({ appId: 'app-1', exp: nowS() + 120 });
@@ -232,23 +232,23 @@ describe('authentication', () => {
     }
   });
 
-  test('the bot of another account is a 404, even without the scope', async () => {
+  test('answers 404 for the bot of another account, even without the scope', async () => {
     expect((await answerTo(await token(), 'st-2')).status).toBe(404);
     expect((await answerTo(await token({ appId: 'app-without-scope' }), 'st-2')).status).toBe(404);
   });
 
-  test('an app of every bot may use any', async () => {
+  test('lets an app with all bots use any bot', async () => {
     expect((await answerTo(await token({ appId: 'app-of-all-bots' }), 'st-2')).status).toBe(200);
   });
 
-  test('a missing scope is a 403 that names it', async () => {
+  test('answers a missing scope with a 403 that names it', async () => {
     const { status, problem } = await answerTo(await token({ appId: 'app-without-scope' }));
 
     expect(status).toBe(403);
     expect(problem.detail).toContain('"Dialout"');
   });
 
-  test('nothing of a body is looked at before the token', async () => {
+  test('checks the token before it reads the body', async () => {
     const response = await dial(harness, '{', { auth: 'nonsense' });
 
     expect(response.statusCode).toBe(401);
@@ -258,7 +258,7 @@ describe('authentication', () => {
     ['away', 'ECONNREFUSED'],
     ['too slow', '57014'],
     ['locked', '55P03'],
-  ])('a directory that is %s is a 503, not a 401', async (_how, code) => {
+  ])('answers 503, not 401, if the directory is %s', async (_how, code) => {
     const away = new Error('Failed query', { cause: Object.assign(new Error('no'), { code }) });
     await using broken = await startHarness({
       apps: { find: () => Promise.reject(away), findByApiKey: () => Promise.reject(away) },

@@ -1,4 +1,4 @@
-// One bot, two names: requests may use either, and what comes of them is the bot's own id.
+// A bot with two names: requests may use either, and results use the bot's own id.
 
 import { describe, expect, test } from 'vitest';
 import type { Bot } from '../../src/store/apps/bot-directory.ts';
@@ -41,14 +41,14 @@ describe('dial-out', () => {
     ['st-1', { botId: 'st-1' }],
     ['st-1', { bot: 'shop' }],
     ['st-1', { bot: 'st-1', botId: 'shop' }],
-  ])('for %s with %j in the body is for the bot shop', async (path, body) => {
+  ])('to %s with %j in the body is for the bot shop', async (path, body) => {
     const response = await dialFor(path, body);
 
     expect(response.statusCode).toBe(200);
     expect(harness.submissions).toMatchObject([{ botId: 'shop', accountId: 'acme' }]);
   });
 
-  test('is the same request under either name', async () => {
+  test('is the same request by either name', async () => {
     await dialFor('shop', { botId: 'shop' });
     await dialFor('st-1', { bot: 'st-1' });
 
@@ -60,21 +60,21 @@ describe('dial-out', () => {
     ['shop', { botId: 'desk' }],
     ['st-1', { botId: 'st-desk' }],
     ['st-1', { botId: 'shop', bot: 'desk' }],
-  ])('for %s with another bot in the body, %j, is a 400', async (path, body) => {
+  ])('to %s with another bot in the body, %j, is a 400', async (path, body) => {
     const response = await dialFor(path, body, 'all');
 
     expect(response.statusCode).toBe(400);
     expect(harness.submissions).toEqual([]);
   });
 
-  test('for a bot that is not registered takes its one name', async () => {
+  test('for an unregistered bot uses its only name', async () => {
     expect((await dialFor('new', { botId: 'new' }, 'all')).statusCode).toBe(200);
     expect(harness.submissions).toMatchObject([{ botId: 'new' }]);
   });
 });
 
 describe('reading', () => {
-  test.each(['shop', 'st-1'])('calls of %s reads those of the bot shop', async (name) => {
+  test.each(['shop', 'st-1'])('the calls of %s reads those of the bot shop', async (name) => {
     await harness.server.inject({
       url: `/api/public/bot/${name}/calls`,
       headers: { auth: await token() },
@@ -84,7 +84,7 @@ describe('reading', () => {
   });
 
   test.each(['rival-bot', 'st-rival', 'desk', 'st-desk'])(
-    '%s, of another account or not granted, is a 404',
+    '%s, which is of another account or not granted, is a 404',
     async (name) => {
       const response = await harness.server.inject({
         url: `/api/public/bot/${name}/calls`,
@@ -96,12 +96,15 @@ describe('reading', () => {
     },
   );
 
-  test.each(['rival-bot', 'st-rival'])('%s is a 404 for an app of every bot too', async (name) => {
-    const response = await harness.server.inject({
-      url: `/api/public/bot/${name}/calls`,
-      headers: { auth: await token({ appId: 'all' }) },
-    });
+  test.each(['rival-bot', 'st-rival'])(
+    '%s is a 404 also for an app with all bots',
+    async (name) => {
+      const response = await harness.server.inject({
+        url: `/api/public/bot/${name}/calls`,
+        headers: { auth: await token({ appId: 'all' }) },
+      });
 
-    expect(response.statusCode).toBe(404);
-  });
+      expect(response.statusCode).toBe(404);
+    },
+  );
 });

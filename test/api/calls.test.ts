@@ -1,4 +1,4 @@
-// Reading and ending calls over HTTP; what is read is tested in test/interactions.
+// Reading and ending calls over HTTP. test/interactions tests the data itself.
 
 import { describe, expect, test } from 'vitest';
 import type { CallDetails } from '../../src/interactions/call-queries.ts';
@@ -38,7 +38,7 @@ async function ask(url: string, method: 'GET' | 'DELETE' = 'GET', appId = 'app-1
 }
 
 describe('the list of calls', () => {
-  test('is asked within the account and bot, 50 at a time', async () => {
+  test('is limited to the account and bot, with 50 calls a page', async () => {
     const response = await ask('/api/public/bot/st-1/calls');
 
     expect(response.json()).toEqual({ calls: [] });
@@ -47,7 +47,7 @@ describe('the list of calls', () => {
     ]);
   });
 
-  test('takes every filter', async () => {
+  test('accepts every filter', async () => {
     const query =
       'limit=7&cursor=c&status=machineDetected&state=ended&outcome=machine&idempotencyKey=k%2F1&callIdPrefix=call-0d9c&from=2026-11-20T08:00:00Z&to=2026-11-21T08:00:00%2B01:00';
 
@@ -113,21 +113,21 @@ describe('one call', () => {
     expect(response.json()).toEqual(details);
   });
 
-  test('has its place in the queue while it waits', async () => {
+  test('has its position in the queue while it waits', async () => {
     const queued = { state: 'queued', status: 'queued', timeline: [], queuePosition: 3 } as const;
     harness.call = { ...details, ...queued };
 
     expect((await ask(path)).json()).toEqual(harness.call);
   });
 
-  test.each(['', '/context', '/notifications'])('an unknown one is a 404: %j', async (rest) => {
+  test.each(['', '/context', '/notifications'])('that is unknown is a 404: %j', async (rest) => {
     const response = await ask(`${path}${rest}`);
 
     expect(response.statusCode).toBe(404);
     expect(response.json<ProblemDocument>().detail).toBe('There is no such call.');
   });
 
-  test('that of another account is a 404', async () => {
+  test('of another account is a 404', async () => {
     harness.call = details;
 
     expect((await ask(path, 'GET', 'app-of-all-bots')).statusCode).toBe(404);
@@ -136,7 +136,7 @@ describe('one call', () => {
   });
 
   test.each(['call-%00', 'call-%7F', 'call-%C2%85'])(
-    'an id with a control character is a 400 that names it: %s',
+    'whose id has a control character is a 400 that names it: %s',
     async (id) => {
       const response = await ask(`/api/public/bot/st-1/calls/${id}`);
 
@@ -148,7 +148,7 @@ describe('one call', () => {
   );
 
   test.each(['x', 'call-..%2F', `call-${'a'.repeat(65)}`])(
-    'an id that cannot be one is a 404: %s',
+    'with an impossible id is a 404: %s',
     async (id) => {
       harness.call = details;
 
@@ -158,7 +158,7 @@ describe('one call', () => {
 });
 
 describe('ending a call', () => {
-  test('cancels or hangs up, and says that it ends', async () => {
+  test('cancels or hangs up, and answers that the call is ending', async () => {
     harness.call = details;
 
     const response = await ask(path, 'DELETE');
@@ -178,7 +178,7 @@ describe('ending a call', () => {
     expect(harness.ended).toEqual([]);
   });
 
-  test('a content type without a body does no harm', async () => {
+  test('accepts a content type without a body', async () => {
     harness.call = details;
 
     const response = await harness.server.inject({
@@ -190,7 +190,7 @@ describe('ending a call', () => {
     expect(response.statusCode).toBe(200);
   });
 
-  test('a call whose process is unreachable is a 503, because it will end', async () => {
+  test('answers 503 if the process of the call is unreachable, because the call will end', async () => {
     harness.call = details;
     harness.endResult = 'unknown';
 
@@ -200,7 +200,7 @@ describe('ending a call', () => {
     expect(response.headers['retry-after']).toBe('5');
   });
 
-  test('an unknown one is a 404', async () => {
+  test('answers 404 for an unknown call', async () => {
     expect((await ask(path, 'DELETE')).statusCode).toBe(404);
   });
 });

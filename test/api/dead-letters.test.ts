@@ -45,7 +45,7 @@ describe('dead letters over HTTP', () => {
     });
   const scope = { accountId: 'acme', botId: 'st-1' };
 
-  test('are listed within the account and bot, by filters', async () => {
+  test('are listed for the account and bot, by filters', async () => {
     const response = await ask(
       'GET',
       `${path}?state=failed&failure=gone&callId=call-1&from=2026-11-20T09:00:00Z&limit=7`,
@@ -76,11 +76,11 @@ describe('dead letters over HTTP', () => {
     '?callId=',
     `?callId=${'c'.repeat(129)}`,
     '?from=2026-11-20T09:00:00Z&to=2026-11-20T08:59:59Z',
-  ])('a filter that is not one is a 400: %s', async (query) => {
+  ])('cannot be listed by an invalid filter: %s', async (query) => {
     expect((await ask('GET', `${path}${query}`)).statusCode).toBe(400);
   });
 
-  test('one is replayed, in the name of the app', async () => {
+  test('are replayed one by one, in the name of the app', async () => {
     const response = await ask('POST', `${path}/evt-1/replay`);
 
     expect(response.statusCode).toBe(200);
@@ -94,7 +94,7 @@ describe('dead letters over HTTP', () => {
     expect((await ask('POST', `${path}/evt-2/replay`)).statusCode).toBe(404);
   });
 
-  test('those of a call or a time are replayed together; all of them are never meant by accident', async () => {
+  test('are replayed by call or by period, but never all of them by accident', async () => {
     const response = await ask('POST', `${path}/replay`, { callId: 'call-1' });
     await ask('POST', `${path}/replay`, { from: '2026-11-20T09:00:00Z' });
 
@@ -113,7 +113,7 @@ describe('dead letters over HTTP', () => {
     ['to', { from: '2026-11-20T09:00:00Z', to: '2026-11-20T09:30:00+01:00' }],
     ['callId', { callId: '\u0000' }],
     ['callId', { callId: 'call-\ud800' }],
-  ])('what to replay is said in one way, which %s is not: %j', async (member, selection) => {
+  ])('cannot be replayed with the invalid member %s: %j', async (member, selection) => {
     const response = await ask('POST', `${path}/replay`, selection);
 
     expect(response.statusCode).toBe(400);
@@ -121,7 +121,7 @@ describe('dead letters over HTTP', () => {
     expect(asked).toEqual([]);
   });
 
-  test('an event id with a control character is a 400 that names it', async () => {
+  test('cannot have an event id with a control character: a 400 names it', async () => {
     const response = await ask('POST', `${path}/a%00/replay`);
 
     expect(response.statusCode).toBe(400);
@@ -136,7 +136,7 @@ describe('dead letters over HTTP', () => {
     expect(asked).toEqual([]);
   });
 
-  test('a notify URL that may never be sent to is a 400', async () => {
+  test('a notify URL at a forbidden address is a 400', async () => {
     const response = await dial(harness, { ...minimal, notifyurl: 'http://10.0.0.1/hook' });
 
     expect(response.statusCode).toBe(400);

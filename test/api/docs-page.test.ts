@@ -1,4 +1,4 @@
-// /docs: a page that works where there is no Internet, and that gives nothing away.
+// The page /docs works without the Internet, and reveals nothing.
 
 import { describe, expect, test } from 'vitest';
 import { forSuite } from '../support/opened.ts';
@@ -6,7 +6,7 @@ import { startHarness } from './support.ts';
 
 const harness = forSuite(startHarness);
 
-/** What the page, or something that it loads, loads in turn. */
+/** The addresses that the page, or a file that it loads, loads in turn. */
 function addressesIn(text: string): readonly string[] {
   return [...text.matchAll(/(?:src|href)="([^"]+)"|url\(["']?([^"')]+)/g)].map(
     ([, attribute, style]) => attribute ?? style ?? '',
@@ -14,7 +14,7 @@ function addressesIn(text: string): readonly string[] {
 }
 
 describe('/docs', () => {
-  test.each(['/docs', '/docs/'])('%s loads everything from here', async (address) => {
+  test.each(['/docs', '/docs/'])('loads everything from the gateway, at %s', async (address) => {
     const page = await harness.server.inject(address);
     const assets = addressesIn(page.body);
 
@@ -30,7 +30,7 @@ describe('/docs', () => {
     }
   });
 
-  test('is where the bare address leads, under whatever path a proxy puts it', async () => {
+  test('is the target of the bare address, under any path of a proxy', async () => {
     const { statusCode, headers } = await harness.server.inject('/');
     const location = String(headers.location);
 
@@ -39,7 +39,7 @@ describe('/docs', () => {
     expect(new URL(location, 'http://here/offhook/').pathname).toBe('/offhook/docs');
   });
 
-  test('may load nothing from elsewhere, and be framed by no page', async () => {
+  test('may load nothing from other origins, and may not be framed', async () => {
     const { headers } = await harness.server.inject('/docs');
     const policy = String(headers['content-security-policy']);
 
@@ -49,11 +49,11 @@ describe('/docs', () => {
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  test('describes the same API, at the address that the page came from', async () => {
+  test('describes the same API, at the origin of the page', async () => {
     const document = (await harness.server.inject('/openapi.json')).json();
     const described = (await harness.server.inject('/docs/json')).json();
 
-    // Patterns that the page would read otherwise are left out of it.
+    // The page gets no patterns that it would read differently.
     const isReadOtherwise = (name: string, value: unknown) =>
       name === 'pattern' && typeof value === 'string' && value.includes('\\p{');
     const withoutThem = JSON.parse(JSON.stringify(document.paths), (name, value: unknown) =>
@@ -67,14 +67,14 @@ describe('/docs', () => {
     });
   });
 
-  test('has the headers of the page on no other answer', async () => {
+  test('does not send the headers of the page with other answers', async () => {
     const { headers } = await harness.server.inject('/openapi.json');
 
     expect(headers['content-security-policy']).toBeUndefined();
   });
 
   test.each(['..%2f..%2fpackage.json', '%2e%2e/package.json', '....//package.json', '%00', 'none'])(
-    'gives out no other file: %s',
+    'serves no other file: %s',
     async (path) => {
       const answer = await harness.server.inject(`/docs/static/${path}`);
 

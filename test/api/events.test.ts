@@ -1,4 +1,4 @@
-// Events over HTTP: what a stream of them is like, who gets one, and the context that is waited for.
+// Events over HTTP: the form of a stream, access to it, and waiting for the context of a call.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -23,7 +23,7 @@ const amdEvent = (context: CallContext) =>
 let harness: Harness;
 let base: string;
 let followed: Followed[];
-/** What the next ones who follow get, one after the other; then they wait for their signal. */
+/** The pieces that the next followers get, one after the other. Then they wait for their signal. */
 let source: (how: Followed[2]) => AsyncIterable<{ text: string; event?: CallEvent }>;
 let context: CallContext;
 
@@ -66,8 +66,8 @@ async function open(path: string, headers: Readonly<Record<string, string>> = {}
 
 const events = '/api/public/bot/st-1/events';
 
-describe('a stream of events', () => {
-  test('is followed within the account and the bot, from the cursor that is sent', async () => {
+describe('an event stream', () => {
+  test('is limited to the account and the bot, and continues after the cursor', async () => {
     const { response, leave } = await open(events, { 'last-event-id': 'where-it-stood' });
 
     expect(response.status).toBe(200);
@@ -83,7 +83,7 @@ describe('a stream of events', () => {
     await eventually(() => followed[0]?.[2].signal.aborted === true, 'the follower left');
   });
 
-  test('may be of one call', async () => {
+  test('may follow one call', async () => {
     const { response, leave } = await open(`/api/public/bot/st-1/calls/${callId}/events`);
 
     expect(response.status).toBe(200);
@@ -93,20 +93,30 @@ describe('a stream of events', () => {
 
   test.each([
     ['without a token', events, { auth: '' }, 401],
-    ['for who takes only JSON', events, { accept: 'application/json' }, 406],
-    // Who may not ask learns nothing, not even in which form there is an answer.
-    ['without both', events, { auth: '', accept: 'application/json' }, 401],
-    ['of another bot', '/api/public/bot/st-2/events', {}, 404],
-    ['of another bot in JSON', '/api/public/bot/st-2/events', { accept: 'application/json' }, 404],
-    ['of no call', '/api/public/bot/st-1/calls/nothing/events', {}, 404],
-  ])('%s there is none', async (_, path, headers, status) => {
+    ['for a client that accepts only JSON', events, { accept: 'application/json' }, 406],
+    // A client without access learns nothing, not even the form of the answer.
+    [
+      'without a token, for a client that accepts only JSON',
+      events,
+      { auth: '', accept: 'application/json' },
+      401,
+    ],
+    ['of a bot of another app', '/api/public/bot/st-2/events', {}, 404],
+    [
+      'of a bot of another app, in JSON',
+      '/api/public/bot/st-2/events',
+      { accept: 'application/json' },
+      404,
+    ],
+    ['of an unknown call', '/api/public/bot/st-1/calls/nothing/events', {}, 404],
+  ])('%s is refused', async (_, path, headers, status) => {
     const { response } = await open(path, headers);
 
     expect(response.status).toBe(status);
     expect(response.headers.get('content-type')).toMatch('application/problem+json');
   });
 
-  test('an app has fifty of them, and the places of those that left', async () => {
+  test('is one of at most fifty of an app; a client that leaves makes room', async () => {
     const opened = await Promise.all(Array.from({ length: 50 }, () => open(events)));
     expect(opened.map(({ response }) => response.status)).toEqual(Array(50).fill(200));
 
@@ -121,11 +131,11 @@ describe('a stream of events', () => {
       const isOpen = again.response.status === 200;
       again.leave();
       return isOpen;
-    }, 'a place was given back');
+    }, 'another stream may be opened');
     for (const { leave } of opened) leave();
   });
 
-  test('of an app that was revoked ends with what comes next', async () => {
+  test('of a revoked app ends at the next piece', async () => {
     const find = apps['app-1'];
     let go = (): void => undefined;
     source = async function* () {
@@ -149,7 +159,7 @@ describe('a stream of events', () => {
     const piece = 'x'.repeat(65_536);
     let written = 0;
     source = async function* ({ onTooSlow, signal }) {
-      // What the follower would do with one that has not taken a mebibyte.
+      // The follower does this with a client that has not read a mebibyte.
       const timer = setInterval(() => {
         if (written > 0) onTooSlow();
       }, 200);
@@ -177,7 +187,7 @@ describe('a stream of events', () => {
   });
 });
 
-describe('the context that is waited for', () => {
+describe('waiting for the context of a call', () => {
   const path = `/api/public/bot/st-1/calls/${callId}/context`;
   const ask = async (query: string, headers: Readonly<Record<string, string>> = {}) => {
     const response = await fetch(`${base}${path}${query}`, {
@@ -190,7 +200,7 @@ describe('the context that is waited for', () => {
     };
   };
 
-  test('comes with what detection says', async () => {
+  test('ends when detection reports something', async () => {
     const after = heard('amd_human_detected');
     source = async function* () {
       yield { text: '', event: { type: 'dtmf', callId, data: {} } as unknown as CallEvent };
@@ -203,7 +213,7 @@ describe('the context that is waited for', () => {
     expect(followed[0]?.[0]).toEqual({ accountId: 'acme', botIds: ['st-1'], callId });
   });
 
-  test('comes at once where it is new, and as it is when the wait is over', async () => {
+  test('answers a new context at once, and an unchanged one after the wait', async () => {
     context = heard('amd_human_detected');
     expect((await ask('?wait=30s')).body).toEqual(context);
     const { tag } = await ask('');
@@ -214,7 +224,7 @@ describe('the context that is waited for', () => {
     expect(same).toEqual({ status: 200, tag, body: context });
   });
 
-  test('is another one by its content, whatever the order of its members', async () => {
+  test('compares contexts by their content, not by the order of members', async () => {
     const { tag } = await ask('');
     context = { metadata: { a: 2, b: 1 }, session: context.session };
     expect((await ask('')).tag).toBe(tag);
@@ -222,7 +232,10 @@ describe('the context that is waited for', () => {
     expect((await ask('')).tag).not.toBe(tag);
   });
 
-  test.each(['?wait=31s', '?wait=5', '?wait=-1s', '?after=1'])('%s is a 400', async (query) => {
-    expect((await ask(query)).status).toBe(400);
-  });
+  test.each(['?wait=31s', '?wait=5', '?wait=-1s', '?after=1'])(
+    'with the query %s is a 400',
+    async (query) => {
+      expect((await ask(query)).status).toBe(400);
+    },
+  );
 });

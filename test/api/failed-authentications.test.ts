@@ -1,4 +1,5 @@
-// Who tries credentials is told to slow down, by address; who has good ones is never refused for what others do.
+// Clients that fail to authenticate are slowed down by address. A client with good credentials is
+// never refused because of others.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -19,7 +20,7 @@ describe('failures of one address', () => {
     nowMs = 1_000_000;
   });
 
-  test('are limited after a burst, and one a second is answered from then on', () => {
+  test('are limited after a burst to one answer a second', () => {
     const failures = start();
 
     expect(failTimes(failures, '198.51.100.7', burst)).toEqual(Array(burst).fill(undefined));
@@ -31,7 +32,7 @@ describe('failures of one address', () => {
     expect(failures.failed('198.51.100.7')).toBe(1);
   });
 
-  test('are forgotten in a minute', () => {
+  test('are forgotten after a minute', () => {
     const failures = start();
     failTimes(failures, '198.51.100.7', burst + 1_000);
 
@@ -45,15 +46,15 @@ describe('failures of one address', () => {
     ['the same one, mapped into IPv6', '198.51.100.7', '::ffff:198.51.100.7', true],
     ['another address of its /64', '2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', true],
     ['another /64 of its /48', '2001:db8:1:2::1', '2001:db8:1:3::1', false],
-    ['another thing that is no address', 'pipe', '10.0.0.1:4711', true],
-  ])('count for %s', (_what, one, other, together) => {
+    ['another text that is not an address', 'pipe', '10.0.0.1:4711', true],
+  ])('count, or do not count, for %s', (_what, one, other, together) => {
     const failures = start();
     failTimes(failures, one, burst + 1);
 
     expect(failures.failed(other) !== undefined).toBe(together);
   });
 
-  test('are kept of ten thousand addresses: those that failed last', () => {
+  test('are remembered for the ten thousand addresses that failed last', () => {
     const failures = start();
     for (const address of ['198.51.100.7', '198.51.100.8']) failTimes(failures, address, burst);
     for (let client = 0; client < 9_998; client += 1) {
@@ -68,7 +69,7 @@ describe('failures of one address', () => {
   });
 });
 
-/** As an area of the companion registers its routes. */
+/** Registers a route as an area of the companion does. */
 const keyed: RegisterRoutes = (server, caller) => {
   server.route({
     method: 'GET',
@@ -85,7 +86,8 @@ describe('a client that fails too often', () => {
 
   const harness = forEachTest(() => startHarness({}, [keyed]));
   beforeEach(async () => {
-    // Sixty requests of a slow machine take more than the second after which one more is answered.
+    // On a slow machine, sixty requests take longer than the second after which another one is
+    // answered.
     vi.useFakeTimers({ toFake: ['performance'] });
   });
   afterEach(() => {
@@ -107,7 +109,7 @@ describe('a client that fails too often', () => {
     }
   }
 
-  test('is answered 429 with Retry-After, whatever was wrong', async () => {
+  test('gets a 429 with Retry-After, whatever the mistake', async () => {
     await exhaust({ headers: { auth: 'x.y.z' } });
 
     const answer = await ask({
@@ -123,14 +125,14 @@ describe('a client that fails too often', () => {
     expect(await statusOf({ url: '/keyed', headers: { 'x-api-key': 'ofk_wrong' } })).toBe(429);
   });
 
-  test('is limited by its keys too', async () => {
+  test('is also limited for wrong API keys', async () => {
     await exhaust({ url: '/keyed', headers: { 'x-api-key': 'ofk_wrong' } });
 
     expect(await statusOf({ url: '/keyed', headers: { 'x-api-key': 'ofk_wrong' } })).toBe(429);
     expect(await statusOf({})).toBe(429);
   });
 
-  test('is answered with good credentials, and refused what they do not allow', async () => {
+  test('is answered if its credentials are good, and still needs their scope', async () => {
     await exhaust({});
     const auth = await token();
 
@@ -140,7 +142,7 @@ describe('a client that fails too often', () => {
     expect(await statusOf({})).toBe(429);
   });
 
-  test('is known by its own address, not by what it says of itself', async () => {
+  test('is identified by its own address, not by headers that it invents', async () => {
     await exhaust({
       headers: { 'x-forwarded-for': '198.51.100.1', forwarded: 'for=198.51.100.1' },
     });
@@ -152,9 +154,9 @@ describe('a client that fails too often', () => {
   // The harness trusts 192.0.2.0/28 and 2001:db8:ffff::/48.
   test.each<[string, string, string | string[], string | string[]]>([
     ['the proxy that it came through', '192.0.2.1', client, '203.0.113.10'],
-    ['the last one of two', '192.0.2.1', `${client}, 192.0.2.2`, '203.0.113.10, 192.0.2.2'],
+    ['the last of two proxies', '192.0.2.1', `${client}, 192.0.2.2`, '203.0.113.10, 192.0.2.2'],
     [
-      'a proxy that adds to what the client made up',
+      'a proxy that appends to a header that the client invented',
       '192.0.2.1',
       `1.2.3.4, ${client}`,
       '1.2.3.4, 203.0.113.10',
@@ -167,7 +169,7 @@ describe('a client that fails too often', () => {
     ],
     ['a proxy of IPv6', '2001:db8:ffff::1', client, '203.0.113.10'],
     ['a proxy of IPv4, seen as IPv6', '::ffff:192.0.2.1', client, '203.0.113.10'],
-  ])('is told by %s', async (_who, from, ofClient, ofAnother) => {
+  ])('is identified by %s', async (_who, from, ofClient, ofAnother) => {
     await exhaust({ from, headers: { 'x-forwarded-for': ofClient } });
 
     expect(await statusOf({ from: '192.0.2.3', headers: { 'x-forwarded-for': client } })).toBe(429);

@@ -1,4 +1,4 @@
-// A body that cannot be read: its client learns where.
+// A body that cannot be parsed: the error names the place of the mistake.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -57,7 +57,8 @@ test.each<[string, string]>([
     '{"a": "\\x"}',
     'The body is not JSON: at line 1, column 8 a backslash does not begin a JSON escape, not `\\`.',
   ],
-  // A character is one column, however many bytes or units it has, and a byte order mark is none.
+  // A character is one column, however many bytes or code units it has. A byte order mark does not
+  // count.
   [
     '\ufeff["😀é",x]',
     'The body is not JSON: at line 1, column 7 a value is expected after the comma, not `x`.',
@@ -70,13 +71,13 @@ test.each<[readonly number[], string]>([
   [[0xff], 'line 1, column 1'],
   [[...Buffer.from('{\n"é\ufffd'), 0xc3, 0x22, 0x7d], 'line 2, column 4'],
   [[...Buffer.from('"a'), 0xe2, 0x82], 'line 1, column 3'],
-])('bytes that are not UTF-8 are named: %j', (bytes, place) => {
+])('names the place of bytes that are not UTF-8: %j', (bytes, place) => {
   expect(refusalOf(Uint8Array.from(bytes))).toBe(
     `The body is not UTF-8: its first wrong byte is at ${place}.`,
   );
 });
 
-test('there is a mistake where JSON.parse finds one, and nowhere else', () => {
+test('finds a mistake exactly in the texts that JSON.parse refuses', () => {
   const piece = fc.constantFrom(
     ...['{', '}', '[', ']', ',', ':', '"', '"a"', '\\', '\\u00e', '0', '-', '01', '1.5e3', '1.'],
     ...['true', 'null', 'nul', ' ', '\n', '\t', '\u0001', 'é', '{"a":1}', '[1,2]', '""'],
@@ -100,11 +101,11 @@ test('there is a mistake where JSON.parse finds one, and nowhere else', () => {
   );
 });
 
-test('a body as deep as it is long is read to its end', () => {
+test('reads a body whose nesting is as deep as its length', () => {
   expect(refusalOf('['.repeat(250_000))).toContain('it ends at line 1, column 250001');
 });
 
-test('every area says it: a 400 with the place', async () => {
+test('every area answers a 400 that names the place', async () => {
   await using harness = await startHarness();
   const response = await dial(harness, '{"botId": "st-1",\n "target": +1555}');
 

@@ -1,4 +1,4 @@
-// Tokens by every algorithm that an app may register, and every way to pretend.
+// Tokens of every algorithm that an app may register, and every way to forge them.
 
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
@@ -10,9 +10,9 @@ import { app, type ProblemDocument, startHarness, unverifiedDetail } from './sup
 
 type Signer = {
   readonly algorithm: JwtAlgorithm;
-  /** What signs. */
+  /** The key that signs. */
   readonly key: KeyObject | Uint8Array;
-  /** What is registered. */
+  /** The key that is registered. */
   readonly registered: string;
   readonly publicKey?: KeyObject;
 };
@@ -53,7 +53,7 @@ const signers: Readonly<Record<JwtAlgorithm, Signer>> = {
 };
 const algorithms = Object.keys(signers) as JwtAlgorithm[];
 
-/** The app `rotating` has two secrets, the app `set` two public keys with names. */
+/** The app `rotating` has two secrets; the app `set` has two public keys with a `kid`. */
 const former = withSecret('HS256');
 const [now, next, stranger] = [generate.ES256(), generate.ES256(), generate.ES256()];
 const directory = new Map(
@@ -82,7 +82,7 @@ const harness = forSuite(() =>
   }),
 );
 
-/** Who fails too often is told to slow down: each is a client's first. */
+/** Clients that fail too often are slowed down, so each request comes from a new address. */
 let clients = 0;
 async function answerTo(auth: string) {
   clients += 1;
@@ -114,7 +114,7 @@ async function token(algorithm: JwtAlgorithm, changes: Changes = {}): Promise<st
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Made by hand: no library would sign it. */
+/** Makes a token by hand, because no library would sign it. */
 function forged(header: object, appId: string, sign: (text: string) => string): string {
   const exp = Math.floor(Date.now() / 1_000) + 60;
   const text = `${encode(header)}.${encode({ appId, exp })}`;
@@ -124,7 +124,7 @@ function forged(header: object, appId: string, sign: (text: string) => string): 
 describe.each(algorithms)('an app that registered %s', (algorithm) => {
   const past = Math.floor(Date.now() / 1_000) - 3_600;
 
-  test('is known by a token that its key signed', async () => {
+  test('is authenticated by a token that its key signed', async () => {
     expect((await answerTo(await token(algorithm))).status).toBe(200);
     const named = await token(algorithm, { header: { kid: 'any', typ: 'JWT' } });
     expect((await answerTo(named)).status).toBe(200);
@@ -135,20 +135,23 @@ describe.each(algorithms)('an app that registered %s', (algorithm) => {
     ['not valid yet', { nbf: past + 7_200 }, /not valid yet/],
     ['without an end', { exp: undefined }, /no claim `exp`/],
     ['with an end that is no time', { exp: 'tomorrow' }, /claim `exp` is not valid/],
-  ])('is refused with one that is %s', async (_name, claims, reason) => {
+  ])('is refused with a token that is %s', async (_name, claims, reason) => {
     expect(await answerTo(await token(algorithm, { claims }))).toMatchObject({
       status: 401,
       detail: expect.stringMatching(reason) as string,
     });
   });
 
-  test.each(['none', 'None', 'NONE', 'nOnE'])('is refused unsigned, as alg %s', async (alg) => {
-    for (const signature of ['', 'AAAA']) {
-      expect(await answerTo(forged({ alg }, algorithm, () => signature))).toEqual(unverified);
-    }
-  });
+  test.each(['none', 'None', 'NONE', 'nOnE'])(
+    'is refused with an unsigned token of alg %s',
+    async (alg) => {
+      for (const signature of ['', 'AAAA']) {
+        expect(await answerTo(forged({ alg }, algorithm, () => signature))).toEqual(unverified);
+      }
+    },
+  );
 
-  test('is refused without the signature, or with one of something else', async () => {
+  test('is refused without the signature, or with the signature of another text', async () => {
     const good = await token(algorithm);
     const [header, , signature] = good.split('.');
     const other = encode({ appId: algorithm, exp: 4_102_444_800 });
@@ -162,7 +165,7 @@ describe.each(algorithms)('an app that registered %s', (algorithm) => {
     }
   });
 
-  test('is refused with a key that it did not register', async () => {
+  test('is refused with a token of a key that it did not register', async () => {
     const { key } = algorithm.startsWith('HS')
       ? withSecret(algorithm)
       : withKeyPair(algorithm as PublicKeyAlgorithm);
@@ -174,7 +177,7 @@ describe.each(algorithms)('an app that registered %s', (algorithm) => {
   });
 
   test.each(algorithms.filter((other) => other !== algorithm))(
-    'is refused with another algorithm, %s',
+    'is refused with a token of another algorithm, %s',
     async (other) => {
       const bad = await token(other, { appId: algorithm });
       const ofNobody = await token(other, { appId: 'nobody' });
@@ -184,7 +187,7 @@ describe.each(algorithms)('an app that registered %s', (algorithm) => {
     },
   );
 
-  test('is refused with a critical header that is not known', async () => {
+  test('is refused with an unknown critical header', async () => {
     const bad = forged({ alg: algorithm, crit: ['x'], x: 1 }, algorithm, () => 'AAAA');
 
     expect((await answerTo(bad)).status).toBe(401);
@@ -202,7 +205,7 @@ describe.each(['RS256', 'ES256', 'EdDSA'] as const)('the public key of %s', (alg
     ['JWKS as it is stored', registered],
   ];
 
-  test.each(asSecret)('as %s is no secret to sign with', async (_name, secret) => {
+  test.each(asSecret)('as %s cannot be used as a shared secret', async (_name, secret) => {
     for (const [alg, hash] of [
       ['HS256', 'sha256'],
       ['HS384', 'sha384'],
@@ -216,19 +219,19 @@ describe.each(['RS256', 'ES256', 'EdDSA'] as const)('the public key of %s', (alg
   });
 });
 
-test.each(['RS384', 'RS512', 'PS256'])('the key of RS256 is not taken for %s', async (alg) => {
+test.each(['RS384', 'RS512', 'PS256'])('a key of RS256 is not accepted for %s', async (alg) => {
   expect((await answerTo(await token('RS256', { alg }))).status).toBe(401);
 });
 
 describe('in the grace time of a rotation', () => {
-  test('tokens of the new and of the former secret are taken', async () => {
+  test('accepts tokens of the new and of the former secret', async () => {
     for (const { key } of [signers.HS256, former]) {
       const good = await token('HS256', { key, appId: 'rotating' });
       expect((await answerTo(good)).status).toBe(200);
     }
   });
 
-  test('what is wrong with a token of the former secret is said', async () => {
+  test('names the wrong claim of a token of the former secret', async () => {
     const bad = await token('HS256', { key: former.key, appId: 'rotating', claims: { exp: 1 } });
 
     expect(await answerTo(bad)).toEqual({
@@ -238,28 +241,28 @@ describe('in the grace time of a rotation', () => {
   });
 });
 
-describe('of several public keys', () => {
+describe('with several public keys', () => {
   const signed = async (key: KeyObject, header: object = {}) =>
     (await answerTo(await token('ES256', { key, header, appId: 'set' }))).status;
 
-  test('a token names the one that signed it', async () => {
+  test('a token names the key that signed it', async () => {
     expect(await signed(now.privateKey, { kid: 'now' })).toBe(200);
     expect(await signed(next.privateKey, { kid: 'next' })).toBe(200);
   });
 
-  test('any may have signed a token that names none', async () => {
+  test('a token without a kid may be signed by any of them', async () => {
     expect(await signed(now.privateKey)).toBe(200);
     expect(await signed(next.privateKey)).toBe(200);
     expect(await signed(stranger.privateKey)).toBe(401);
   });
 
-  test('none is tried for a token that names another, or one that does not exist', async () => {
+  test('a token is refused if it names another key, or an unknown one', async () => {
     expect(await signed(now.privateKey, { kid: 'next' })).toBe(401);
     expect(await signed(now.privateKey, { kid: 'former' })).toBe(401);
     expect(await signed(stranger.privateKey, { kid: 'now' })).toBe(401);
   });
 
-  test('a name that is no text is as good as none', async () => {
+  test('a kid that is not a text is ignored', async () => {
     expect(await signed(stranger.privateKey, { kid: 7 })).toBe(401);
   });
 });

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { callOutcomes } from '../../src/calls/contract/call-words.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 
-describe('the metrics of calls that ended', () => {
-  test('say who is at fault, and `none` where no side is', async () => {
+describe('the metrics of ended calls', () => {
+  test('name the party at fault, or `none`', async () => {
     const metrics = createMetrics();
     metrics.callEnded({ outcome: 'completed' });
     metrics.callEnded({ outcome: 'busy', sipStatus: 486 });
@@ -22,7 +22,7 @@ describe('the metrics of calls that ended', () => {
   });
 });
 
-test('what may be counted is there with 0 from the start: a counter that begins at 1 has not risen', async () => {
+test('counters exist with 0 from the start, because one that begins at 1 has not risen', async () => {
   const lines = (await createMetrics().render()).split('\n');
 
   for (const outcome of callOutcomes) {
@@ -40,7 +40,7 @@ test('what may be counted is there with 0 from the start: a counter that begins 
 });
 
 describe('the metrics of media', () => {
-  test('are what the media workers have counted when they are read', async () => {
+  test('are read from the media workers at each scrape', async () => {
     const counted = {
       ...{ open: 2, framesSent: 500, framesDropped: 3, bytesReceived: 8_000, bytesPlayed: 7_000 },
       ...{ bytesDropped: 0, underruns: 1, reconnects: 4, messagesIgnored: 5, heldBytes: 16_000 },

@@ -1,4 +1,4 @@
-// The documented notification is the one that is sent.
+// The notifications that are sent match their documentation.
 
 import { describe, expect, test } from 'vitest';
 import { eventNotificationSchema, notificationSchema } from '../../src/api/openapi.ts';
@@ -14,17 +14,20 @@ describe('the notification of the OpenAPI document', () => {
     ['Call-In-Progress', teller.amd('amd_human_detected')],
     ['completed', teller.completed()],
     ['Failed', teller.failed()],
-  ])('%s has the members that are described, and no other', (status, event) => {
+  ])('describes exactly the members of %s', (status, event) => {
     const body = notificationOf(event);
 
     expect(body?.status).toBe(status);
     expect(notificationSchema.strict().parse(body)).toEqual(body);
   });
 
-  test.each(selectedEventTypes)('of the event %s, too', (type) => {
-    const body = notificationOf(teller.selected(type));
+  test.each(selectedEventTypes)(
+    'describes exactly the members of a notification of the event %s',
+    (type) => {
+      const body = notificationOf(teller.selected(type));
 
-    expect(eventNotificationSchema.strict().parse(body)).toEqual(body);
-    expect(notificationSchema.safeParse(body).success).toBe(false);
-  });
+      expect(eventNotificationSchema.strict().parse(body)).toEqual(body);
+      expect(notificationSchema.safeParse(body).success).toBe(false);
+    },
+  );
 });

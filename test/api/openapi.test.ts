@@ -1,4 +1,4 @@
-// The OpenAPI document: complete, and nothing in it refers to nowhere.
+// The OpenAPI document: it is complete, and every reference in it has a target.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { dialoutExample } from '../../src/api/dialout/dialout-schema.ts';
@@ -21,7 +21,7 @@ function walk(value: unknown, visit: (node: Record<string, unknown>) => void): v
   for (const child of Object.values(value)) walk(child, visit);
 }
 
-/** Twilio's libraries bring their own credentials, and read errors in their own form. */
+/** Requests of Twilio's libraries have other credentials, and errors in Twilio's form. */
 function isInTwiliosForm({ tags }: Record<string, unknown>): boolean {
   return Array.isArray(tags) && tags.includes('twilio');
 }
@@ -32,7 +32,7 @@ describe('/openapi.json', () => {
     expect(document['servers']).toEqual([{ url: 'https://calls.example.com' }]);
   });
 
-  test('has the version of the product, as /asyncapi.json has', async () => {
+  test('has the version of the product, like /asyncapi.json', async () => {
     const events = await harness.server.inject('/asyncapi.json');
 
     expect(document['info']?.['version']).toBe(version);
@@ -72,7 +72,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  test('every reference leads somewhere, and every schema is referred to', () => {
+  test('has a target for every reference, and a reference to every schema', () => {
     const references = new Set<string>();
     walk(document, (node) => {
       if (typeof node['$ref'] === 'string') references.add(node['$ref']);
@@ -92,7 +92,7 @@ describe('/openapi.json', () => {
     );
   });
 
-  test('path parameters are declared where they stand, each once', () => {
+  test('declares each path parameter once, in its own path', () => {
     for (const [path, methods] of Object.entries(document['paths'] ?? {})) {
       const placed = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
       for (const operation of Object.values(methods)) {
@@ -106,7 +106,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('every operation needs a token and answers errors as problems', () => {
+  test('documents a token and problems for every operation', () => {
     walk(document['paths'], (node) => {
       if (node['operationId'] === undefined || isInTwiliosForm(node)) return;
       expect(node['security']).toEqual([{ auth: [] }]);
@@ -142,7 +142,7 @@ describe('/openapi.json', () => {
     },
   );
 
-  test('its example of a request is accepted, and rings no phone outside this machine', async () => {
+  test('has an example of a request that is accepted, and that calls no phone outside this machine', async () => {
     const response = await dial(harness, { ...dialoutExample, botId: 'st-1' });
 
     expect(response.statusCode).toBe(200);
@@ -151,7 +151,7 @@ describe('/openapi.json', () => {
     expect(new URL(dialoutExample.notifyurl).hostname).toBe('127.0.0.1');
   });
 
-  test('says at the way in how to get what it asks for', () => {
+  test('explains how to get each kind of credentials', () => {
     const { auth, apiKey } = document['components']?.['securitySchemes'] ?? {};
 
     expect(auth?.['description']).toContain('`npx offhook token`');

@@ -1,4 +1,4 @@
-// The edge itself: problem documents, limits, health, metrics.
+// The HTTP server: problem documents, limits, health, metrics.
 
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
@@ -17,11 +17,11 @@ import {
 
 const harness = forEachTest(startHarness);
 
-test('a connection on which nothing was asked does not hold the end up', async () => {
+test('a connection without a request does not delay the close', async () => {
   const { port } = new URL(await harness.server.listen({ host: '127.0.0.1', port: 0 }));
   const socket = connect(Number(port), '127.0.0.1');
   await once(socket, 'connect');
-  // The server has it too: what came after it was answered.
+  // The server has accepted the connection, because it has answered a later one.
   await fetch(`http://127.0.0.1:${port}/live`, { headers: { connection: 'close' } });
 
   await Promise.all([harness.server.close(), once(socket, 'close')]);
@@ -69,7 +69,7 @@ describe('problem documents', () => {
   });
 
   test.each(['application/json', 'text/html, */*;q=0.1', 'application/*', ''])(
-    'JSON answers a client that accepts %j',
+    'answers JSON to a client that accepts %j',
     async (accept) => {
       expect((await dial(harness, minimal, { accept })).statusCode).toBe(200);
     },
@@ -78,7 +78,7 @@ describe('problem documents', () => {
   test.each([
     ['GET', '/nowhere'],
     ['GET', `/api/public/bot/${'b'.repeat(129)}/calls`],
-  ] as const)('%s %s is a 404 like any other', async (method, url) => {
+  ] as const)('%s %s is an ordinary 404', async (method, url) => {
     const response = await harness.server.inject({ method, url, headers: { auth: await token() } });
 
     expect(response.statusCode).toBe(404);
@@ -92,7 +92,7 @@ describe('problem documents', () => {
     ['OPTIONS', '/api/public/bot/st-1/notifications/replay', 'POST'],
     ['DELETE', '/live', 'GET, HEAD'],
     ['POST', '/docs/static/index.html', 'GET, HEAD'],
-  ] as const)('%s %s is a 405 that names what is allowed', async (method, url, allow) => {
+  ] as const)('%s %s is a 405 that names the allowed methods', async (method, url, allow) => {
     const response = await harness.server.inject({
       ...{ method, url, payload: '{' },
       headers: { 'content-type': 'application/json' },
@@ -130,7 +130,7 @@ describe('a body', () => {
     ['metadata.__proto__', '{"metadata":{"__proto__":1}}'],
     ['metadata.a.0.__proto__', '{"metadata":{"a":[{"\\u005f_proto__":{}}]}}'],
     ['metadata.constructor', '{"metadata":{"constructor":{"prototype":{}}}}'],
-  ])('that reaches for a prototype is refused at %s', async (path, body) => {
+  ])('that would change a prototype is refused at %s', async (path, body) => {
     const response = await dial(harness, body);
 
     expect(response.statusCode).toBe(400);
@@ -142,7 +142,7 @@ describe('a body', () => {
     ]);
   });
 
-  test('may hold such words where they name no member', async () => {
+  test('may contain the forbidden names as values', async () => {
     const metadata = { constructor: 'Ada', note: '__proto__', prototype: { constructor: {} } };
 
     expect((await dial(harness, { ...minimal, metadata })).statusCode).toBe(200);
@@ -154,7 +154,7 @@ describe('a body', () => {
     ['Latin-1', [0xfc]],
     ['an overlong form', [0xc0, 0xaf]],
     ['half a surrogate pair', [0xed, 0xa0, 0x80]],
-  ])('that is not UTF-8 is refused, and never mended: %s', async (_name, bytes) => {
+  ])('that is not UTF-8 is refused and not repaired: %s', async (_name, bytes) => {
     const [before = '', after = ''] = JSON.stringify({ ...minimal, metadata: { a: '|' } }).split(
       '|',
     );
@@ -170,7 +170,7 @@ describe('a body', () => {
     expect(harness.submissions).toEqual([]);
   });
 
-  test('of a member that is given twice, the last one counts', async () => {
+  test('with a member given twice uses the last one', async () => {
     const twice = JSON.stringify(minimal).replace('{', '{"caller":"first",');
 
     expect((await dial(harness, twice)).statusCode).toBe(200);
@@ -178,8 +178,8 @@ describe('a body', () => {
   });
 });
 
-describe('on the wire', () => {
-  test('what is not HTTP is answered with a problem, and the connection ends', async () => {
+describe('raw bytes', () => {
+  test('that are not HTTP are answered with a problem, and the connection ends', async () => {
     const port = await listen(harness);
 
     const text = await rawExchange(port, 'rubbish\r\n\r\n');
@@ -188,7 +188,7 @@ describe('on the wire', () => {
     expect(text).toContain('urn:offhook:problem:invalid-request');
   });
 
-  test('headers without end are a 431', async () => {
+  test('with endless headers are a 431', async () => {
     const port = await listen(harness);
 
     const text = await rawExchange(
@@ -200,7 +200,7 @@ describe('on the wire', () => {
     expect(text).toContain('\r\ncache-control: no-store\r\n');
   });
 
-  test('a body that is larger than it may be is refused before it has all arrived', async () => {
+  test('of a body over the limit are refused before all have arrived', async () => {
     const port = await listen(harness);
 
     const auth = await token();
@@ -226,7 +226,7 @@ describe('on the wire', () => {
   });
 });
 
-describe('for operators', () => {
+describe('the health and metrics routes', () => {
   test('/live answers while the process runs', async () => {
     const response = await harness.server.inject('/live');
 
@@ -234,7 +234,7 @@ describe('for operators', () => {
     expect(response.json()).toEqual({ status: 'live' });
   });
 
-  test('/ready names what failed, and a check that hangs is one that failed', async () => {
+  test('/ready names the failed checks, including one that hangs', async () => {
     let asked = 0;
     await using broken = await startHarness({
       health: [
@@ -284,7 +284,7 @@ describe('for operators', () => {
     expect(response.json()).toEqual({ status: 'ready', checks: { database: 'ok' } });
   });
 
-  test('/metrics has requests by route, and calls', async () => {
+  test('/metrics counts requests by route, and calls', async () => {
     await dial(harness, minimal);
     await dial(harness, {});
 
@@ -296,7 +296,8 @@ describe('for operators', () => {
     expect(body).toMatch(
       /offhook_http_request_duration_seconds_count\{method="POST",route="\/api\/1.1\/public\/bot\/:botId\/V2\/contactcenter\/dialout",status="400"\} 1/,
     );
-    // The process's own are measured from this first reading on: an answer without a number would spoil a rate or a mean.
+    // The process's own metrics start with this first reading. An answer without a number would
+    // spoil a rate or a mean.
     expect(body).toMatch(/^process_cpu_seconds_total [0-9.]+$/m);
     expect(body).toMatch(/^nodejs_eventloop_lag_mean_seconds [0-9.]+$/m);
   });

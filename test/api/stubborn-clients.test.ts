@@ -1,5 +1,5 @@
-// Clients that send too slowly, break off, send what is not HTTP, or do not read: what they get, what is
-// counted and logged, and that none of them holds up the server's end.
+// Clients that send too slowly, break off, send bytes that are not HTTP, or do not read: their
+// answers, the metrics and the log. None of them delays the close of the server.
 
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
@@ -28,10 +28,10 @@ async function listening(options: Partial<ApiServerOptions> = {}) {
   ];
   return {
     harness,
-    /** What pages an operator. */
+    /** The lines that would alert an operator. */
     complaints: () => lines.filter(({ level }) => Number(level) >= 50),
     client: () => openClient(Number(port)),
-    /** A request has passed its authentication, and its body is waited for. */
+    /** Waits until a request is authenticated and the server waits for its body. */
     isAsked: () => eventually(() => asked > 0, 'a request is in'),
     request: (...more: readonly string[]) => `${[...head, ...more].join('\r\n')}\r\n\r\n`,
     countOf: async (status: number, of = route) => {
@@ -46,11 +46,11 @@ async function listening(options: Partial<ApiServerOptions> = {}) {
   };
 }
 
-/** Goes on sending after the other side has ended, until it is cut off. */
+/** A client that keeps sending after the server has ended the connection, until it is cut off. */
 async function openClient(port: number) {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
-  // A connection that is cut while it sends is reset.
+  // A connection that is cut while the client sends is reset.
   socket.on('error', () => undefined);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   const ended = new Promise((resolve) => socket.once('end', resolve));
@@ -68,7 +68,7 @@ function drip(socket: Socket, text = ' '): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-test('a body that comes too slowly is a 408, is counted as one, and is no error of ours', async () => {
+test('a body that arrives too slowly is answered and counted as a 408, and logs no error', async () => {
   const { harness, client, request, countOf, complaints } = await listening({
     requestTimeoutMs: 300,
   });
@@ -85,7 +85,7 @@ test('a body that comes too slowly is a 408, is counted as one, and is no error 
   expect(complaints()).toEqual([]);
 });
 
-test('a body whose rest comes after the 408 places no call', async () => {
+test('a body whose rest arrives after the 408 places no call', async () => {
   const { harness, client, request, countOf } = await listening({ requestTimeoutMs: 300 });
   const { socket, received, read } = await client();
   read();
@@ -103,7 +103,7 @@ test.each([
   ['breaks off', (socket: Socket) => void socket.destroy()],
   ['is reset', (socket: Socket) => void socket.resetAndDestroy()],
   ['is not what was announced', (socket: Socket) => void socket.write('zz\r\n')],
-])('a body that %s is a 400, and no error of ours', async (_name, end) => {
+])('a body that %s is a 400, and logs no error', async (_name, end) => {
   const { client, request, countOf, complaints, isAsked } = await listening();
   const { socket } = await client();
   socket.write(`${request('transfer-encoding: chunked')}1\r\n{\r\n`);
@@ -120,7 +120,7 @@ test.each([
   ['comes too slowly', 408, (socket: Socket) => drip(socket)],
   ['breaks off', 400, (socket: Socket) => void socket.destroy()],
 ])(
-  "a form of Twilio's that %s is counted as what it is, and is no error of ours",
+  "a form in Twilio's requests that %s is counted with its status, and logs no error",
   async (_name, status, go) => {
     const { client, countOf, complaints, isAsked } = await listening({ requestTimeoutMs: 300 });
     const { socket, read } = await client();
@@ -136,7 +136,7 @@ test.each([
   },
 );
 
-test('what is not HTTP is no error of ours', async () => {
+test('bytes that are not HTTP log no error', async () => {
   const { client, complaints } = await listening();
   for (const text of ['rubbish\r\n\r\n', `GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`]) {
     const { socket, ended, read, received } = await client();
@@ -148,21 +148,21 @@ test('what is not HTTP is no error of ours', async () => {
   expect(complaints()).toEqual([]);
 });
 
-test('no client holds the end up, and what is asked meanwhile is refused', async () => {
+test('no client delays the close, and requests during the close are refused', async () => {
   const { harness, client, request, isAsked } = await listening();
-  // One on which nothing is asked.
+  // This client sends no request.
   await client();
   const dripping = await client();
   dripping.socket.write(`${request('content-length: 100000')}{`);
   drip(dripping.socket);
   await isAsked();
-  // Far more than the buffers of a connection hold.
+  // The answers are far larger than the buffers of a connection.
   const unread = await client();
   unread.socket.pause();
   unread.socket.write('GET /openapi.json HTTP/1.1\r\nhost: offhook\r\n\r\n'.repeat(100));
   const malformed = await client();
   malformed.socket.write('rubbish\r\n\r\n');
-  // Its second request comes while the server closes.
+  // Sends its second request while the server closes.
   const late = await client();
   late.read();
   late.socket.write('GET /live HTTP/1.1\r\nhost: offhook\r\n\r\nGET /live HTTP/1.1\r\n');
@@ -179,7 +179,7 @@ test('no client holds the end up, and what is asked meanwhile is refused', async
   await dripping.closed;
 });
 
-test('while calls end, answers end their connections', async () => {
+test('while the gateway drains, each answer ends its connection', async () => {
   let isDraining = false;
   const { client } = await listening({ isDraining: () => isDraining });
   const { socket, ended, received, read } = await client();

@@ -1,4 +1,4 @@
-// An API server on scripted services, and tokens for it.
+// Starts an API server with scripted services, and makes tokens for it.
 
 import { SignJWT } from 'jose';
 import {
@@ -28,7 +28,7 @@ export const apps: Readonly<Record<string, App>> = {
   'app-of-all-bots': app({ appId: 'app-of-all-bots', bots: ['*'], accountId: 'other' }),
 };
 
-/** API key → its app. */
+/** The app of each API key. */
 export const apiKeys: ReadonlyMap<string, App | undefined> = new Map([
   ['ofk_of-app-1', apps['app-1']],
   ['ofk_without-scope', apps['app-without-scope']],
@@ -59,7 +59,7 @@ export async function token(
   return await jwt.sign(new TextEncoder().encode(options.secret ?? secret));
 }
 
-/** Of every 401 before a signature is verified. */
+/** The `detail` of every 401 before the signature is verified. */
 export const unverifiedDetail =
   'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
 
@@ -75,9 +75,9 @@ export type Harness = AsyncDisposable & {
   readonly submissions: Submission[];
   readonly ended: string[];
   readonly listed: { scope: CallScope | AppScope; filter: CallFilter }[];
-  /** What the next dial-out request is answered with. */
+  /** The intake's result for the next dial-out request. */
   result: SubmitResult | Error;
-  /** What `details` finds. */
+  /** The call that `details` finds. */
   call: CallDetails | undefined;
   endResult: 'ending' | 'ended' | 'unknown';
 };

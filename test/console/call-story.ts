@@ -1,4 +1,5 @@
-// One call with everything in it: a transcript, a bot that marks and takes back, commands, a person whom it is connected to.
+// One call with everything in it: a transcript, a bot that sends marks and clears, commands, and a
+// transfer to a person.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -8,7 +9,7 @@ import { accessible, fits, type Stage, say } from './stage.ts';
 
 const agent = 'tel:+12025550105';
 
-/** The call's id. */
+/** Returns the id of the call. */
 export async function watchStory(stage: Stage, page: Page): Promise<string> {
   const callId = await startStory(stage);
   await page.goto(`${stage.base}/console#/calls/${callId}`);
@@ -20,7 +21,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   for (const text of ['Hello,', 'mark greeting', 'dtmf 12']) {
     await page.locator('.note-lane .tick', { hasText: text }).waitFor();
   }
-  // Both of one picture: it is drawn anew while the call goes on.
+  // Reads both from one picture, because it is drawn anew during the call.
   const [hello, anna] = (await page.evaluate(
     `[...document.querySelectorAll('.note-lane.words .tick')].map((one) => one.getBoundingClientRect().x)`,
   )) as readonly number[];
@@ -45,7 +46,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   await page.locator('.row.sip', { hasText: 'second leg' }).first().waitFor();
   await stage.gateway.dialer.end(callId);
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
-  // As it was kept: the same, from the database.
+  // After the call, the database returns the same data.
   await eventually(async () => (await kept(stage, page, callId)) === 'all', 'the call is stored');
   await page.reload();
   await second.getByText('200 OK (INVITE) + SDP').waitFor();

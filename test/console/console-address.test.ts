@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { consoleAddress } from '../../src/console/console-address.ts';
 
-describe('the console is found', () => {
+describe('the address of the console', () => {
   test.each<[string, { host: string; publicUrl?: string }, string | undefined]>([
     ['on this machine', { host: '127.0.0.1' }, 'http://127.0.0.1:3000/console'],
     ['by its name', { host: 'localhost' }, 'http://localhost:3000/console'],

@@ -1,5 +1,5 @@
-// The dial form when an answer is lost or the gateway refuses: what was typed stays, a retry is the
-// same request, and no phone is called twice without a question.
+// The dial form when an answer is lost or the gateway refuses: the form keeps what was typed, a
+// retry sends the same request, and no phone is called twice without a question.
 
 import assert from 'node:assert/strict';
 import type { Page, Request } from 'playwright-core';
@@ -19,7 +19,7 @@ export async function dialWithCare(stage: Stage): Promise<void> {
   await context.close();
 }
 
-/** The form keeps what was typed in place of its defaults, and sends it again under the same key. */
+/** The form keeps what was typed instead of its defaults, and sends it again under the same key. */
 async function retryAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   const typed = { Target: '+12025550140', Caller: '+15550001111', Bot: 'typed-bot' };
   await open(stage, page, typed);
@@ -39,7 +39,10 @@ async function retryAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   say('a retry after a lost answer sends what was typed, again, under the same key');
 }
 
-/** An edit makes it another call: the page asks first, and can send the earlier one again. */
+/**
+ * An edit makes the request another call: the page asks first, and can send the earlier request
+ * again.
+ */
 async function editAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   const target = '+12025550141';
   await open(stage, page, { Target: target, Caller: '+15550002222' });
@@ -54,7 +57,7 @@ async function editAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   await picture(page, 'dial-question');
   await accessible(page, 'a dial form that asks');
   assert.equal(requests.length, 1, 'nothing is sent before the answer');
-  // Back to what was sent: that is a retry, and no question.
+  // The form is changed back to the request that was sent: this is a retry without a question.
   await page.getByLabel('Caller').fill('+15550002222');
   await page.getByRole('button', { name: 'Place another call' }).waitFor({ state: 'detached' });
   await page.getByLabel('Caller').fill('+15550003333');
@@ -80,7 +83,7 @@ async function editAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   say('another call is placed only after the page has said what may happen');
 }
 
-/** The same phone from a new form, with something else changed: it would ring twice. */
+/** A new form dials the same phone with another member changed: the phone would ring twice. */
 async function lostAnswerOfAnotherForm(stage: Stage, page: Page): Promise<void> {
   const target = '+12025550144';
   await open(stage, page, { Target: target, Caller: '+15550004444' });
@@ -119,7 +122,7 @@ async function refusal(page: Page): Promise<void> {
   say('a refusal leaves what was typed');
 }
 
-// ── The form ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The form ──────────────────────────────────────────────────────────────────────────────────
 
 type Typed = Readonly<Record<string, string>>;
 
@@ -147,9 +150,9 @@ async function expectFields(page: Page, typed: Typed): Promise<void> {
   }
 }
 
-// ── What is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Requests ──────────────────────────────────────────────────────────────────────────────────
 
-/** The gateway takes the next request, and the page does not learn it. */
+/** The gateway gets the next request, but the page gets no answer. */
 async function loseNextAnswer(page: Page): Promise<void> {
   await page.route(
     dialout,

@@ -1,4 +1,5 @@
-// What the page makes of an answer that does not arrive, or not all of it: no phone is called twice. In Chromium: lost-connections.ts.
+// The page's code when an answer does not arrive, or only in part: no phone is called twice.
+// test/console/lost-connections.ts tests this in Chromium.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -18,14 +19,14 @@ type Attempts = {
 };
 
 const realFetch = globalThis.fetch;
-/** What comes next, and the last one again and again. */
+/** The next answers. The last one is repeated. */
 let answers: readonly (() => Response)[] = [];
 let keys: (string | undefined)[] = [];
 
 const lost = (): Response => {
   throw new TypeError('Failed to fetch');
 };
-/** Status and headers, half of the text, and nothing more. */
+/** An answer that ends after its status, headers and half of its text. */
 const torn = (status: number) => (): Response => {
   const text = new TextEncoder().encode('{"callId":');
   const body = new ReadableStream({
@@ -67,8 +68,8 @@ async function dial(target: string, answer: () => Response, form?: object): Prom
   return callId;
 }
 
-describe('an answer of which only the beginning came', () => {
-  test('is none', async () => {
+describe('an answer that arrives only in part', () => {
+  test('does not count as an answer', async () => {
     answers = [torn(200)];
     await expect(page.ask('x')).rejects.toThrow(
       'The gateway cannot be reached. The page tries again.',
@@ -78,7 +79,7 @@ describe('an answer of which only the beginning came', () => {
     );
   });
 
-  test('is a refusal where it began as one', async () => {
+  test('counts as a refusal if its status is one', async () => {
     answers = [torn(503)];
     await expect(page.ask('x')).rejects.toMatchObject({
       ...{ status: 503, message: 'The gateway answered 503.', errors: [] },
@@ -87,11 +88,11 @@ describe('an answer of which only the beginning came', () => {
 });
 
 describe('a call', () => {
-  test('has one key until it is known to be placed, whatever is tried meanwhile', async () => {
-    await expect(dial('tel:+1', torn(200))).rejects.toThrow('not reached');
-    await expect(dial('tel:+1', lost)).rejects.toThrow('not reached');
+  test('keeps its key until it is known to be placed, whatever else is tried', async () => {
+    await expect(dial('tel:+1', torn(200))).rejects.toThrow('cannot be reached');
+    await expect(dial('tel:+1', lost)).rejects.toThrow('cannot be reached');
     expect(await dial('tel:+2', placed('call-2'))).toBe('call-2');
-    // A proxy gave up; what it was sent before may have arrived.
+    // A proxy gave up. The request may have arrived earlier.
     await expect(dial('tel:+1', refused(502))).rejects.toThrow('Not like that.');
     await expect(dial('tel:+1', refused(429))).rejects.toThrow('Not like that.');
     expect(await dial('tel:+1', placed('call-1'))).toBe('call-1');
@@ -102,13 +103,13 @@ describe('a call', () => {
     expect(other).not.toBe(first);
   });
 
-  test('that is meant a second time has another key', async () => {
+  test('that is placed a second time on purpose has another key', async () => {
     await dial('tel:+3', placed('call-3'));
     await dial('tel:+3', placed('call-4'));
     expect(keys[0]).not.toBe(keys[1]);
   });
 
-  test('is forgotten where very many others were lost after it', async () => {
+  test('is forgotten after very many other answers were lost', async () => {
     await expect(dial('tel:+4', lost)).rejects.toThrow();
     await expect(dial('tel:+5', lost)).rejects.toThrow();
     for (let other = 0; other < 99; other += 1)
@@ -129,7 +130,7 @@ describe('a call whose answer was lost', () => {
     ['half an answer', torn(200)],
     ['an answer of a proxy', refused(504)],
     ['an answer that says so', problem(503, 'acceptance-unknown')],
-  ])('stands beside every other one of its form (%s)', async (name, answer) => {
+  ])('causes a question before any other call of its form (%s)', async (name, answer) => {
     const target = `tel:${name}`;
     await expect(dial(target, answer, form)).rejects.toThrow();
 
@@ -137,7 +138,7 @@ describe('a call whose answer was lost', () => {
     expect(mine).toEqual(requestTo(target));
     expect(attempts.lostBeside(requestTo('tel:+70'), later)).toEqual([]);
     expect(attempts.lostBeside(requestTo(target), form), 'a retry').toEqual([]);
-    // The same phone would ring twice, whichever form asks for it.
+    // The same phone would ring twice, whichever form sends the request.
     expect(attempts.lostBeside(requestTo(target, '2'), later)).toEqual([mine]);
     await dial(target, placed('call-7'), later);
     expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
@@ -147,19 +148,19 @@ describe('a call whose answer was lost', () => {
     ['a bad request', refused(400)],
     ['too many requests', refused(429)],
     ['a gateway that accepts nothing', problem(503, 'unavailable')],
-  ])('is none where the gateway refused it: %s', async (name, answer) => {
+  ])('causes no question if the gateway refused it: %s', async (name, answer) => {
     const target = `tel:${name}`;
     await expect(dial(target, answer, form)).rejects.toThrow();
     expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
   });
 
-  test('stays one when a later try is refused', async () => {
+  test('still causes a question after a later attempt is refused', async () => {
     await expect(dial('tel:+80', lost, form)).rejects.toThrow();
     await expect(dial('tel:+80', refused(429), form)).rejects.toThrow();
     expect(attempts.lostBeside(requestTo('tel:+80', '2'), later)).toEqual([requestTo('tel:+80')]);
   });
 
-  test('is not asked about again, and keeps its key, once the user placed another one', async () => {
+  test('causes no further question, and keeps its key, after the user placed another call', async () => {
     await expect(dial('tel:+90', lost, form)).rejects.toThrow();
     attempts.settle(attempts.lostBeside(requestTo('tel:+90', '2'), form));
     expect(attempts.lostBeside(requestTo('tel:+90', '3'), form)).toEqual([]);
@@ -182,7 +183,7 @@ describe('a form that is cancelled before its answer comes', () => {
     return answer;
   };
 
-  test('may have called the phone, before the answer and after it', async () => {
+  test('may have called the phone, before and after its answer', async () => {
     const answer = answerLater();
     const request = requestTo('tel:+95');
     const dialled = page.api.dial(request, form, () => true);
@@ -191,14 +192,14 @@ describe('a form that is cancelled before its answer comes', () => {
 
     answer(placed('call-95')());
     await dialled;
-    // Its user has not seen the call.
+    // The user has not seen the call.
     expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([request]);
     await page.api.dial(request, later);
     expect(keys[1]).toBe(keys[0]);
     expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([]);
   });
 
-  test('has called none if the gateway refused it', async () => {
+  test('has called no phone if the gateway refused it', async () => {
     const answer = answerLater();
     const dialled = page.api.dial(requestTo('tel:+96'), form, () => true);
     answer(refused(400)());

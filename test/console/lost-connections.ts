@@ -1,5 +1,5 @@
-// What a page does when its gateway falls silent: a connection for live events that died unnoticed is made anew, and a sign-out that did not
-// arrive is not taken for one.
+// The page when its gateway falls silent: it reconnects if the connection for live events died
+// unnoticed, and it does not treat a sign-out as done if the request did not arrive.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,16 +21,19 @@ export async function loseConnections(stage: Stage): Promise<void> {
   await context.close();
 }
 
-/** The gateway says something every 15 s at least; after 45 s of nothing the page does not believe in the connection any more. */
+/**
+ * The gateway sends something at least every 15 s. After 45 s of silence the page gives up the
+ * connection.
+ */
 async function deadConnection(stage: Stage, page: Page, network: Network): Promise<void> {
-  // Its timers, which a test does not wait for.
+  // Replaces the page's timers, so that the test need not wait for them.
   await page.clock.install();
   await signInBy(stage.gateway, page, network.url);
   const live = page.locator('.live');
   await live.getByText('Live').waitFor();
   const before = network.asked.lastIndexOf('events');
   network.fallSilent();
-  // The page is not told of it.
+  // The page does not notice it.
   const { callId } = await stage.gateway.dialer.dial({ target: 'tel:+12025550134' });
   await page.clock.fastForward(60_000);
   const again = () => network.asked.lastIndexOf('events');
@@ -41,7 +44,9 @@ async function deadConnection(stage: Stage, page: Page, network: Network): Promi
   say('a connection that died unnoticed is made anew, and what happened meanwhile is seen');
 }
 
-/** It is not known whether the call was placed; it is, and is not placed again. */
+/**
+ * The page does not know whether the call was placed. The call was placed, and is not placed again.
+ */
 async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
   const dialout = '**/contactcenter/dialout';
   const target = '+12025550133';
@@ -58,7 +63,10 @@ async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
   say('a call whose answer was lost is placed once, however often one tries');
 }
 
-/** Its beginning says that all is well. A user who gives up, dials another one and comes back calls no phone twice either. */
+/**
+ * The beginning of the answer reports success, and the rest is lost. A user who gives up, dials
+ * another phone and returns calls no phone twice.
+ */
 async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network): Promise<void> {
   const [target, other] = ['+12025550135', '+12025550136'];
   await page.goto(`${network.url}/console#/calls`);
@@ -76,7 +84,7 @@ async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network
   say('so is one of whose answer only the beginning came, also when the form was closed meanwhile');
 }
 
-/** The form that is open then is another one. */
+/** When the answer arrives, another form is open. */
 async function answerAfterCancel({ gateway }: Stage, page: Page): Promise<void> {
   const dialout = '**/contactcenter/dialout';
   const target = '+12025550137';
@@ -96,7 +104,7 @@ async function answerAfterCancel({ gateway }: Stage, page: Page): Promise<void> 
   await eventually(async () => (await placedTo(gateway, target)) === 1, 'the call is placed');
   late.abort();
   await (await isAnswered).finished();
-  // What the answer would have done, it does before the next picture.
+  // If the answer had an effect, it would be visible before the next picture.
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))');
   assert.equal(await page.getByLabel('Target').inputValue(), '+12025550138');
   assert.ok(page.url().endsWith('#/calls'), page.url());
@@ -145,15 +153,15 @@ async function signOutThatIsLost(context: BrowserContext, page: Page): Promise<v
 
 type Network = AsyncDisposable & {
   readonly url: string;
-  /** What a page asked for: live events and lists, in order. */
+  /** The requests of a page for live events and lists, in order. */
   readonly asked: readonly string[];
-  /** Connections for live events stay up, and nothing comes through those that are. */
+  /** Keeps connections for live events open, but passes nothing through the existing ones. */
   fallSilent(): void;
-  /** Of the next answer to a call that is dialled only the status and headers come. */
+  /** Passes only the status and headers of the next answer to a dial request. */
   tearDialout(): void;
 };
 
-/** In front of the gateway. */
+/** A proxy in front of the gateway. */
 async function startNetwork(base: string): Promise<Network> {
   const { hostname, port } = new URL(base);
   const sockets = new Set<Socket>();

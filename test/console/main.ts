@@ -1,5 +1,5 @@
-// npm run test:console: the console in Chromium, as people use it, on a gateway with nothing configured. Says each thing that holds, and
-// ends with 1 at the first that does not.
+// `npm run test:console` uses the console in Chromium as people do, on a gateway without
+// configuration. It prints each check that passes, and exits with 1 at the first that fails.
 
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
@@ -15,19 +15,19 @@ import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
 import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
 
-/** Compressed, all that a browser loads. */
+/** Compressed size of all files that a browser loads. */
 const mostAssetBytes = 100_000;
 
 const { values } = parseArgs({ options: { pictures: { type: 'string' } } });
 await takePictures(values.pictures);
 const stage = await openStage();
 const { base, gateway, receiver } = stage;
-/** Started while the first call takes its time. */
+/** Started during the first call, to save time. */
 let nodes: Promise<TwoNodes> | undefined;
 
 try {
   await run();
-  assert.deepEqual(stage.complaints, [], 'nothing was complained of, and no other host was asked');
+  assert.deepEqual(stage.complaints, [], 'no console error, and no request to another host');
   say('no console error, no request to another host');
 } catch (error) {
   console.error(await stage.seen());
@@ -47,7 +47,7 @@ async function run(): Promise<void> {
   const voicemail = await dialVoicemail(page);
   const second = startTwoNodes();
   nodes = second;
-  // It is awaited later; what went wrong is said then.
+  // It is awaited later, which reports its errors.
   second.catch(() => undefined);
   await watchVerdict(page);
   await refuseAndReplay(page, voicemail);
@@ -76,7 +76,7 @@ async function signedOut(page: Page): Promise<void> {
   }
   await accessible(page, 'signed out');
   await picture(page, 'signed-out');
-  say('a page that is signed out shows nothing');
+  say('a signed-out page shows no data');
 }
 
 async function signIn(page: Page, context: BrowserContext): Promise<void> {
@@ -89,7 +89,7 @@ async function signIn(page: Page, context: BrowserContext): Promise<void> {
   assert.equal(cookie?.sameSite, 'Strict');
   const other = await (await stage.open()).newPage();
   await other.goto(url);
-  await other.getByText('The link was used before').waitFor();
+  await other.getByText('The link was already used').waitFor();
   await picture(other, 'link-used');
   await other.context().close();
   const usableMs = Number(await page.evaluate('performance.now()'));
@@ -103,7 +103,7 @@ async function signIn(page: Page, context: BrowserContext): Promise<void> {
   assert.ok(sizes > 0 && sizes <= mostAssetBytes, `assets are ${sizes} bytes`);
   await picture(page, 'calls-empty');
   say(
-    `signed in, once by a link; assets ${sizes} bytes, first byte to usable ${Math.round(readyMs)} ms (at first ${Math.round(usableMs)} ms after the navigation began, sign-in included)`,
+    `signed in by a link that works once; assets ${sizes} bytes, first byte to usable ${Math.round(readyMs)} ms (at first ${Math.round(usableMs)} ms after the navigation began, sign-in included)`,
   );
 }
 
@@ -129,7 +129,7 @@ async function watchVerdict(page: Page): Promise<void> {
   say('the verdict and the beep appear on the waveform, SIP in the ladder');
 }
 
-/** A laptop turns dark in the evening, with a page open on which nothing changes any more. */
+/** Switches to dark colours while a page is open on which nothing else changes. */
 async function drawnAnewWhenDark(page: Page): Promise<void> {
   const pixels = async () =>
     await page.evaluate("document.querySelector('.wave canvas').toDataURL()");
@@ -145,7 +145,7 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   await page.getByRole('link', { name: 'Notifications' }).click();
   const letters = page.locator('section', { hasText: 'Given up' }).locator('tbody tr');
   await letters.first().waitFor();
-  // The end of a call has the verdict too, and is the end.
+  // The notification of the end has the verdict, too, but is named by its status.
   await letters.filter({ hasText: 'completed' }).first().waitFor();
   await accessible(page, 'notifications');
   await picture(page, 'notifications');
@@ -155,10 +155,10 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   await page.goto(`${base}/console#/calls/${callId}`);
   await page.locator('.row.notification.good', { hasText: 'POST completed' }).waitFor();
   await page.locator('.row', { hasText: 'Replay of Answered' }).waitFor();
-  say('the receiver refuses, and takes what is sent again');
+  say('the receiver refuses a notification, and accepts it when it is sent again');
 }
 
-/** What is wrong is unfolded, and has the focus: of the second refusal too. */
+/** The wrong field is unfolded and has the focus, also after a second refusal. */
 async function refusedForm(page: Page): Promise<void> {
   await page.goto(`${base}/console#/calls`);
   await page.getByRole('button', { name: 'Dial', exact: true }).click();
@@ -179,11 +179,11 @@ async function refusedForm(page: Page): Promise<void> {
   await page.getByRole('alert').getByText('write +1 202 555 0110').waitFor();
   await page.locator('input[name="target"][aria-invalid]:focus').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  say('what is wrong in the form is unfolded and has the focus, however often it is refused');
+  say('a wrong field of the form is unfolded and has the focus after every refusal');
 }
 
 async function hangUp(page: Page): Promise<void> {
-  // As people write it.
+  // A number as people write it.
   await dial(stage, page, '+1 (202) 555-0102');
   await page.locator('.status', { hasText: 'Answered' }).waitFor();
   await picture(page, 'call-live');
@@ -192,12 +192,12 @@ async function hangUp(page: Page): Promise<void> {
   const before = await talked.textContent();
   await eventually(
     async () => (await talked.textContent()) !== before,
-    'how long they talk goes on',
+    'the duration of the call increases',
   );
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
-  // The button is gone; the focus of a user who pressed it by keyboard is not lost.
+  // The button has disappeared. A user who pressed it by keyboard must not lose the focus.
   await page.locator('h1:focus').waitFor();
   say('hung up');
 }
@@ -223,10 +223,10 @@ async function otherPages(page: Page): Promise<void> {
     await accessible(page, name);
     await picture(page, name.toLowerCase());
   }
-  // By keyboard alone: the first stop leads past the navigation.
+  // By keyboard alone: the first link skips the navigation.
   await page.goto(`${base}/console#/nodes`);
   await page.getByRole('heading', { name: 'Nodes' }).waitFor();
-  // The heading takes the focus a moment after it is there.
+  // The heading takes the focus a moment after it appears.
   await page.locator('h1:focus').waitFor();
   await page.evaluate('document.activeElement.blur()');
   await page.keyboard.press('Tab');
@@ -251,7 +251,7 @@ async function otherTenant(callId: string): Promise<void> {
     assert.equal((await page.request.get(`${base}/console/api/${path}`)).status(), 404, path);
   }
   await page.context().close();
-  say("another tenant's call is not found, nor are the pages of who operates");
+  say("another tenant's call and the operators' pages are not found");
 }
 
 async function narrow(page: Page, callId: string): Promise<void> {

@@ -1,4 +1,4 @@
-// A call that one node has, looked at through another one while it is up.
+// A live call that one node owns, seen through another node.
 
 import { describe, expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
@@ -26,14 +26,14 @@ async function signIn({ runtime: { httpUrl }, dialer }: GatewayProcess) {
 }
 
 describe('a live call of another node', () => {
-  test('is shown as its node sees it, and where that does not answer, the page is told who has it', async () => {
+  test('is shown as its node reports it; if that node does not answer, the page gets its name', async () => {
     const database = await openTestDatabase('postgres');
     await using _removed = { [Symbol.asyncDispose]: () => database.remove() };
     await using cluster = await startCluster({
       databaseUrl: database.location.databaseUrl ?? '',
       variables: { NODE_LEASE_MS: '60000' },
     });
-    // With the dots of a host.
+    // The name of a node may contain the dots of a host name.
     const owner = await cluster.startNode('gw-1.example.com');
     const target = `tel:+${numberFor('stay', 0, 1)}`;
     const { callId } = await owner.dialer.dial({ target, notifyurl: cluster.receiver.url });
@@ -44,7 +44,7 @@ describe('a live call of another node', () => {
     const ask = await signIn(other);
     const capture = async () => (await (await ask(`/calls/${callId}/capture`)).json()) as Capture;
     const path = `/api/public/bot/${other.dialer.botId}/calls/${callId}/commands`;
-    // By its id done once, also where the answer to it was late.
+    // A command with an id is carried out once, even if its answer was late.
     const press = { command: 'dtmf', digits: '1', id: 'key' };
     await eventually(
       async () => (await other.dialer.request('POST', path, press)).status !== 503,

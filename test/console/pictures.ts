@@ -1,5 +1,5 @@
-// `npm run test:console -- --pictures FOLDER`: what the console looks like at each step, for people to look at: on a desk and on a phone,
-// light and dark.
+// `npm run test:console -- --pictures FOLDER` saves pictures of the console at each step for
+// people: in desktop and phone size, light and dark.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 
 let folder: string | undefined;
 
-/** From now on; undefined: none. */
+/** Sets the folder for pictures. Undefined saves no pictures. */
 export async function takePictures(into: string | undefined): Promise<void> {
   folder = into;
   if (folder !== undefined) await mkdir(folder, { recursive: true });
@@ -16,16 +16,16 @@ export async function takePictures(into: string | undefined): Promise<void> {
 const desk = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
 
-/** Four of them, and the page is as it was; nothing where no pictures were asked for. */
+/** Saves four pictures and restores the page. Does nothing without a folder. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (folder === undefined) return;
-  // What was opened by a click may have scrolled there.
+  // A click may have scrolled the page.
   await page.evaluate('scrollTo(0, 0)');
   for (const viewport of [desk, phone]) {
     await page.setViewportSize(viewport);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      // Drawn anew at this width.
+      // Waits until the page is drawn anew at this width.
       await page.evaluate('new Promise((resolve) => setTimeout(resolve, 250))');
       const path = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
       await page.screenshot({ path, fullPage: true, animations: 'disabled' });
@@ -35,7 +35,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.setViewportSize(desk);
 }
 
-/** The gateway cannot be reached by what is asked next. */
+/** Saves pictures of the page while its next request cannot reach the gateway. */
 export async function pictureAway(
   page: Page,
   name: string,

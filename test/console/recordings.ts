@@ -1,4 +1,5 @@
-// The page of `offhook amd --plot` in Chromium: it draws with the console's code, from a file, without a server.
+// The page of `offhook amd --plot` in Chromium. It uses the console's code, from a file, without a
+// server.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

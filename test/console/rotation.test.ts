@@ -1,4 +1,4 @@
-// Sessions, links and streams of events end with the credentials that opened them, at every node.
+// Sessions, links and event streams end with the credentials that opened them, at every node.
 
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/d
 import { asker, cookieOf, origin, startConsole } from './support.ts';
 
 const graceS = 30;
-/** After this long a node knows a new key. */
+/** Time after which every node knows a new key. */
 const rememberedS = 6;
 const newApp = { name: 'dialer', accountId: 'acme', bots: ['*'], scopes: ['Dialout'] as const };
 
@@ -20,7 +20,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
   const secrets = createSecretBox(Buffer.alloc(32, 7));
   let database: TestDatabase;
   let now: Date;
-  /** The node that is asked, and one that an operator's command runs on. */
+  /** The node that gets the requests, and the node on which an operator's command runs. */
   let here: AppStore;
   let there: AppStore;
   let harness: Harness;
@@ -33,7 +33,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     await database.remove();
   });
   beforeEach(async () => {
-    // Tokens are checked by the clock of the machine.
+    // Tokens are checked against the clock of the machine.
     now = new Date();
     const openApps = () =>
       createAppStore({
@@ -81,21 +81,24 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
   const statusFor = async (cookie: string) =>
     (await ask('GET', '/api/public/calls', { cookie })).statusCode;
 
-  test.each(['jwt', 'api-key'] as const)('%s, at once: sessions and links end', async (what) => {
-    const { appId, jwtSecret } = await there.createApp(newApp);
-    const cookie = await signIn(appId, jwtSecret);
-    const linked = await link(appId, jwtSecret);
-    expect(await statusFor(cookie)).toBe(200);
+  test.each(['jwt', 'api-key'] as const)(
+    'ends sessions and links at once after a rotation of %s without a grace time',
+    async (what) => {
+      const { appId, jwtSecret } = await there.createApp(newApp);
+      const cookie = await signIn(appId, jwtSecret);
+      const linked = await link(appId, jwtSecret);
+      expect(await statusFor(cookie)).toBe(200);
 
-    await rotate(appId, what, { graceS: 0 });
+      await rotate(appId, what, { graceS: 0 });
 
-    expect(await statusFor(cookie)).toBe(401);
-    expect((await ask('GET', '/session', { cookie })).statusCode).toBe(401);
-    expect((await redeem(linked)).statusCode).toBe(401);
-  });
+      expect(await statusFor(cookie)).toBe(401);
+      expect((await ask('GET', '/session', { cookie })).statusCode).toBe(401);
+      expect((await redeem(linked)).statusCode).toBe(401);
+    },
+  );
 
   test.each(['jwt', 'api-key'] as const)(
-    '%s, with a grace time: sessions and links end with it, and those of the new one stay',
+    'ends sessions and links of the old %s after the grace time, and keeps those of the new one',
     async (what) => {
       const { appId, jwtSecret: former } = await there.createApp(newApp);
       const cookie = await signIn(appId, former);
@@ -116,7 +119,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     },
   );
 
-  test('a session that the former key opens within its grace time ends with it', async () => {
+  test('ends a session that the former key opened during the grace time with that time', async () => {
     const { appId, jwtSecret } = await there.createApp(newApp);
     await rotate(appId, 'jwt');
     const cookie = await signIn(appId, jwtSecret);
@@ -125,7 +128,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     expect(await statusFor(cookie)).toBe(401);
   });
 
-  test('a rotation that is forced ends those of the oldest key at once', async () => {
+  test('ends sessions of the oldest key at once after a forced rotation', async () => {
     const { appId, jwtSecret: first } = await there.createApp(newApp);
     const oldest = await signIn(appId, first);
     const { jwtSecret: second = '' } = await rotate(appId, 'jwt');
@@ -135,7 +138,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     expect([await statusFor(oldest), await statusFor(middle)]).toEqual([401, 200]);
   });
 
-  test('a public key that is replaced ends what its tokens opened', async () => {
+  test('ends sessions of a public key that was replaced', async () => {
     const pair = generateKeyPairSync('ed25519');
     const pem = (key: typeof pair.publicKey) =>
       key.export({ type: 'spki', format: 'pem' }).toString();
@@ -152,7 +155,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     expect(await statusFor(cookie)).toBe(401);
   });
 
-  test('what opens no console ends none; a revoked app ends its own at once', async () => {
+  test('keeps sessions after a rotation of other credentials, and ends those of a revoked app at once', async () => {
     const [one, other] = [await there.createApp(newApp), await there.createApp(newApp)];
     const cookie = await signIn(one.appId, one.jwtSecret);
     await rotate(one.appId, 'webhook-secret', { graceS: 0 });
@@ -164,7 +167,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     expect(await statusFor(cookie)).toBe(401);
   });
 
-  test('a key that was replaced a moment ago, elsewhere, makes no link any more', async () => {
+  test('makes no link for a key that was just replaced at another node', async () => {
     const { appId, jwtSecret } = await there.createApp(newApp);
     const auth = await new SignJWT({ appId })
       .setProtectedHeader({ alg: 'HS256' })
@@ -179,12 +182,12 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
     ['its key is replaced', (appId: string) => rotate(appId, 'jwt', { graceS: 0 })],
     ['its API key is replaced', (appId: string) => rotate(appId, 'api-key', { graceS: 0 })],
     ['the user signs out', signOut],
-  ])('a stream of events ends when %s', async (_when, end) => {
+  ])('ends an event stream when %s', async (_when, end) => {
     const { appId, jwtSecret } = await there.createApp(newApp);
     const cookie = await signIn(appId, jwtSecret);
     await harness.server.listen({ host: '127.0.0.1', port: 0 });
     const { port } = harness.server.server.address() as AddressInfo;
-    // Another name, whose cookie is the same session's.
+    // Another cookie name with the same session.
     const headers = { cookie: cookie.replace('__Host-offhook', 'offhook-console') };
     const url = `http://127.0.0.1:${port}/console/api/public/events`;
     const stream = await fetch(url, { headers });
@@ -192,7 +195,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
 
     await end(appId, cookie);
 
-    // It ends; until then this waits.
+    // Waits until the stream ends.
     await stream.text();
     expect((await fetch(url, { headers })).status).toBe(401);
   });
@@ -204,7 +207,7 @@ describe.each(databaseKinds)('a console whose credentials are replaced, on %s', 
   }
 });
 
-/** Nothing happens to any call. */
+/** A log of events in which nothing happens. */
 async function* untilAborted(_scope: unknown, _cursor: unknown, how: { signal: AbortSignal }) {
   yield [{ text: ': begins\n\n' }];
   await new Promise((resolve) => how.signal.addEventListener('abort', resolve, { once: true }));

@@ -1,4 +1,4 @@
-// Who gets into the console, and what of it: links that sign in once, cookies, and the requests of other pages.
+// Access to the console: links that sign in once, cookies, and requests of other pages.
 
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
@@ -62,7 +62,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   const redeem = (linked: string, headers: Readonly<Record<string, string>> = { origin }) =>
     ask('POST', '/session', headers, { token: linked });
 
-  /** Headers of a page that is signed in. */
+  /** Headers that a signed-in page sends. */
   async function signIn(appId?: string) {
     const answer = await redeem(await linkToken(appId));
     expect(answer.statusCode).toBe(200);
@@ -73,7 +73,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
 
   const calls = '/api/public/calls';
 
-  test('signs in once by a link, whichever node it comes to', async () => {
+  test('signs in once by a link, at any node', async () => {
     const linked = await linkToken();
     const other = createSessionStore(database, { now: () => now });
 
@@ -83,7 +83,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect((await redeem(linked)).statusCode).toBe(401);
   });
 
-  test('a link is good for a minute, a session for eight hours', async () => {
+  test('a link is valid for a minute, a session for eight hours', async () => {
     const late = await linkToken();
     const { cookie } = await signIn();
     now = new Date(now.getTime() + minuteMs + 1);
@@ -94,7 +94,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
   });
 
-  test('keeps neither in a form that could be used', async () => {
+  test('stores neither links nor sessions in a usable form', async () => {
     const linked = await linkToken();
     const { cookie } = await signIn();
     const stored = await database.pool.query(
@@ -106,21 +106,21 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect(text).not.toContain(cookie.replace(/.*=/, ''));
   });
 
-  test('the cookie is for this host over TLS, and no script’s', async () => {
+  test('limits the cookie to this host over TLS, and hides it from scripts', async () => {
     const answer = await redeem(await linkToken());
     expect(answer.headers['set-cookie']).toMatch(
       /^__Host-offhook=[\w-]{43}; Path=\/; Max-Age=28800; HttpOnly; SameSite=Strict; Secure$/,
     );
   });
 
-  test('on this machine there is no TLS, and the cookie says so', async () => {
+  test('uses a cookie without Secure on this machine, where there is no TLS', async () => {
     const local = { host: '127.0.0.1:3000', origin: 'http://127.0.0.1:3000' };
     const answer = await redeem(await linkToken(), local);
     expect(answer.headers['set-cookie']).toMatch(/^offhook-console=[\w-]{43}; .*SameSite=Strict$/);
   });
 
   test.each(['evil.example', '127.0.0.1.evil.example', 'localhost:4444', '10.0.0.1'])(
-    'a link leads to the configured address, whatever Host says: %j',
+    'makes links to the configured address, whatever Host is: %j',
     async (host) => {
       const auth = await token();
       const { url } = (await ask('POST', '/link', { auth, host }, {})).json<{ url: string }>();
@@ -133,7 +133,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     ['127.0.0.1', 200, '127.0.0.1'],
     ['10.0.0.5', 409, undefined],
   ])(
-    'without PUBLIC_URL and on %s, a link leads to loopback or is a %i',
+    'without PUBLIC_URL and on %s, answers a request for a link with %i',
     async (host, status, name) => {
       const appNow = async (appId: string) => known[appId];
       await using local = await startConsole({
@@ -157,7 +157,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   );
 
   test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:3000'])(
-    'answers under no name that was made up: %j',
+    'does not answer under an invented name: %j',
     async (host) => {
       for (const path of ['', '/session', calls])
         expect((await ask('GET', path, { host })).statusCode).toBe(403);
@@ -170,7 +170,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     ['another scheme’s page of the same name', { origin: 'null' }],
     ['no token of the page', { 'x-console-token': '' }],
     ['a wrong one', { 'x-console-token': 'x'.repeat(43) }],
-  ])('nothing is changed by a request with %s', async (_, headers) => {
+  ])('changes nothing for a request with %s', async (_, headers) => {
     const { changing } = await signIn();
     const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
     const path = `/api/public/bot/st-1/calls/${callId}`;
@@ -182,7 +182,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   });
 
   test.each(['cross-site', 'same-site'])(
-    'nothing is read by a page of another origin (%s), whose requests have the cookie too',
+    'refuses data to a page of another origin (%s), although its requests have the cookie',
     async (site) => {
       const { cookie } = await signIn();
       const headers = { cookie, 'sec-fetch-site': site };
@@ -192,12 +192,12 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
           200,
         );
       }
-      // The page may be linked to.
+      // Any site may link to the page itself.
       expect((await ask('GET', '', headers)).statusCode).toBe(200);
     },
   );
 
-  describe('a link that is opened by who is signed in', () => {
+  describe('a link that a signed-in user opens', () => {
     beforeEach(() => {
       known['app-2'] = app({ appId: 'app-2', accountId: 'other', name: 'another app' });
     });
@@ -206,7 +206,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     const whoIs = async (cookie: string) =>
       (await ask('GET', '/session', { cookie })).json<{ app?: { appId: string } }>().app?.appId;
 
-    test('and is of another app: changes nothing before the user agreed to give up that session', async () => {
+    test('changes nothing until the user agrees to give up the session, if it is of another app', async () => {
       const { cookie } = await signIn();
       const linked = await linkToken('app-2');
 
@@ -219,7 +219,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
         },
       });
       expect(await whoIs(cookie)).toBe('app-1');
-      // What the user agreed to was another question.
+      // The user agreed to give up the session of another app, so the answer is a question again.
       expect((await follow(linked, cookie, { insteadOf: 'app-384' })).json()).toHaveProperty(
         'asks',
       );
@@ -230,7 +230,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
       expect((await follow(linked, cookie)).statusCode).toBe(401);
     });
 
-    test('and is of the same app: begins a new session in place of the old one', async () => {
+    test('begins a new session instead of the old one, if it is of the same app', async () => {
       const { cookie } = await signIn();
       const again = await follow(await linkToken(), cookie);
       expect(await whoIs(cookieOf(again))).toBe('app-1');
@@ -238,7 +238,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     });
 
     test.each(['x', '', 'x'.repeat(43), '"><script>', 'x'.repeat(10_000)])(
-      'and is none (%j): leaves the session',
+      'leaves the session if it is invalid (%j)',
       async (linked) => {
         const { cookie } = await signIn();
         const answer = await follow(linked, cookie);
@@ -249,7 +249,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     );
   });
 
-  test('a session may what its app may, and ends with it', async () => {
+  test('a session may do what its app may do, and ends with it', async () => {
     const { cookie, changing } = await signIn();
     const body = { target: 'tel:+15551230001', caller: '1' };
     const dialout = (bot: string) =>
@@ -265,7 +265,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
   });
 
-  test('what concerns the whole gateway is there for operators, and for others not', async () => {
+  test('only operators may read data about the whole gateway', async () => {
     const { cookie } = await signIn();
     const { cookie: operator } = await signIn('operator');
     for (const name of ['trunks', 'nodes', 'detection']) {
@@ -275,14 +275,14 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     }
   });
 
-  test('whom the sandbox has is told to those who are signed in', async () => {
+  test('lists the sandbox numbers for signed-in users', async () => {
     const { cookie } = await signIn();
     const answer = await ask('GET', '/api/sandbox', { cookie });
     expect(answer.json()).toEqual({ numbers: [{ number: '+12025550100', name: 'person' }] });
     expect((await ask('GET', '/api/sandbox')).statusCode).toBe(401);
   });
 
-  test('SIP and sound of a call that the app may not see are not looked for', async () => {
+  test('does not look up SIP and sound of a call that the app may not see', async () => {
     const { cookie } = await signIn();
     for (const file of ['capture', 'export.json', 'sip.pcap']) {
       const path = `/api/calls/call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10/${file}`;
@@ -291,7 +291,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect(asked).toEqual([]);
   });
 
-  test('signing out ends the session, for every client that has the cookie', async () => {
+  test('signing out ends the session for every client with the cookie', async () => {
     const { cookie, changing } = await signIn();
     expect((await ask('DELETE', '/session', { cookie, origin })).statusCode).toBe(403);
     const answer = await ask('DELETE', '/session', changing);
@@ -299,7 +299,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
   });
 
-  test('a token of the API does not open it, nor the cookie the API', async () => {
+  test('a token of the API does not open the console, nor the cookie the API', async () => {
     const { cookie } = await signIn();
     const auth = await token({ appId: 'app-1' });
     expect((await ask('GET', calls, { auth })).statusCode).toBe(401);
@@ -307,7 +307,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect(api.statusCode).toBe(401);
   });
 
-  test('the page is found with a slash at its end, too', async () => {
+  test('serves the page also with a trailing slash', async () => {
     const answer = await ask('GET', '/');
     expect(answer.statusCode).toBe(308);
     expect(new URL(String(answer.headers['location']), `${origin}/console/`).pathname).toBe(
@@ -315,7 +315,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     );
   });
 
-  test('the page loads from the gateway alone, and compressed', async () => {
+  test('serves a page that loads only from the gateway, compressed', async () => {
     const page = await ask('GET', '', { 'accept-encoding': 'gzip, br' });
     expect(page.headers['content-encoding']).toBe('br');
     expect(page.headers['content-security-policy']).toMatch(

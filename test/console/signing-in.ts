@@ -1,5 +1,5 @@
-// Who is signed in changes only when the user wants it: links of other apps, invalid links, other
-// tabs, and rotated credentials. And the link that a gateway shows in its terminal.
+// The user who is signed in changes only if the user wants it. Tests links of other apps, invalid
+// links, other tabs, rotated credentials, and the link that a gateway shows in its terminal.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -39,7 +39,7 @@ async function linksThatAreNone(stage: Stage, page: Page): Promise<void> {
     await page.getByRole('heading', { name: 'Nodes' }).waitFor();
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.getByRole('alert').waitFor({ state: 'detached' });
-    // In a tab that is opened by it, too.
+    // Also in a tab that the link opens.
     const tab = await page.context().newPage();
     await tab.goto(`${stage.base}/console${hash}`);
     await tab.getByRole('alert').getByText('You are still signed in as dev').waitFor();
@@ -71,12 +71,12 @@ async function linkOfAnotherApp(stage: Stage, page: Page, other: string): Promis
   assert.deepEqual((await page.context().cookies())[0]?.value, before?.value);
   say('a link of another app asks, and changes nothing before the answer');
 
-  // In a tab that shows something already.
+  // In a tab that already shows a page.
   await page.goto(`${stage.base}/console#/nodes`);
   await tab.goto(link);
   await dialog.getByRole('button', { name: `Sign in as ${otherName}` }).click();
   await expectApp(tab, otherName);
-  // The other tab is told, and has no page of the whole gateway any more.
+  // The other tab is notified, and no longer has the pages about the whole gateway.
   await expectApp(page, otherName);
   await page.getByRole('heading', { name: 'Calls' }).waitFor();
   const headers = { cookie: `${before?.name}=${before?.value}` };
@@ -86,7 +86,7 @@ async function linkOfAnotherApp(stage: Stage, page: Page, other: string): Promis
   say('after the answer every tab shows the other app, and the former session has ended');
 }
 
-/** The page is not touched: it learns it from its stream of events. */
+/** Nobody uses the page. It learns from its event stream that the session has ended. */
 async function replacedCredential(stage: Stage, page: Page, other: string): Promise<void> {
   await page.locator('.live.live').waitFor();
   await stage.cli('apps', 'rotate', other, 'jwt', '--grace', '0s');
@@ -100,7 +100,7 @@ async function replacedCredential(stage: Stage, page: Page, other: string): Prom
   say('a page whose credential was replaced is signed out, and says why');
 }
 
-/** As a user copies it from the banner. */
+/** Reads the link from the banner, as a user would. */
 async function linkOfTheTerminal(stage: Stage): Promise<void> {
   const dataDir = await makeDataDir();
   const terminal = startInTerminal({ DATA_DIR: dataDir.path });
@@ -111,7 +111,7 @@ async function linkOfTheTerminal(stage: Stage): Promise<void> {
     await page.goto(link);
     await expectApp(page, 'dev');
     await page.getByText('No calls yet.').waitFor();
-    // Once: a user who clicks on it again stays signed in.
+    // The link works once. A user who clicks it again stays signed in.
     await page.goto(link);
     await page.getByRole('alert').getByText('You are still signed in as dev').waitFor();
     await page.context().close();

@@ -1,5 +1,5 @@
-// What the console is driven on: a gateway with nothing configured but a speech-to-text provider, Chromium, and those who are around a
-// call: a receiver, a phone, a bot.
+// The stage on which the console is tested: a gateway configured only with a speech-to-text
+// provider, Chromium, and the other parties of a call: a receiver, a phone, a bot.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -18,9 +18,12 @@ import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { picture } from './pictures.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-/** A machine with ten other things to do, or none of whose programs ran for a while. A wait that ends early costs nothing. */
+/**
+ * Long enough for a busy machine, or one that stood still for a while. A wait that ends early costs
+ * nothing.
+ */
 const patienceMs = 60_000;
-/** What a stranger would have the page run. */
+/** Markup that a stranger might try to inject into the page. */
 export const markup = '<img src=x onerror="window.stranger=1"><script>window.stranger=1</script>';
 
 export type Stage = {
@@ -30,12 +33,14 @@ export type Stage = {
   readonly callee: RawCallee;
   readonly bot: ScriptedBot;
   readonly engine: ScriptedEngine;
-  /** What Chromium complained of, and requests to other hosts. */
+  /** Errors that Chromium reported, and requests to other hosts. */
   readonly complaints: readonly string[];
-  /** A browser that is signed in nowhere. `bases`: of other gateways than the stage's. */
+  /**
+   * Opens a browser that is not signed in. `bases`: addresses of other gateways than the stage's.
+   */
   open(...bases: readonly string[]): Promise<BrowserContext>;
   cli(...args: readonly string[]): Promise<string>;
-  /** What is on the open pages, for finding out why something did not come. */
+  /** Returns the text of the open pages, to find out why something did not appear. */
   seen(): Promise<string>;
   close(): Promise<void>;
 };
@@ -85,7 +90,7 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-/** As much of it as one wants to read. */
+/** Shortens a text for an error message. */
 async function textOf(page: Page): Promise<string> {
   return ((await page.evaluate('document.body.innerText')) as string).slice(0, 3_000);
 }
@@ -100,7 +105,8 @@ export async function launch() {
 function watch(context: BrowserContext, bases: readonly string[], complaints: string[]): void {
   const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
-    // The page asks who is signed in: that no user is, Chromium reports as an error; and what is refused or cut off, where that is meant.
+    // The page asks who is signed in, and Chromium reports the 401 as an error. It also reports
+    // requests that the tests let fail or cut off.
     const isAnswer =
       /status of (400|401|404|403)|ERR_INTERNET_DISCONNECTED|ERR_CONTENT_LENGTH_MISMATCH/.test(
         message.text(),
@@ -126,7 +132,7 @@ export async function dial({ base, receiver }: Stage, page: Page, target: string
   return new URL(page.url()).hash.split('/').pop() ?? '';
 }
 
-/** By a link of this gateway, at this address; the link. */
+/** Signs in by a link of this gateway, at this address. Returns the link. */
 export async function signInBy(
   { dialer, runtime }: GatewayProcess,
   page: Page,
@@ -145,7 +151,7 @@ type AxeResults = {
   }[];
 };
 
-/** By the DevTools protocol: the page itself takes no script that is not its own. */
+/** Runs a script by the DevTools protocol, because the page itself runs only its own scripts. */
 export async function accessible(page: Page, name: string): Promise<void> {
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
@@ -157,7 +163,7 @@ export async function accessible(page: Page, name: string): Promise<void> {
   );
 }
 
-/** What is drawn for a width is drawn again a frame after the width has changed. */
+/** Waits a frame: the page draws again one frame after its width has changed. */
 export async function fits(page: Page): Promise<void> {
   const width = async () => Number(await page.evaluate('document.documentElement.scrollWidth'));
   const isNarrow = eventually(async () => (await width()) <= 390, 'it is narrow', patienceMs).then(
@@ -174,7 +180,7 @@ export async function fits(page: Page): Promise<void> {
 
 let saidAt = performance.now();
 
-/** With how long it took. */
+/** Prints a line with the time that the step took. */
 export function say(what: string): void {
   const now = performance.now();
   console.log(`ok  ${what} (${((now - saidAt) / 1_000).toFixed(1)} s)`);

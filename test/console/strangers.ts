@@ -1,4 +1,5 @@
-// Whatever others may put into a call is shown as text: who is called, what they say, the bot, the receiver, the transcript.
+// Everything that other parties can put into a call is shown as text, never as markup: by the
+// callee, the bot, the receiver, and the transcript.
 
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +10,7 @@ import { command } from './call-story.ts';
 import { picture } from './pictures.ts';
 import { markup, type Stage, say } from './stage.ts';
 
-/** Where no blank may stand. */
+/** Markup without blanks. */
 const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
 
 export async function strangersText(stage: Stage, page: Page): Promise<void> {
@@ -23,7 +24,7 @@ export async function strangersText(stage: Stage, page: Page): Promise<void> {
   say('what strangers write is text');
 }
 
-/** The callee's reason and headers, the receiver's answer, our metadata. */
+/** Markup in the callee's reason and headers, the receiver's answer, and the metadata. */
 async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise<void> {
   const { callee, gateway } = stage;
   const { callId } = await gateway.dialer.dial({
@@ -46,7 +47,10 @@ async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise
   await expectText(page);
 }
 
-/** The transcript, the bot's marks and its good-bye, names of commands, the reason of who did not take a transfer. */
+/**
+ * Markup in the transcript, the bot's marks and close reason, ids of commands, and the reason of a
+ * refused transfer.
+ */
 async function answeredCall(stage: Stage, page: Page): Promise<void> {
   const { bot, callee, engine, gateway } = stage;
   const [calls, sessions] = [bot.connections.length, engine.sessions.length];
@@ -97,7 +101,7 @@ async function expectText(page: Page): Promise<void> {
   assert.deepEqual(found, ['undefined', 0]);
 }
 
-/** Its status line and its answer are markup. */
+/** A receiver whose status line and answer are markup. */
 async function startHostileReceiver() {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

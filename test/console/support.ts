@@ -1,4 +1,5 @@
-// The console's routes without the rest of a gateway, and browsers that ask them.
+// Starts the console's routes without the rest of a gateway, and browsers that send requests to
+// them.
 
 import { type ConsoleOptions, consoleRoutes } from '../../src/console/console.ts';
 import { createSessionStore } from '../../src/console/session-store.ts';
@@ -53,7 +54,7 @@ export function asker({ server }: Harness) {
     });
 }
 
-/** Of an answer that signs in, as the next request sends it. */
+/** Returns the cookie of an answer that signs in, as the next request sends it. */
 export function cookieOf({
   headers,
 }: {

@@ -1,5 +1,5 @@
-// Two gateways on one PostgreSQL and one NATS: what one node has is seen, and ended, through the other; and a user who is signed in is so at
-// both.
+// Two gateways on one PostgreSQL and one NATS. A call of one node is seen and ended through the
+// other, and a user who is signed in at one is signed in at both.
 
 import assert from 'node:assert/strict';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -20,7 +20,7 @@ export async function startTwoNodes(): Promise<TwoNodes> {
   const postgres = await startPostgres();
   const cluster = await startCluster({
     databaseUrl: postgres.url,
-    // A node that stands still for a while is not lost.
+    // A node that stands still for a while must not be taken for lost.
     variables: { NODE_LEASE_MS: '24000' },
   }).catch(async (error) => {
     await postgres.stop();
@@ -32,7 +32,7 @@ export async function startTwoNodes(): Promise<TwoNodes> {
   };
   try {
     const here = await cluster.startNode('here');
-    // The carrier of the call is known there alone.
+    // Only this node knows the carrier of the call.
     const there = await cluster.startNode('there', { SANDBOX: 'on' });
     return { here, there, [Symbol.asyncDispose]: dispose };
   } catch (error) {
@@ -85,7 +85,7 @@ async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProce
   const first = await soundOf(page);
   await eventually(async () => (await soundOf(page)) > first, 'the sound goes on', 60_000);
   say('a call of the other node is live: in the list, its ladder, its sound');
-  // A node tells how many calls it has when it renews its lease.
+  // A node reports its number of calls when it renews its lease.
   await page.getByRole('link', { name: 'Nodes' }).click();
   const node = page.locator('tbody tr', { hasText: 'there' });
   await node.locator('[data-name="Calls"]', { hasText: /^1$/ }).waitFor();
@@ -97,7 +97,7 @@ async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProce
   say('and is hung up');
 }
 
-/** Seconds that the waveform has; its person says a word, and waits. */
+/** Returns the seconds of the waveform. The person in the call says a word and waits. */
 async function soundOf(page: Page): Promise<number> {
   const label = await page.locator('.wave canvas').getAttribute('aria-label');
   return Number(/^([\d.]+) s of sound/.exec(label ?? '')?.[1] ?? 0);
@@ -108,7 +108,7 @@ async function signOutEverywhere(
   page: Page,
   there: GatewayProcess,
 ): Promise<void> {
-  // The cookie is the host's, as it is behind a proxy.
+  // Both nodes have the same host, as behind a proxy, and so the same cookie.
   const other = await context.newPage();
   await other.goto(`${baseOf(there)}/console#/nodes`);
   await other.locator('tr', { hasText: 'this node' }).getByText('there').waitFor();

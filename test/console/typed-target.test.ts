@@ -1,4 +1,4 @@
-// Whom the console's form calls, as people type it.
+// Targets of the console's form as people type them.
 
 import { describe, expect, test } from 'vitest';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
@@ -21,7 +21,7 @@ describe('the target of the form', () => {
     ['talker', 'tel:+12025550104'],
     ['sip:agents@pbx.example', 'sip:agents@pbx.example'],
     ['nobody', 'nobody'],
-  ])('%s is %s', (typed, uri) => {
+  ])('%s is read as %s', (typed, uri) => {
     expect(read(typed)).toEqual({ uri });
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { callOutcomes, interactionStatuses } from '../../src/calls/contract/call-words.ts';
 
-test('calls are filtered by every status and outcome that they may have', async () => {
+test('the filters offer every status and outcome of calls', async () => {
   const page = new URL('../../src/console/page/words.js', import.meta.url).href;
   const { filters } = (await import(page)) as { readonly filters: unknown };
 
@@ -11,7 +11,7 @@ test('calls are filtered by every status and outcome that they may have', async 
   });
 });
 
-test('a notification is called by what it tells', async () => {
+test('a notification is named by its event, verdict or status', async () => {
   const page = new URL('../../src/console/page/format.js', import.meta.url).href;
   const { notificationName } = (await import(page)) as {
     readonly notificationName: (body: object) => string;

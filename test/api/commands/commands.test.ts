@@ -1,4 +1,5 @@
-// Commands over HTTP: one id by header or member, and what the replies of a call's process become.
+// Commands over HTTP: the id as header or member, and the answers made from the replies of a call's
+// process.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Command, CommandReply } from '../../../src/calls/contract/command.ts';
@@ -37,7 +38,7 @@ describe('POST …/commands', () => {
       payload: body,
     });
 
-  test('hands the command on under the key of the header, and answers 202', async () => {
+  test('passes the command on with the key of the header as id, and answers 202', async () => {
     const response = await post(
       { command: 'play', sound: 'sound:offer' },
       { 'idempotency-key': 'offer-1' },
@@ -48,7 +49,7 @@ describe('POST …/commands', () => {
     expect(taken).toEqual([{ command: 'play', sound: 'sound:offer', id: 'offer-1' }]);
   });
 
-  test('names the members that nothing knows, also of a hang-up, which is done', async () => {
+  test('lists unknown members, also of a hang-up, which is carried out', async () => {
     const ignored = async (body: object) =>
       (await post(body)).json<{ ignored?: unknown }>().ignored;
 
@@ -61,7 +62,7 @@ describe('POST …/commands', () => {
     expect(taken.map(({ command }) => command)).toEqual(['stop', 'hangup', 'stop']);
   });
 
-  test('takes the member id for the same, and makes one where there is none', async () => {
+  test('uses the member id like the header, and makes an id if there is none', async () => {
     await post({ command: 'stop', id: 'one' });
     await post({ command: 'stop', id: 'one' }, { 'idempotency-key': 'one' });
     const response = await post({ command: 'stop' });
@@ -112,7 +113,7 @@ describe('POST …/commands', () => {
     expect(response.json()).toMatchObject({ type: `urn:offhook:problem:${kind}` });
   });
 
-  test('a transfer is handed on with its defaults; members that the call cannot have are named', async () => {
+  test('passes a transfer on with its defaults, and names members that it cannot have', async () => {
     const to = 'sip:agents@pbx.example';
     expect((await post({ command: 'transfer', to })).statusCode).toBe(202);
     expect(taken).toMatchObject([
@@ -126,7 +127,7 @@ describe('POST …/commands', () => {
     expect(response.json()).toMatchObject({ errors });
   });
 
-  test('a transfer keeps to the numbers of the app that asks, whosever call it is', async () => {
+  test('limits a transfer to the numbers of the app that sends it, whichever app placed the call', async () => {
     await using limited = await startHarness({
       apps: {
         find: async () => ({ ...one, limits: { allowedPrefixes: ['49'] } }),
@@ -147,7 +148,7 @@ describe('POST …/commands', () => {
     expect(response.json()).toMatchObject({ errors: [{ path: 'to' }] });
   });
 
-  test('a call that has ended is a 409, and one that is not there a 404', async () => {
+  test('answers 409 for a call that has ended, and 404 for an unknown one', async () => {
     harness.call = { callId, state: 'ended' } as unknown as CallDetails;
     expect((await post({ command: 'hangup' })).statusCode).toBe(409);
 

@@ -1,5 +1,5 @@
-// Numbers without `+` in requests and transfers: what is dialled is what the answer says, and what
-// the limits of the app judge.
+// Numbers without `+` in requests and transfers. The number that is dialled is the one that the
+// answer returns, and that the limits of the app apply to.
 
 import { describe, expect, test } from 'vitest';
 import { readCommand } from '../../../src/calls/contract/command.ts';
@@ -54,21 +54,21 @@ describe('a number without + in a dial-out request', () => {
   test.each<[string, NumberReading, object, string]>([
     ['its request', {}, { defaultCountry: 'US' }, '12025550110'],
     ['its app', { defaultCountry: 'US' }, {}, '12025550110'],
-    ['its request, in another way', {}, { bareNumbers: 'international' }, '2025550110'],
-    ['its app, in another way', { bareNumbers: 'international' }, {}, '2025550110'],
+    ['its request (another setting)', {}, { bareNumbers: 'international' }, '2025550110'],
+    ['its app (another setting)', { bareNumbers: 'international' }, {}, '2025550110'],
     [
-      'its request in place of its app',
+      'its request instead of its app',
       { bareNumbers: 'international' },
       { defaultCountry: 'US' },
       '12025550110',
     ],
     [
-      'its request in place of its app, the other way round',
+      'its request instead of its app (settings exchanged)',
       { defaultCountry: 'US' },
       { bareNumbers: 'international' },
       '2025550110',
     ],
-  ])('is read as %s says, and shown', async (_who, reading, more, number) => {
+  ])('is read by the setting of %s, and returned', async (_who, reading, more, number) => {
     await using harness = await withApp(reading);
     const bridge = { to: 'tel:2025550105', on: 'answered' };
     expect((await dial(harness, { ...national, bridge, ...more })).statusCode).toBe(200);
@@ -82,7 +82,7 @@ describe('a number without + in a dial-out request', () => {
     ]);
   });
 
-  test('is shown as well where it is valid with a +, and not where it has one', async () => {
+  test('is returned also if it is valid with a +, but not if it was written with one', async () => {
     await using harness = await withApp({});
     await dial(harness, { ...minimal, target: 'tel:1-202-555-0110' });
     await dial(harness, { ...minimal, target: 'tel:+1-202-555-0110' });
@@ -94,7 +94,7 @@ describe('a number without + in a dial-out request', () => {
     ]);
   });
 
-  test('is the same request as with its +, for a key, whoever says how it is read', async () => {
+  test('makes the same request for an idempotency key as with its +, whichever setting reads it', async () => {
     await using harness = await withApp({ defaultCountry: 'US' });
     await dial(harness, national, key);
     await dial(harness, { ...national, defaultCountry: 'CA' }, key);
@@ -105,7 +105,7 @@ describe('a number without + in a dial-out request', () => {
     expect(new Set(hashes).size).toBe(1);
   });
 
-  test('is refused in the words of the setting that cannot read it', async () => {
+  test('is refused with a message about the setting that cannot read it', async () => {
     await using harness = await withApp({ defaultCountry: 'US' });
     const response = await dial(harness, { ...minimal, target: 'tel:911' });
 
@@ -117,7 +117,7 @@ describe('a number without + in a dial-out request', () => {
     ]);
   });
 
-  test('the answer says what the intake has to say', async () => {
+  test('is returned in the answer as the intake returns it', async () => {
     await using harness = await withApp({});
     const answer = { sid: 's', callId: 'c', conversationId: 'v' };
     const remarks = { target: 'tel:+12025550110', ignored: ['language'] };
@@ -146,7 +146,7 @@ describe('a number without + in a transfer', () => {
     [{ defaultCountry: 'US' }, {}],
     [{}, { defaultCountry: 'US' }],
     [{ bareNumbers: 'international' }, { defaultCountry: 'US' }],
-  ])('is read by the app, or by the command: %j %j', async (reading, more) => {
+  ])('is read by the setting of the app, or of the command: %j %j', async (reading, more) => {
     await using harness = await withApp(reading);
     const response = await harness.command({ ...transfer, ...more });
 
@@ -160,21 +160,21 @@ describe('a number without + in a transfer', () => {
     expect(harness.asked).toMatchObject([{ to: 'tel:+12025550105' }]);
   });
 
-  test('is judged by the limits of the app as the number that it is', async () => {
+  test('is checked against the limits of the app as the number that is dialled', async () => {
     await using harness = await withApp({ defaultCountry: 'US' }, ['49']);
 
     expect((await harness.command(transfer)).statusCode).toBe(403);
     expect((await harness.command({ ...transfer, to: 'tel:+4930901820' })).statusCode).toBe(202);
   });
 
-  test('with a + it is answered as before', async () => {
+  test('is not returned if it was written with a +', async () => {
     await using harness = await withApp({ defaultCountry: 'US' });
     const response = await harness.command({ ...transfer, to: 'tel:+12025550105' });
 
     expect(response.json()).toEqual({ ok: true, commandId: 'one', state: 'answered' });
   });
 
-  test('goes with one of the two settings', () => {
+  test('accepts only one of the two settings', () => {
     const both = { ...transfer, defaultCountry: 'US', bareNumbers: 'international' };
 
     expect(readCommand(both)).toMatchObject({ ok: false, errors: [{ path: 'bareNumbers' }] });

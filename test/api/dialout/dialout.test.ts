@@ -1,4 +1,4 @@
-// The dial-out request: what is accepted as what, and what is refused with which path.
+// The dial-out request: how it is read, and which errors it gets with which path.
 
 import { errorCodes } from 'fastify';
 import { describe, expect, test } from 'vitest';
@@ -70,7 +70,7 @@ describe('a dial-out request', () => {
     });
   });
 
-  test('carries everything that was asked for', async () => {
+  test('passes on every member', async () => {
     provesOnAny(
       'dialout.start.body.notifyurl',
       'dialout.start.body.notifyHeaders',
@@ -111,7 +111,7 @@ describe('a dial-out request', () => {
     expect(submission.notifyHeaders).toEqual({ 'X-Token': 'abc' });
   });
 
-  test('a configured speech-to-text provider and its settings go with the call', async () => {
+  test('passes on a configured speech-to-text provider with its settings', async () => {
     provesOnAny(
       'dialout.start.body.callControlParameter',
       'dialout.start.body.callControlParameter.sttProvider',
@@ -137,7 +137,7 @@ describe('a dial-out request', () => {
     expect(request.amd.speechToText).toEqual(speechToText);
   });
 
-  test('a speech-to-text provider that is not configured is accepted as it was named', async () => {
+  test('accepts a speech-to-text provider that is not configured', async () => {
     provesOnAny('dialout.start.body.callControlParameter.sttProvider');
     const speechToText = { sttProvider: 'sttVendor', sttLanguage: 'en-US' };
 
@@ -146,7 +146,7 @@ describe('a dial-out request', () => {
     expect(request.amd.speechToText).toEqual(speechToText);
   });
 
-  test('in strict mode a provider that is not configured is refused, and one that is goes through', async () => {
+  test('in strict mode, accepts only a configured provider', async () => {
     await using strict = await startHarness({ speechToTextProviders: new Set(['our-engine']) });
     const naming = (sttProvider: string) =>
       dial(strict, { ...minimal, callControlParameter: { sttProvider, sttLanguage: 'en-US' } });
@@ -163,7 +163,7 @@ describe('a dial-out request', () => {
     expect((await naming('our-engine')).statusCode).toBe(200);
   });
 
-  test('milliseconds that are no integers are rounded, whichever member has them', async () => {
+  test('rounds fractions of milliseconds in every member', async () => {
     const { request } = await accepted({
       timeoutInMs: 30_000.4,
       queueTimeoutMs: 999.5,
@@ -188,7 +188,7 @@ describe('a dial-out request', () => {
     });
   });
 
-  test('a time-out that is rounded differently is another request for its idempotency key', async () => {
+  test('with a time-out that rounds to another value is another request for its idempotency key', async () => {
     const key = { 'idempotency-key': 'order-4711' };
     const hashOf = async (timeoutInMs: number) =>
       (await accepted({ timeoutInMs }, key)).idempotency?.requestHash;
@@ -197,13 +197,13 @@ describe('a dial-out request', () => {
     expect(await hashOf(30_000.7)).not.toBe(await hashOf(30_000));
   });
 
-  test('an empty subscription is kept as such: no AMD notification', async () => {
+  test('keeps an empty subscription, which means no AMD notifications', async () => {
     const { request } = await accepted({ amdEventsSubscription: [] });
 
     expect(request.amdEventsSubscription).toEqual([]);
   });
 
-  test('events to be notified of are kept as the types that they mean, however they are named', async () => {
+  test('keeps selected events as the types that they mean, however they are named', async () => {
     const key = { 'idempotency-key': 'order-4711' };
     const notifyurl = 'https://dialer.example.com/calls';
     const one = await accepted({ notifyurl, notifyEvents: ['transfer-*', 'dtmf'] }, key);
@@ -220,13 +220,13 @@ describe('a dial-out request', () => {
   });
 
   test.each([[[]], [['answered', 'completed']]])(
-    'events %j are notified in any case: nothing is kept of them',
+    'keeps no selection for events %j, which are always notified',
     async (notifyEvents) => {
       expect((await accepted({ notifyEvents })).request).not.toHaveProperty('notifyEvents');
     },
   );
 
-  test('an event that is not known is refused with those that are', async () => {
+  test('refuses an unknown event with a list of the known ones', async () => {
     const notifyurl = 'https://dialer.example.com/calls';
     const body = { ...minimal, notifyurl, notifyEvents: ['ringing', 'dtmf-*'] };
     const { errors } = (await dial(harness, body)).json<ProblemDocument>();
@@ -239,13 +239,13 @@ describe('a dial-out request', () => {
     ]);
   });
 
-  test('a sip target without a trunk is dialled directly', async () => {
+  test('dials a sip target without a trunk directly', async () => {
     const { request } = await accepted({ target: 'sip:bob@127.0.0.1:5080' });
 
     expect(request.trunk).toBeUndefined();
   });
 
-  test('members that are not known are ignored', async () => {
+  test('ignores unknown members', async () => {
     await accepted({ campaign: 'spring', constructor: 'x', toString: 1 });
   });
 });
@@ -268,7 +268,7 @@ describe('spellings', () => {
     });
   });
 
-  test('both spellings of the same value are one', async () => {
+  test('accepts both spellings with the same value', async () => {
     await accepted({ bot: 'st-1' });
   });
 
@@ -276,11 +276,11 @@ describe('spellings', () => {
     ['bot', { bot: 'st-2' }],
     ['notifyUrl', { notifyurl: 'http://a/', notifyUrl: 'http://b/' }],
     ['machinedetection', { machineDetection: 'detect', machinedetection: 'disabled' }],
-  ])('%s that differs from the documented spelling is refused', async (path, extra) => {
+  ])('refuses %s if it differs from the documented spelling', async (path, extra) => {
     expect(await refused({ ...minimal, ...extra })).toEqual([path]);
   });
 
-  test('a bot that differs from the one of the path is refused', async () => {
+  test('refuses a bot that differs from the bot of the path', async () => {
     expect(await refused({ ...minimal, botId: 'st-2' })).toEqual(['botId']);
   });
 
@@ -289,7 +289,7 @@ describe('spellings', () => {
     ['machine_detection', { machine_detection: 'detect' }],
     ['notifyURL', { notifyURL: 'http://a/' }],
     ['timers.toneTimeoutMS', { timers: { toneTimeoutMS: 5_000 } }],
-  ])('%s is a misspelling that is not passed over in silence', async (path, extra) => {
+  ])('refuses the misspelling %s', async (path, extra) => {
     expect(await refused({ ...minimal, ...extra })).toEqual([path]);
   });
 });
@@ -450,7 +450,7 @@ describe('members', () => {
     expect(await refused({ ...minimal, ...extra })).toEqual([path]);
   });
 
-  test('a call that is to last longer than it may is told by which setting', async () => {
+  test('a call duration over the limit is refused with the name of the setting', async () => {
     const body = { ...minimal, maxDurationMs: 7_200_001 };
 
     expect((await dial(harness, body)).json<ProblemDocument>().errors).toEqual([
@@ -461,7 +461,7 @@ describe('members', () => {
     ]);
   });
 
-  test('every problem is listed at once', async () => {
+  test('all problems are listed at once', async () => {
     expect(
       await refused({
         bot: 'st-2',
@@ -481,7 +481,7 @@ describe('members', () => {
     );
   });
 
-  test('what is missing is said to be required', async () => {
+  test('a missing member is reported as required', async () => {
     const response = await dial(harness, {});
 
     expect(response.json<ProblemDocument>().errors).toEqual(
@@ -513,7 +513,7 @@ describe('notifyHeaders', () => {
     'bad name',
     'bad\r\nname',
     '',
-  ])('%j cannot be set, and is named', async (name) => {
+  ])('refuses %j and names it', async (name) => {
     const response = await dial(harness, { ...minimal, notifyHeaders: { [name]: 'x' } });
 
     expect(response.statusCode).toBe(400);
@@ -536,13 +536,13 @@ describe('notifyHeaders', () => {
     expect(path).toMatch(/^notifyHeaders\./);
   });
 
-  test('a name that is given twice is refused', async () => {
+  test('refuses a name that occurs twice', async () => {
     expect(await refused({ ...minimal, notifyHeaders: { 'X-A': '1', 'x-a': '2' } })).toEqual([
       'notifyHeaders.x-a',
     ]);
   });
 
-  test('their number and size are bounded', async () => {
+  test('limits the number and size of headers', async () => {
     const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`x-${index}`, '']));
 
     expect(await refused({ ...minimal, notifyHeaders: many })).toEqual(['notifyHeaders']);
@@ -559,12 +559,12 @@ describe('W3C Trace Context', () => {
     return [parent, tracestate];
   };
 
-  test('goes with the call', async () => {
+  test('is passed on with the call', async () => {
     const tracestate = 'congo=t61rcWkgMzE';
     expect(await traceOf({ traceparent, tracestate })).toEqual([traceparent, tracestate]);
   });
 
-  test('what is malformed is left out, and no call refused for it', async () => {
+  test('is dropped if it is malformed, and the call is accepted', async () => {
     expect(await traceOf({ traceparent, tracestate: 'A=1' })).toEqual([traceparent, undefined]);
     expect(await traceOf({ traceparent: 'none', tracestate: 'a=1' })).toEqual([
       undefined,
@@ -574,7 +574,7 @@ describe('W3C Trace Context', () => {
 });
 
 describe('Idempotency-Key', () => {
-  test('goes to the intake with a hash that spelling and order do not change', async () => {
+  test('is passed to the intake with a hash that spelling and order do not change', async () => {
     const key = { 'idempotency-key': 'order-4711' };
     const first = await accepted({ metadata: { a: 1, b: 2 }, timeoutInMs: 60_000 }, key);
     const same = await accepted({ bot: 'st-1', metadata: { b: 2, a: 1 }, extra: true }, key);
@@ -585,7 +585,7 @@ describe('Idempotency-Key', () => {
     expect(other.idempotency?.requestHash).not.toBe(first.idempotency?.requestHash);
   });
 
-  test('other notify headers are another request', async () => {
+  test('with other notify headers identifies another request', async () => {
     const key = { 'idempotency-key': 'order-4711' };
     const first = await accepted({ notifyHeaders: { 'x-a': '1' } }, key);
     const other = await accepted({ notifyHeaders: { 'x-a': '2' } }, key);
@@ -593,7 +593,7 @@ describe('Idempotency-Key', () => {
     expect(other.idempotency?.requestHash).not.toBe(first.idempotency?.requestHash);
   });
 
-  test('a replayed request is answered as the first time, and says so', async () => {
+  test('repeats the first answer for a repeated request, and marks it as replayed', async () => {
     harness.result = { kind: 'replayed', answer };
 
     const response = await dial(harness, minimal, { 'idempotency-key': 'k' });
@@ -603,7 +603,7 @@ describe('Idempotency-Key', () => {
     expect(response.headers['idempotent-replayed']).toBe('true');
   });
 
-  test('the key of another request is a 409', async () => {
+  test('of another request is a 409', async () => {
     harness.result = { kind: 'conflict' };
 
     const response = await dial(harness, minimal, { 'idempotency-key': 'k' });
@@ -612,13 +612,13 @@ describe('Idempotency-Key', () => {
     expect(response.json<ProblemDocument>().type).toBe('urn:offhook:problem:idempotency-conflict');
   });
 
-  test.each(['', 'a b', 'ü', 'x'.repeat(256)])('%j is refused', async (key) => {
+  test.each(['', 'a b', 'ü', 'x'.repeat(256)])('%j is invalid', async (key) => {
     expect(await refused(minimal, { 'idempotency-key': key })).toEqual(['Idempotency-Key']);
   });
 });
 
-describe('an intake that cannot take more', () => {
-  test('full is a 429 with the time to wait', async () => {
+describe('an intake that refuses', () => {
+  test('because it is full is a 429 with Retry-After', async () => {
     harness.result = { kind: 'full', retryAfterS: 7 };
 
     const response = await dial(harness, minimal);
@@ -627,7 +627,7 @@ describe('an intake that cannot take more', () => {
     expect(response.headers['retry-after']).toBe('7');
   });
 
-  test('a database that is unreachable is a 503 that does not give its address', async () => {
+  test('because the database is unreachable is a 503 that does not reveal its address', async () => {
     harness.result = { kind: 'unavailable', reason: 'postgres at 10.0.0.5', retryAfterS: 3 };
 
     const response = await dial(harness, minimal);
@@ -644,30 +644,27 @@ describe('an intake that cannot take more', () => {
   test.each([
     [{ 'idempotency-key': 'k' }, 'Repeat it with the same Idempotency-Key.'],
     [{}, 'It had no Idempotency-Key: if you repeat it, the phone may ring twice.'],
-  ])(
-    'an answer that is lost is a 503 that does not say that nothing was accepted: %j',
-    async (headers, advice) => {
-      const problem = {
-        type: 'urn:offhook:problem:acceptance-unknown',
-        detail: `It is not known whether the request was accepted. ${advice}`,
-      };
-      harness.result = { kind: 'unknown', reason: 'postgres at 10.0.0.5', retryAfterS: 3 };
-      const lost = await dial(harness, minimal, headers);
-      // What the server answers when the handler's time is up.
-      harness.result = new errorCodes.FST_ERR_HANDLER_TIMEOUT();
-      const late = await dial(harness, minimal, headers);
+  ])('a lost answer is a 503 of the type acceptance-unknown: %j', async (headers, advice) => {
+    const problem = {
+      type: 'urn:offhook:problem:acceptance-unknown',
+      detail: `It is not known whether the request was accepted. ${advice}`,
+    };
+    harness.result = { kind: 'unknown', reason: 'postgres at 10.0.0.5', retryAfterS: 3 };
+    const lost = await dial(harness, minimal, headers);
+    // The server throws this when the handler's time is over.
+    harness.result = new errorCodes.FST_ERR_HANDLER_TIMEOUT();
+    const late = await dial(harness, minimal, headers);
 
-      for (const response of [lost, late]) {
-        expect(response.statusCode).toBe(503);
-        expect(response.json()).toMatchObject(problem);
-        expect(response.body).not.toContain('10.0.0.5');
-      }
-      expect(lost.headers['retry-after']).toBe('3');
-      expect(late.headers['retry-after']).toBe('5');
-    },
-  );
+    for (const response of [lost, late]) {
+      expect(response.statusCode).toBe(503);
+      expect(response.json()).toMatchObject(problem);
+      expect(response.body).not.toContain('10.0.0.5');
+    }
+    expect(lost.headers['retry-after']).toBe('3');
+    expect(late.headers['retry-after']).toBe('5');
+  });
 
-  test('a surprise is a 500 that tells nothing but the request id', async () => {
+  test('an unexpected error is a 500 that reveals only the request id', async () => {
     harness.result = new Error('secret detail');
 
     const response = await dial(harness, minimal);

@@ -1,4 +1,4 @@
-// Unknown members of requests and commands: typos are refused, foreign names are listed.
+// Unknown members of requests and commands: misspellings are refused, foreign names are listed.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ const shapes: Readonly<Record<string, object>> = {
 const namesOf = (shape: object | undefined) => Object.keys(shape ?? {});
 
 test.each(Object.entries(shapes))(
-  'the members of %s are no near misses of each other',
+  'the members of %s are not misspellings of each other',
   (_, shape) => {
     const known = namesOf(shape);
 
@@ -60,7 +60,7 @@ test('a member of five letters or more is recognised with one character wrong', 
   );
 });
 
-/** One character, and not several that make one letter. */
+/** One character, not several that form one letter. */
 function isOne(text: string): boolean {
   return Array.from(text).length === 1;
 }
@@ -74,7 +74,7 @@ function editedName(name: string, kind: string, at: number, character: string): 
   return letters.join('');
 }
 
-describe('a near miss', () => {
+describe('a misspelling', () => {
   test.each([
     ['request', 'notifyurll', 'notifyurl'],
     ['request', 'notify_url', 'notifyurl'],
@@ -96,7 +96,7 @@ describe('a near miss', () => {
     ['command play', 'looop', 'loop'],
     ['command transfer', 'timeoutInMs', 'timeoutMs'],
     ['command dtmf', 'duration', 'durationMs'],
-  ])('of %s: %s is meant as %s', (shape, name, meant) => {
+  ])('in %s: %s means %s', (shape, name, meant) => {
     expect(nearMisses(name, namesOf(shapes[shape]))).toEqual([meant]);
   });
 });
@@ -128,12 +128,12 @@ describe('a foreign name', () => {
     ['bridge', 'of'],
     ['command play', 'digits'],
     ['command transfer', 'reason'],
-  ])('of %s: %s is left alone', (shape, name) => {
+  ])('in %s: %s is not taken for a misspelling', (shape, name) => {
     expect(nearMisses(name, namesOf(shapes[shape]))).toEqual([]);
   });
 });
 
-test('what is as near to two names is both', () => {
+test('a misspelling that is equally close to two names names both', () => {
   expect(nearMisses('notifyOne', ['notifyOnce', 'notifyOnes'])).toEqual([
     'notifyOnce',
     'notifyOnes',
@@ -156,7 +156,7 @@ describe('a dial-out request', () => {
       'callControlParameter.interm',
       'interim',
     ],
-  ])('%j is refused, with what is meant', async (extra, path, meant) => {
+  ])('%j is refused with the right name', async (extra, path, meant) => {
     const response = await dial(harness, { ...minimal, machineDetection: 'detect', ...extra });
 
     expect(response.statusCode).toBe(400);
@@ -167,7 +167,7 @@ describe('a dial-out request', () => {
     expect(harness.submissions).toEqual([]);
   });
 
-  test('is accepted with foreign members, which the answer is to name', async () => {
+  test('is accepted with foreign members, which the answer lists', async () => {
     const response = await dial(harness, {
       ...minimal,
       ...{
@@ -195,7 +195,7 @@ describe('a dial-out request', () => {
     });
   });
 
-  test('names as many as a person reads, and nothing that a database refuses', async () => {
+  test('lists the first fifty, and nothing that a database refuses', async () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`x${index}`, 1]));
     const odd = { [`\u0000\ud800${'y'.repeat(500)}`]: 1 };
     await dial(harness, { ...minimal, ...odd, ...many });
@@ -205,7 +205,7 @@ describe('a dial-out request', () => {
     expect(ignored[0]).toBe(`\ufffd\ufffd${'y'.repeat(126)}`);
   });
 
-  test('without one has nothing to say', async () => {
+  test('without foreign members has no remarks', async () => {
     await dial(harness, minimal);
 
     expect(harness.submissions[0]).not.toHaveProperty('remarks');

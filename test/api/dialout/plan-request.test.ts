@@ -1,4 +1,5 @@
-// The members `voicemail` and `screening` of a dial-out request: what they are, and where they are refused.
+// The members `voicemail` and `screening` of a dial-out request: how they are read, and when they
+// are refused.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forSuite } from '../../support/opened.ts';
@@ -35,26 +36,29 @@ describe('a plan in a request', () => {
     });
   });
 
-  test('leaves no trace in a request without one', async () => {
+  test('is absent in a request without a plan', async () => {
     const { request } = await dial(detect);
 
     expect(Object.keys(request ?? {})).not.toEqual(expect.arrayContaining(['voicemail']));
     expect(Object.keys(request ?? {})).not.toEqual(expect.arrayContaining(['screening']));
   });
 
-  test.each(['disabled', 'disconnect', undefined])('is refused with %s', async (mode) => {
-    const plan = { play: 'sound:offer' };
-    const { status, errors } = await dial({
-      ...{ voicemail: plan, screening: plan },
-      ...(mode === undefined ? {} : { machineDetection: mode }),
-    });
+  test.each(['disabled', 'disconnect', undefined])(
+    'is refused with the machine detection %s',
+    async (mode) => {
+      const plan = { play: 'sound:offer' };
+      const { status, errors } = await dial({
+        ...{ voicemail: plan, screening: plan },
+        ...(mode === undefined ? {} : { machineDetection: mode }),
+      });
 
-    expect(status).toBe(400);
-    expect(errors).toEqual([
-      { path: 'voicemail', message: 'needs machineDetection: detect' },
-      { path: 'screening', message: 'needs machineDetection: detect' },
-    ]);
-  });
+      expect(status).toBe(400);
+      expect(errors).toEqual([
+        { path: 'voicemail', message: 'needs machineDetection: detect' },
+        { path: 'screening', message: 'needs machineDetection: detect' },
+      ]);
+    },
+  );
 
   test.each([
     ['voicemail.play', { play: 'offer.wav' }],
@@ -74,7 +78,7 @@ describe('a plan in a request', () => {
     expect(errors?.map((error) => error.path)).toEqual([path]);
   });
 
-  test('names each sound at an address that is never fetched from, and what opens it', async () => {
+  test('names each sound at a forbidden address, and the setting that allows it', async () => {
     const plan = { play: 'https://10.0.0.1/a.wav' };
     const { status, errors } = await dial({ ...detect, voicemail: plan, screening: plan });
 
@@ -93,7 +97,7 @@ describe('a plan in a request', () => {
     ['bridge', { to: 'tel:+12025550105' }, 'on-failure', 'onFailure'],
     ['timers', {}, 'noSpeechTimeoutMS', 'noSpeechTimeoutMs'],
     ['callControlParameter', { sttProvider: 'a', sttLanguage: 'en' }, 'sttprovider', 'sttProvider'],
-  ])('a member of %s that is misspelled is named', async (member, good, wrong, meant) => {
+  ])('names a misspelled member of %s', async (member, good, wrong, meant) => {
     const { status, errors } = await dial({ ...detect, [member]: { ...good, [wrong]: 'x' } });
 
     expect(status).toBe(400);

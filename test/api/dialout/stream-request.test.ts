@@ -1,4 +1,4 @@
-// The member `stream` of a dial-out request: what it and the bot's own come to.
+// The member `stream` of a dial-out request, combined with the stream of the bot.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Bot } from '../../../src/store/apps/bot-directory.ts';
@@ -41,11 +41,11 @@ function registered(): void {
 }
 
 describe('the stream of a request', () => {
-  test('is none, unless it or its bot says so', async () => {
+  test('is absent unless the request or its bot defines one', async () => {
     expect(await dial({})).toMatchObject({ status: 200, stream: undefined });
   });
 
-  test('is what it says', async () => {
+  test('is the one of the request', async () => {
     const stream = { url, connect: 'person', parameters: { campaign: 'spring' } };
 
     expect(await dial({ stream, machineDetection: 'detect' })).toMatchObject({
@@ -54,7 +54,7 @@ describe('the stream of a request', () => {
     });
   });
 
-  test('is that of the bot where it says nothing, and what it says in part', async () => {
+  test('is the one of the bot, with the members that the request sets', async () => {
     registered();
     const detect = { machineDetection: 'detect' };
 
@@ -66,13 +66,13 @@ describe('the stream of a request', () => {
     });
   });
 
-  test('of a bot that waits for a person is connected at the answer without detection', async () => {
+  test('connects a bot that waits for a person at the answer if there is no detection', async () => {
     registered();
 
     expect(await dial({})).toMatchObject({ status: 200, stream: { connect: 'answered' } });
   });
 
-  test('is none where it wants none', async () => {
+  test('is absent if the request sets null', async () => {
     registered();
 
     expect((await dial({ stream: null })).stream).toBeUndefined();

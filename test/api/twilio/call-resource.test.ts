@@ -1,4 +1,5 @@
-// A call in Twilio's words: which status, who answered, and instants in the form that Twilio's libraries parse.
+// A call in Twilio's form: its status, who answered, and times in the format that Twilio's
+// libraries parse.
 
 import { describe, expect, test } from 'vitest';
 import { callResource, callResourceSchema } from '../../../src/api/twilio/call-resource.ts';
@@ -25,7 +26,7 @@ function entry(type: string, time: string, data: unknown = {}): TimelineEntry {
 const heard = (event: string, reason: string) =>
   entry('amd', '2026-11-20T09:00:06.000Z', { amd: { event, reason, elapsedMs: 1 } });
 
-test('every resource is as the document says', () => {
+test('every resource matches its documented schema', () => {
   for (const call of [queued, ended]) {
     const resource = callResource(call, names);
 
@@ -33,7 +34,7 @@ test('every resource is as the document says', () => {
   }
 });
 
-test('instants are RFC 2822, and null before they come', () => {
+test('times are RFC 2822, and null until they are known', () => {
   expect(callResource(queued, names)).toMatchObject({
     ...{ date_created: 'Fri, 20 Nov 2026 09:00:00 +0000', start_time: null, end_time: null },
     ...{ duration: null, queue_time: '0' },
@@ -54,7 +55,7 @@ describe('status', () => {
     ['dialing', 'queued'],
     ['ringing', 'ringing'],
     ['answered', 'in-progress'],
-  ] as const)('of a call that is %s is %s', (state, status) => {
+  ] as const)('of a call in the state %s is %s', (state, status) => {
     expect(callResource({ ...queued, state }, names).status).toBe(status);
   });
 
@@ -68,11 +69,11 @@ describe('status', () => {
     ['carrier-failure', 'failed'],
     ['expired', 'failed'],
     ['unknown', 'failed'],
-  ] as const)('of a call that ended as %s is %s', (outcome, status) => {
+  ] as const)('of a call that ended with the outcome %s is %s', (outcome, status) => {
     expect(callResource({ ...queued, state: 'ended', outcome }, names).status).toBe(status);
   });
 
-  test('of a call that was answered and ended is completed, however it ended', () => {
+  test('of a call that was answered and has ended is completed, whatever its outcome', () => {
     expect(callResource({ ...ended, outcome: 'gateway-failure' }, names).status).toBe('completed');
   });
 });
@@ -94,7 +95,7 @@ describe('answered_by', () => {
       'machine_end_beep',
     ],
     [
-      'a machine whose beep took the verdict of a person back',
+      'a machine whose beep revoked the verdict of a person',
       'amd_tone_detected',
       [heard('amd_human_detected', 'x'), heard('amd_tone_detected', 'beep')],
       'machine_end_beep',

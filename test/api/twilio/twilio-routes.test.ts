@@ -1,5 +1,6 @@
-// Requests in Twilio's form: what Twilio's libraries read of the answers. That a call ends, and what Twilio's own library makes of
-// it, is in test/scenarios/twilio.test.ts and test/scenarios/stream-endings.test.ts.
+// Requests in Twilio's form, and the members of the answers that Twilio's libraries read.
+// test/scenarios/twilio.test.ts and test/scenarios/stream-endings.test.ts test that a call ends,
+// and how Twilio's own library reads the answers.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { callResource } from '../../../src/api/twilio/call-resource.ts';
@@ -36,7 +37,8 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
   let call: CallDetails | undefined;
   let isAway: boolean;
   beforeEach(async () => {
-    // Sixty requests of a slow machine take more than the second after which one more is answered.
+    // On a slow machine, sixty requests take longer than the second after which another one is
+    // answered.
     vi.useFakeTimers({ toFake: ['performance'] });
     result = { ok: true, state: 'ending' };
     call = answered;
@@ -79,7 +81,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
   }
   const hangUp = (secret?: string) => ask('POST', secret === undefined ? {} : { secret });
 
-  test('GET reads the call as Twilio shows one', async () => {
+  test('GET reads the call in Twilio’s form', async () => {
     expect(await ask('GET')).toEqual({
       status: 200,
       retryAfter: undefined,
@@ -87,14 +89,14 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     });
   });
 
-  test('GET of a call that is gone is a 404 in Twilio’s form', async () => {
+  test('GET of a deleted call is a 404 in Twilio’s form', async () => {
     call = undefined;
 
     expect(await ask('GET')).toMatchObject({ status: 404, body: { code: 20_404, status: 404 } });
   });
 
   test.each(['CA1', `CA${'g'.repeat(32)}`, '%00', 'x'.repeat(90)])(
-    'an id that is none (%s) answers as bad credentials do',
+    'an invalid id (%s) is answered like bad credentials',
     async (sid) => {
       expect(await ask('GET', { sid })).toMatchObject({ status: 401, body: { code: 20_003 } });
     },
@@ -104,14 +106,14 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     ['Status=completed&Url=x', 'Only Status is supported here, not Url'],
     ['Status=canceled', 'Status must be completed'],
     ['', 'Status must be completed'],
-  ])('POST of the form "%s" is a 400 that says what is wrong', async (form, message) => {
+  ])('POST of the form "%s" is a 400 that names the mistake', async (form, message) => {
     expect(await ask('POST', { form })).toMatchObject({
       status: 400,
       body: { code: 20_001, message, status: 400 },
     });
   });
 
-  test('a body that is no form, or too large, is an error in Twilio’s form', async () => {
+  test('a body that is not a form, or too large, is an error in Twilio’s form', async () => {
     expect(await ask('POST', { type: 'text/plain' })).toMatchObject({
       ...{ status: 415, body: { code: 20_415, status: 415 } },
     });
@@ -119,7 +121,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     expect(await ask('POST', { form })).toMatchObject({ status: 413, body: { code: 20_413 } });
   });
 
-  test('what Twilio has and Offhook does not is a 404 in Twilio’s form that says where to go', async () => {
+  test('a request that only Twilio serves is a 404 in Twilio’s form that names Offhook’s paths', async () => {
     const { statusCode, body } = await harness.server.inject({
       method: 'POST',
       url: `/2010-04-01/Accounts/${accountSid}/Calls.json`,
@@ -133,7 +135,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     ]);
   });
 
-  test('POST hangs up a call that cannot be read just now', async () => {
+  test('POST hangs up a call that cannot be read at the moment', async () => {
     isAway = true;
 
     expect(await hangUp()).toMatchObject({
@@ -142,13 +144,13 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     });
   });
 
-  test('a database that is away is a 503 in Twilio’s form', async () => {
+  test('an unreachable database is a 503 in Twilio’s form', async () => {
     isAway = true;
 
     expect(await ask('GET')).toMatchObject({ status: 503, body: { code: 20_503 } });
   });
 
-  test('POST for a call that cannot be reached is a 503 that says when to ask again', async () => {
+  test('POST for a call that cannot be reached is a 503 with Retry-After', async () => {
     result = undefined;
 
     expect(await hangUp()).toEqual({
@@ -163,7 +165,7 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     expect(await hangUp()).toMatchObject({ status: 404, body: { code: 20_404, status: 404 } });
   });
 
-  test('POST with bad credentials is a 429 in the end, which says when to ask again', async () => {
+  test('POST with bad credentials becomes a 429 with Retry-After', async () => {
     for (let failure = 0; failure < 60; failure += 1) {
       expect(await hangUp('guessed')).toMatchObject({ status: 401, retryAfter: undefined });
     }
