@@ -67,7 +67,7 @@ async function signIn(
   await page.getByText('No calls yet.').waitFor();
   const stranger = await (await stage.open(baseOf(there))).newPage();
   await stranger.goto(link);
-  await stranger.getByText('The link was used before').waitFor();
+  await stranger.getByText('The link was already used').waitFor();
   await stranger.context().close();
   say('a link of one node signs in at the other, and then nowhere');
   return page;
