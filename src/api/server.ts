@@ -1,5 +1,5 @@
-// Creates the HTTP server: one fastify instance with every route. The code that creates it makes it
-// listen. Only this server checks requests and turns errors into problem documents.
+// Creates the HTTP server: one fastify instance with every route. Its caller makes it listen. Only
+// this server checks requests and turns errors into problem documents.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

@@ -21,7 +21,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   try {
     body = JSON.parse(text);
   } catch (error) {
-    throw invalidBody(wordsOfMistake(text), error);
+    throw invalidBody(describeMistake(text), error);
   }
   // Only texts that match can contain a forbidden name. Most bodies need not be walked.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
@@ -43,7 +43,7 @@ function decoded(bytes: Uint8Array): string {
   }
 }
 
-function wordsOfMistake(text: string): string {
+function describeMistake(text: string): string {
   const mistake = jsonMistake(text);
   // Happens only if `jsonMistake` and JSON.parse disagree.
   if (mistake === undefined) return 'The body is not JSON.';

@@ -14,7 +14,7 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
     const parsed = schema.safeParse(value, { error: describeIssues });
     if (parsed.success) return { value: parsed.data };
     const errors = memberErrors(parsed.error, []);
-    return { error: invalidRequest(errors.map((error) => placed(error, httpPart))) };
+    return { error: invalidRequest(errors.map((error) => withPlace(error, httpPart))) };
   };
 };
 
@@ -29,7 +29,10 @@ export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
  * Adds the place to an error that would be ambiguous: a header may have the name of a parameter,
  * and a whole body has no name.
  */
-export function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
+export function withPlace(
+  { path, message }: MemberError,
+  httpPart: string | undefined,
+): MemberError {
   if (httpPart === 'headers') return { path, message: `${message} (header)` };
   return { path, message: path === '' ? `${message} (${httpPart})` : message };
 }

@@ -169,10 +169,10 @@ describe('a client that fails too often', () => {
     ],
     ['a proxy of IPv6', '2001:db8:ffff::1', client, '203.0.113.10'],
     ['a proxy of IPv4, seen as IPv6', '::ffff:192.0.2.1', client, '203.0.113.10'],
-  ])('is identified by %s', async (_who, from, ofClient, ofAnother) => {
-    await exhaust({ from, headers: { 'x-forwarded-for': ofClient } });
+  ])('is identified by %s', async (_who, from, clientHeader, otherClientHeader) => {
+    await exhaust({ from, headers: { 'x-forwarded-for': clientHeader } });
 
     expect(await statusOf({ from: '192.0.2.3', headers: { 'x-forwarded-for': client } })).toBe(429);
-    expect(await statusOf({ from, headers: { 'x-forwarded-for': ofAnother } })).toBe(401);
+    expect(await statusOf({ from, headers: { 'x-forwarded-for': otherClientHeader } })).toBe(401);
   });
 });

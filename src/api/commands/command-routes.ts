@@ -18,7 +18,7 @@ import { withGlobalNumber } from '../../calls/transfer/transfer-request.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
-import { exceptBody, placed } from '../../http/validation.ts';
+import { exceptBody, withPlace } from '../../http/validation.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
@@ -105,7 +105,7 @@ type Asked = {
 
 function commandOf(request: FastifyRequest, app: App): Asked {
   const read = readCommand(request.body);
-  if (!read.ok) throw invalidRequest(read.errors.map((error) => placed(error, 'body')));
+  if (!read.ok) throw invalidRequest(read.errors.map((error) => withPlace(error, 'body')));
   const { ignored } = read;
   const command = withId(read.command, request);
   const wasIgnored = ignored.length === 0 ? {} : { ignored };

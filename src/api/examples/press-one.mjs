@@ -1,4 +1,4 @@
-// "To talk to a person, press one": calls a phone, plays this sound as soon as a person answers,
+// "To talk to a person, press one": calls a phone, plays this prompt as soon as a person answers,
 // and connects the person to an agent when they press 1.
 //
 //   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \

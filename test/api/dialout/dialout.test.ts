@@ -2,7 +2,7 @@
 
 import { errorCodes } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { provesOnAny } from '../../companion/proves.ts';
+import { coversOnAny } from '../../specification/covers.ts';
 import { forEachTest } from '../../support/opened.ts';
 import { answer, dial, minimal, type ProblemDocument, startHarness } from '../support.ts';
 
@@ -25,7 +25,7 @@ async function refused(body: object, headers = {}): Promise<readonly string[]> {
 
 describe('a dial-out request', () => {
   test('is answered with the ids of request, call and conversation', async () => {
-    provesOnAny(
+    coversOnAny(
       'dialout.start.header.auth',
       'dialout.start.header.Content-Type',
       'dialout.start.path.botId',
@@ -44,7 +44,7 @@ describe('a dial-out request', () => {
   });
 
   test('gets the documented defaults', async () => {
-    provesOnAny('dialout.start.rule.timer-defaults', 'dialout.start.body.timers');
+    coversOnAny('dialout.start.rule.timer-defaults', 'dialout.start.body.timers');
     const submission = await accepted({});
 
     expect(submission).toEqual({
@@ -71,7 +71,7 @@ describe('a dial-out request', () => {
   });
 
   test('passes on every member', async () => {
-    provesOnAny(
+    coversOnAny(
       'dialout.start.body.notifyurl',
       'dialout.start.body.notifyHeaders',
       'dialout.start.body.timeoutInMs',
@@ -112,7 +112,7 @@ describe('a dial-out request', () => {
   });
 
   test('passes on a configured speech-to-text provider with its settings', async () => {
-    provesOnAny(
+    coversOnAny(
       'dialout.start.body.callControlParameter',
       'dialout.start.body.callControlParameter.sttProvider',
       'dialout.start.body.callControlParameter.sttLanguage',
@@ -138,7 +138,7 @@ describe('a dial-out request', () => {
   });
 
   test('accepts a speech-to-text provider that is not configured', async () => {
-    provesOnAny('dialout.start.body.callControlParameter.sttProvider');
+    coversOnAny('dialout.start.body.callControlParameter.sttProvider');
     const speechToText = { sttProvider: 'sttVendor', sttLanguage: 'en-US' };
 
     const { request } = await accepted({ callControlParameter: speechToText });
@@ -252,7 +252,7 @@ describe('a dial-out request', () => {
 
 describe('spellings', () => {
   test('bot, notifyUrl and machinedetection mean botId, notifyurl and machineDetection', async () => {
-    provesOnAny('dialout.start.body.bot');
+    coversOnAny('dialout.start.body.bot');
     const { botId, ...rest } = minimal;
     const response = await dial(harness, {
       ...rest,

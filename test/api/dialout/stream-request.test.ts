@@ -34,10 +34,14 @@ async function dial(body: object) {
   return { status: response.statusCode, errors, stream: harness.submissions[0]?.request.stream };
 }
 
-const ofBot = { url: 'wss://own.example/', sealedQuery: 'c2VhbGVk', connect: 'person' } as const;
+const botStream = {
+  url: 'wss://own.example/',
+  sealedQuery: 'c2VhbGVk',
+  connect: 'person',
+} as const;
 
 function registered(): void {
-  bot = { botId: 'st-1', accountId: 'acme', stream: ofBot };
+  bot = { botId: 'st-1', accountId: 'acme', stream: botStream };
 }
 
 describe('the stream of a request', () => {
@@ -58,11 +62,11 @@ describe('the stream of a request', () => {
     registered();
     const detect = { machineDetection: 'detect' };
 
-    expect(await dial(detect)).toMatchObject({ stream: { ...ofBot, parameters: {} } });
+    expect(await dial(detect)).toMatchObject({ stream: { ...botStream, parameters: {} } });
     harness.submissions.length = 0;
     const parameters = { campaign: 'spring' };
     expect(await dial({ ...detect, stream: { parameters } })).toMatchObject({
-      stream: { ...ofBot, parameters },
+      stream: { ...botStream, parameters },
     });
   });
 
