@@ -1,6 +1,6 @@
 // Routes about the whole gateway, and so about all tenants. Only apps with the scope `Operate` may
-// read them; other apps get a 404. Also the failing receivers of the client's account, and the
-// numbers of the sandbox.
+// read them; other apps get a 404. Other routes serve the failing
+// receivers of the client's account, and the numbers of the sandbox.
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';
