@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
-import { SpecReport } from './test/companion/spec-report.ts';
 import { SlowFirst } from './test/slow-first.ts';
+import { SpecReport } from './test/specification/spec-report.ts';
 
 export default defineConfig({
   test: {

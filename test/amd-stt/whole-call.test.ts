@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readSpeechToText } from '../../src/amd/stt/provider-file.ts';
 import { loadConfig } from '../../src/config.ts';
-import { taskProvesOnAny } from '../companion/proves.ts';
+import { taskCoversOnAny } from '../specification/covers.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -87,7 +87,7 @@ const ticksLate = (): Promise<number> => ticksLateOf(gateway.runtime);
 
 describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, () => {
   test('has the greeting of a voicemail in the evidence and in the context', async ({ task }) => {
-    taskProvesOnAny(task, 'dialout.context.rule.amdGreeting');
+    taskCoversOnAny(task, 'dialout.context.rule.amdGreeting');
     await undisturbed(ticksLate, async () => {
       const { callId, notified } = await dial(voicemail, 'speaking');
 

@@ -2,6 +2,8 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { newConnectionExamples } from '../../src/companion/connections/connection-examples.ts';
+import { covers } from '../specification/covers.ts';
+import type { SpecId } from '../specification/spec-ids.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { changed } from './changed.ts';
@@ -17,8 +19,6 @@ import {
   vendorA,
   vendorB,
 } from './connection-bodies.ts';
-import { proves } from './proves.ts';
-import type { SpecId } from './spec-ids.ts';
 import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/api/public/connections';
@@ -43,7 +43,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
 
   describe('create', () => {
     test('returns the connection with its secret masked, without modifiedOn', async () => {
-      proves(
+      covers(
         'connections.create.response.connectionId',
         'connections.create.response.fields',
         'connections.create.response.connectionName',
@@ -75,7 +75,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['connections.create.rule.API-existing', 'existingApi'],
     ];
     test.each(shapes)('%s: accepts the complete body and returns its fields', async (id, name) => {
-      proves(id);
+      covers(id);
       const { fields, provider } = everyShape[name];
 
       const response = await create(everyShape[name]);
@@ -160,7 +160,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['connections.create.body.mapProvider', onlyIn('body'), 'mapProvider'],
     ];
     test.each(required)('%s is required', async (id, body, path) => {
-      proves(id);
+      covers(id);
       const response = await create(changed(body, path, undefined));
 
       expect(response.statusCode).toBe(400);
@@ -230,7 +230,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['connections.create.body.IOMappings', existingApi, 'IOMappings.1', 'textToAudio'],
     ];
     test.each(wrong)('%s is checked', async (id, body, path, value) => {
-      proves(id);
+      covers(id);
       const response = await create(changed(body, path, value));
 
       expect(response.statusCode).toBe(400);
@@ -294,8 +294,8 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('accepts the mapping only in fields, and only beside it', async () => {
-      proves('connections.create.rule.API-existing');
-      proves('connections.create.body.mapProvider', 'connections.create.body.IOMappings');
+      covers('connections.create.rule.API-existing');
+      covers('connections.create.body.mapProvider', 'connections.create.body.IOMappings');
       for (const place of ['fields', 'body'] as const) {
         const body = onlyIn(place);
         const response = await create(body);
@@ -327,7 +327,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('a FINALIZED connection is returned as ACTIVE, or as INACTIVE if it is not enabled', async () => {
-      proves('connections.create.body.status', 'connections.create.body.isEnable');
+      covers('connections.create.body.status', 'connections.create.body.isEnable');
       const { isEnable: _, status: __, ...silent } = customApi;
       const enabled = await create(customApi);
       const disabled = await create({ ...existingApi, isEnable: false });
@@ -341,7 +341,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('a body of another type is a 415, and an invalid body a 400', async () => {
-      proves('connections.create.header.Content-Type', 'service.data.rule.json');
+      covers('connections.create.header.Content-Type', 'service.data.rule.json');
       const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } };
 
       expect((await create('provider=API', form)).statusCode).toBe(415);
@@ -412,7 +412,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
 
   describe('get', () => {
     test('returns the complete connection with its secrets masked', async () => {
-      proves(
+      covers(
         'connections.get.path.connectionId',
         'connections.get.response.connectionId',
         'connections.get.response.connectionName',
@@ -473,7 +473,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
 
   describe('list', () => {
     test('has every connection without its fields, newest first', async () => {
-      proves(
+      covers(
         'connections.list.response.connections',
         'connections.list.response.total',
         'connections.list.response.connectionId',
@@ -506,7 +506,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('filters by provider and status; total ignores the limit', async () => {
-      proves(
+      covers(
         'connections.list.query.provider',
         'connections.list.query.status',
         'connections.list.query.limit',
@@ -550,7 +550,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
 
   describe('update', () => {
     test('replaces the key and returns the connection without createdOn', async () => {
-      proves(
+      covers(
         'connections.update.path.connectionId',
         'connections.update.body.fields',
         'connections.update.response.connectionId',
@@ -585,7 +585,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('is refused for provider API, and changes nothing', async () => {
-      proves('connections.update.rule.not-API');
+      covers('connections.update.rule.not-API');
       const id = await idOf(customApi);
       const before = (await get(id)).json<object>();
 
@@ -613,7 +613,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('a body that is not JSON is a 415', async () => {
-      proves('connections.update.header.Content-Type');
+      covers('connections.update.header.Content-Type');
       const id = await idOf(vendorA);
 
       const response = await update(id, 'x', { headers: { 'content-type': 'text/plain' } });
@@ -624,7 +624,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
 
   describe('access', () => {
     test('requires an API key, and accepts no token', async () => {
-      proves(
+      covers(
         'service.auth.rule.api-key',
         'connections.list.header.x-api-key',
         'connections.get.header.x-api-key',
@@ -651,7 +651,7 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
     });
 
     test('requires one scope to read and another one to write', async () => {
-      proves(
+      covers(
         'connections.list.rule.scope',
         'connections.get.rule.scope',
         'connections.create.rule.scope',

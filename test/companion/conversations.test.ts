@@ -6,9 +6,9 @@ import {
   publishedConversation,
 } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
-import { proves } from './proves.ts';
 import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const { examples } = conversationSession.meta() as { readonly examples: readonly [object] };
@@ -42,7 +42,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     });
 
   test('has every documented member, exactly', async () => {
-    proves(
+    covers(
       'conversations.get.response._id',
       'conversations.get.response.participants',
       'conversations.get.response.participants.queueId',
@@ -140,7 +140,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
   });
 
   test('is served under both schemes, and under both names of the bot', async () => {
-    proves('conversations.get.path.botId', 'conversations.get.path.sessionId');
+    covers('conversations.get.path.botId', 'conversations.get.path.sessionId');
     await tell();
 
     for (const path of [
@@ -156,7 +156,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
   });
 
   test('requires an app of the account with the scope', async () => {
-    proves(
+    covers(
       'conversations.get.header.auth',
       'conversations.get.rule.scope',
       'conversations.get.header.accountid',
@@ -195,7 +195,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     ['', 406],
     [undefined, 406],
   ])('accept %s is a %i', async (accept, status) => {
-    proves('conversations.get.header.accept');
+    covers('conversations.get.header.accept');
     await tell();
 
     const response = await rig.ask(
@@ -225,7 +225,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
     ['the day before there', { endDate: '2026-11-19', timeZoneOffset: 720 }, 200],
     ['no days at all', { timeZoneOffset: 60 }, 200],
   ])('%s: %j is a %i', async (_name, days, status) => {
-    proves(
+    covers(
       'conversations.get.body.startDate',
       'conversations.get.body.endDate',
       'conversations.get.body.timeZoneOffset',

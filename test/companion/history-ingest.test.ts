@@ -5,11 +5,11 @@ import { publishedMessage } from '../../src/companion/history/message-schema.ts'
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { forgetTraceIds, purgeHistory } from '../../src/store/retention.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { type Page, type Published, published, tell } from './history-support.ts';
-import { proves } from './proves.ts';
 import { startRig } from './support.ts';
 
 describe.each(databaseKinds)('published messages on %s', (kind) => {
@@ -40,7 +40,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
   };
 
   test('the example arrives under either name of the bot', async () => {
-    proves('history.messages.response.botId');
+    covers('history.messages.response.botId');
     const [example] = (publishedMessage.meta() as { examples: [Published] }).examples;
 
     publish(example, 'stream-1');
@@ -54,7 +54,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
   });
 
   test('a later version replaces an earlier one, and a repetition changes nothing', async () => {
-    proves('history.messages.response.status');
+    covers('history.messages.response.status');
     const message = published({ type: 'outgoing', status: 'queued' });
 
     publish(message);

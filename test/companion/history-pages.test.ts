@@ -3,9 +3,9 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { type Page, type Published, published, tell } from './history-support.ts';
-import { proves } from './proves.ts';
 import { problemOf, type Rig, startRig } from './support.ts';
 
 type Told = Published & { readonly bot: string };
@@ -171,9 +171,9 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     ],
     ['a message to start from', ['skip', 'limit', 'forward', 'msgId', 'direction', 'userId']],
   ] as const)('equal the pages that are computed from all messages: %s', async (_what, members) => {
-    proves('history.post.body.skip', 'history.post.body.limit', 'history.post.body.forward');
-    proves('history.post.body.msgId', 'history.post.body.direction', 'history.post.body.sessionId');
-    proves('history.messages.response.total', 'history.messages.response.moreAvailable');
+    covers('history.post.body.skip', 'history.post.body.limit', 'history.post.body.forward');
+    covers('history.post.body.msgId', 'history.post.body.direction', 'history.post.body.sessionId');
+    covers('history.messages.response.total', 'history.messages.response.moreAvailable');
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...(Object.keys(paths) as Path[])),
@@ -197,7 +197,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
   });
 
   test('offset equals skip, in both methods', async () => {
-    proves('history.post.body.offset', 'history.get.query.skip', 'history.get.query.offset');
+    covers('history.post.body.offset', 'history.get.query.skip', 'history.get.query.offset');
     const path = '/api/public/bot/st-1/getMessages';
     const expected = expectedPage(path, { userId: 'user-1', skip: 2 });
 
@@ -212,7 +212,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
   });
 
   test('paging by the last message reads everything once', async () => {
-    proves('history.post.body.msgId', 'history.get.query.limit');
+    covers('history.post.body.msgId', 'history.get.query.limit');
     const path = '/api/public/getMessages';
     const seen: string[] = [];
     let page = await post(path, { limit: 7 });

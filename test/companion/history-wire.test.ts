@@ -6,10 +6,10 @@ import { request } from 'undici';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { messagePage } from '../../src/companion/history/message-schema.ts';
 import { token } from '../api/support.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { type Page, tell } from './history-support.ts';
-import { proves } from './proves.ts';
 import { startRig } from './support.ts';
 
 const decoders: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -54,7 +54,7 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
   };
 
   test('are one page, and each matches its schema', async () => {
-    proves('history.messages.rule.v2-limit', 'history.post.body.limit');
+    covers('history.messages.rule.v2-limit', 'history.post.body.limit');
     const { status, headers, page } = await ask(undefined);
 
     expect(status).toBe(200);
@@ -82,7 +82,7 @@ describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
     ['zstd', 'identity'],
     [undefined, 'identity'],
   ])('accept-encoding %s results in %s', async (accepted, expected) => {
-    proves('history.messages.header.accept-encoding');
+    covers('history.messages.header.accept-encoding');
     // Below and above the size up to which a response is compressed at once.
     for (const limit of [20, 500]) {
       const { encoding, headers, sent, page } = await ask(accepted, { limit });

@@ -7,11 +7,11 @@ import {
   messagePage,
   publishedMessage,
 } from '../../src/companion/history/message-schema.ts';
+import { covers } from '../specification/covers.ts';
+import type { SpecId } from '../specification/spec-ids.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { type Message, type Page, tell } from './history-support.ts';
-import { proves } from './proves.ts';
-import type { SpecId } from './spec-ids.ts';
 import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
 
 const user = 'jane.doe@example.com';
@@ -53,16 +53,16 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     ['POST', v2, 'history.v2-post.rule.path'],
     ['POST', console, 'history.admin-post.rule.path'],
   ] as const)('%s %s returns the messages, most recent first', async (method, url, id) => {
-    proves(id, 'history.messages.rule.recent-first', 'history.messages.path.botId');
-    proves('history.messages.header.auth', 'history.messages.header.Content-Type');
+    covers(id, 'history.messages.rule.recent-first', 'history.messages.path.botId');
+    covers('history.messages.header.auth', 'history.messages.header.Content-Type');
     const told = await tell(rig.database, [{}, {}, {}]);
 
     const page = await pageOf(
       method === 'GET' ? get(url, { includeSecureForm: 'false' }) : post(url, { userId: user }),
     );
 
-    proves('history.messages.response.total', 'history.messages.response.moreAvailable');
-    proves('history.messages.response.messages');
+    covers('history.messages.response.total', 'history.messages.response.moreAvailable');
+    covers('history.messages.response.messages');
     expect(page).toMatchObject({ total: 3, moreAvailable: false });
     expect(page.messages.map(({ _id }) => _id)).toEqual(told.toReversed());
   });
@@ -79,20 +79,20 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
         botId: 'st-1',
       }))[0],
     );
-    proves('history.messages.response._id', 'history.messages.response.botId');
-    proves('history.messages.response.type', 'history.messages.response.status');
-    proves('history.messages.response.createdBy', 'history.messages.response.createdOn');
-    proves('history.messages.response.channels', 'history.messages.response.channels.type');
-    proves('history.messages.response.channels.channelUId', 'history.messages.response.lang');
-    proves('history.messages.response.components', 'history.messages.response.components.cT');
-    proves('history.messages.response.components.data', 'history.messages.response.chnl');
-    proves('history.messages.response.tags', 'history.messages.response.sessionId');
+    covers('history.messages.response._id', 'history.messages.response.botId');
+    covers('history.messages.response.type', 'history.messages.response.status');
+    covers('history.messages.response.createdBy', 'history.messages.response.createdOn');
+    covers('history.messages.response.channels', 'history.messages.response.channels.type');
+    covers('history.messages.response.channels.channelUId', 'history.messages.response.lang');
+    covers('history.messages.response.components', 'history.messages.response.components.cT');
+    covers('history.messages.response.components.data', 'history.messages.response.chnl');
+    covers('history.messages.response.tags', 'history.messages.response.sessionId');
   });
 
   test('every type and status of a message is returned', async () => {
     const types = ['incoming', 'outgoing'] as const;
     const statuses = ['received', 'queued', 'in progress', 'delivered', 'pending'] as const;
-    proves('history.messages.response.type', 'history.messages.response.status');
+    covers('history.messages.response.type', 'history.messages.response.status');
     const all = types.flatMap((type) => statuses.map((status) => ({ type, status })));
     await tell(rig.database, all);
 
@@ -103,13 +103,13 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
 
   test('timestamps are returned in UTC with milliseconds, whatever zone they were published in', async () => {
     await tell(rig.database, [{ createdOn: '2026-11-20T11:30:00+02:00' }]);
-    proves('history.messages.rule.utc', 'history.messages.response.createdOn');
+    covers('history.messages.rule.utc', 'history.messages.response.createdOn');
 
     expect((await first(get(v1)))?.createdOn).toBe('2026-11-20T09:30:00.000Z');
   });
 
   test('the icon is the logo of the bot, and empty if it has none', async () => {
-    proves('history.messages.response.icon');
+    covers('history.messages.response.icon');
     expect(await pageOf(get(v1))).toMatchObject({ icon: 'https://bots.example.com/logo.png' });
     expect(await pageOf(get('/api/public/bot/st-2/getMessages'))).toMatchObject({ icon: '' });
     expect(await pageOf(post(console))).toMatchObject({ icon: '' });
@@ -125,7 +125,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
 
   describe('access', () => {
     test('requires the scope Chat History', async () => {
-      proves('history.messages.rule.scope-app', 'history.messages.header.auth');
+      covers('history.messages.rule.scope-app', 'history.messages.header.auth');
       const as = await rig.addApp({ scopes: ['Bot Analytics > Chat History', 'Dialout'] });
       const reader = await rig.addApp({ scopes: ['Chat History'] });
 
@@ -140,7 +140,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('requires the scope Bot Analytics > Chat History on the path of the admin console', async () => {
-      proves('history.messages.rule.scope-admin');
+      covers('history.messages.rule.scope-admin');
       const as = await rig.addApp({ scopes: ['Chat History'] });
       const reader = await rig.addApp({ scopes: ['Bot Analytics > Chat History'] });
 
@@ -165,7 +165,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('the admin console reads every bot of the account that the app may see', async () => {
-      proves('history.messages.path.botId', 'history.admin-post.rule.path');
+      covers('history.messages.path.botId', 'history.admin-post.rule.path');
       await tell(rig.database, [{}, {}]);
       await tell(rig.database, [{}], { botId: 'st-2', accountId: 'acme' });
       await tell(rig.database, [{}], { botId: 'st-nobody', accountId: 'acme' });
@@ -187,7 +187,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
 
   describe('filters', () => {
     test('userId: messages of one user; required for GET only', async () => {
-      proves('history.get.query.userId', 'history.post.body.userId');
+      covers('history.get.query.userId', 'history.post.body.userId');
       const [mine] = await tell(rig.database, [{}, { createdBy: 'u-other' }]);
 
       expect(await idsOf(get(v1))).toEqual([mine]);
@@ -199,8 +199,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('channelType: rtm by default, and each of the 25', async () => {
-      proves('history.get.query.channelType', 'history.post.body.channelType');
-      proves('history.messages.response.channels.type');
+      covers('history.get.query.channelType', 'history.post.body.channelType');
+      covers('history.messages.response.channels.type');
       const told = await tell(
         rig.database,
         channelTypes.map((type) => ({ channels: [{ type }] })),
@@ -221,7 +221,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('sessionId: one in the query, several in the body', async () => {
-      proves('history.get.query.sessionId', 'history.post.body.sessionId');
+      covers('history.get.query.sessionId', 'history.post.body.sessionId');
       const sessions = ['ss-1', 'ss-2', 'ss-3'];
       const told = await tell(
         rig.database,
@@ -236,7 +236,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('callId: messages of one call, on any channel', async () => {
-      proves('history.get.query.callId');
+      covers('history.get.query.callId');
       const [spoken] = await tell(rig.database, [
         { callId: 'call-1', channels: [{ type: 'ivrVoice' }] },
         { callId: 'call-2', channels: [{ type: 'ivrVoice' }] },
@@ -270,7 +270,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       ],
     ];
     test.each(inQuery)('%s: the POST accepts it in the query as well', async (id, query, count) => {
-      proves(id);
+      covers(id);
       await tell(rig.database, [
         { createdBy: 'u-1', sessionId: 'ss-1', agentInfo: { name: 'Ada' } },
         { createdBy: 'u-1', sessionId: 'ss-2' },
@@ -304,7 +304,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('tags: messages with all of these tags', async () => {
-      proves('history.post.body.tags');
+      covers('history.post.body.tags');
       const [spring, both] = await tell(rig.database, [
         { tags: { campaign: 'spring' } },
         {
@@ -323,7 +323,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('version 2 omits messages of alert and action tasks, version 1 includes them', async () => {
-      proves('history.messages.rule.v1-tasks', 'history.messages.rule.v2-tasks');
+      covers('history.messages.rule.v1-tasks', 'history.messages.rule.v2-tasks');
       const told = await tell(
         rig.database,
         ['alert', 'action', 'Alert', 'dialog', undefined].map((taskType) =>
@@ -353,8 +353,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       );
 
     test('a day counts as a whole, and an instant to its millisecond', async () => {
-      proves('history.get.query.dateFrom', 'history.get.query.dateTo');
-      proves('history.post.body.dateFrom', 'history.post.body.dateTo');
+      covers('history.get.query.dateFrom', 'history.get.query.dateTo');
+      covers('history.post.body.dateFrom', 'history.post.body.dateTo');
       await tellDays();
 
       for (const ask of [
@@ -382,7 +382,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('the span must be less than 7 days; one date alone means the 7 days from it or up to it', async () => {
-      proves('history.messages.rule.span');
+      covers('history.messages.rule.span');
       await tellDays();
 
       expect(await daysOf(get(v1, { dateFrom: '2026-11-14' }))).toEqual(['14', '15', '20']);
@@ -421,8 +421,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
 
   describe('members that are included on request', () => {
     test('includeTraceId: on incoming messages, for 30 days', async () => {
-      proves('history.post.body.includeTraceId', 'history.messages.response.traceId');
-      proves('history.messages.rule.trace-retention');
+      covers('history.post.body.includeTraceId', 'history.messages.response.traceId');
+      covers('history.messages.rule.trace-retention');
       const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
       const traceId = 'tc-"1"';
       await tell(rig.database, [
@@ -445,7 +445,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('getAgentsInfo: the agent who wrote the message', async () => {
-      proves('history.get.query.getAgentsInfo', 'history.post.body.getAgentsInfo');
+      covers('history.get.query.getAgentsInfo', 'history.post.body.getAgentsInfo');
       const agentInfo = { agentId: 'a-1', name: 'Ada' };
       await tell(rig.database, [{ agentInfo }]);
 
@@ -456,7 +456,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('includeSecureForm: the form input of the user; required for the GET of version 2', async () => {
-      proves('history.get.query.includeSecureForm');
+      covers('history.get.query.includeSecureForm');
       const secureForm = { accountNumber: '00012345' };
       await tell(rig.database, [{ secureForm }]);
 
@@ -519,8 +519,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
     });
 
     test('more than 100 messages in version 1, more than 10,000 in version 2', async () => {
-      proves('history.messages.rule.v1-limit', 'history.messages.rule.v2-limit');
-      proves('history.get.query.limit', 'history.post.body.limit');
+      covers('history.messages.rule.v1-limit', 'history.messages.rule.v2-limit');
+      covers('history.get.query.limit', 'history.post.body.limit');
       const statuses = async (limit: number) => [
         (await get(v1, { limit: String(limit) })).statusCode,
         (await post(v1, { limit })).statusCode,

@@ -2,11 +2,11 @@
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
+import { covers } from '../specification/covers.ts';
+import type { SpecId } from '../specification/spec-ids.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { changed } from './changed.ts';
-import { proves } from './proves.ts';
-import type { SpecId } from './spec-ids.ts';
 import { type Ask, errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/contactcenter/api/v1/public/analytics/st-1/storeContactCenterFunctionalities';
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   };
 
   test('stores every record with every member, and returns their number', async () => {
-    proves(
+    covers(
       'imports.store.header.auth',
       'imports.store.header.accountId',
       'imports.store.path.botId',
@@ -166,7 +166,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   ];
 
   test.each(required)('%s is required', async (id, path) => {
-    proves(id);
+    covers(id);
     const response = await load([least, changed(group, path, undefined)]);
 
     expect(response.statusCode).toBe(400);
@@ -175,14 +175,14 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   });
 
   test.each(optional)('%s is optional', async (id, path) => {
-    proves(id);
+    covers(id);
     expect((await load([changed(group, path, undefined)])).statusCode).toBe(200);
   });
 
   test.each([...required, ...optional])(
     '%s is checked, and nothing is stored',
     async (id, path) => {
-      proves(id);
+      covers(id);
       const response = await load([least, changed(group, path, { wrong: true })]);
 
       expect(response.statusCode).toBe(400);
@@ -222,7 +222,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     ['imports.store.body.metaData.accountId', 'accountId'],
   ];
   test.each(metaDataMembers)('%s is required', async (id, name) => {
-    proves(id);
+    covers(id);
     const { [name]: _, ...rest } = metaData;
 
     expect(errorsOf(await post({ data: [least], metaData: rest }))).toEqual([
@@ -232,7 +232,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   });
 
   test('query, header and metaData must name the same account and organization', async () => {
-    proves(
+    covers(
       'imports.store.query.accountId',
       'imports.store.query.orgId',
       'imports.store.header.accountId',
@@ -257,7 +257,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   );
 
   test('the header accountId is required', async () => {
-    proves('imports.store.header.accountId');
+    covers('imports.store.header.accountId');
     expect(errorsOf(await load([least], { headers: {} }))).toEqual([
       'accountid: is required (header)',
     ]);
@@ -266,7 +266,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   test.each(['queues', 'standardResponses', 'waitingExperience', 'toString', ''])(
     'type %s is a 400 that lists the supported types',
     async (type) => {
-      proves('imports.store.query.type', 'imports.store.body.metaData.type');
+      covers('imports.store.query.type', 'imports.store.body.metaData.type');
       const other = { ...metaData, type };
       const asked = await post({ data: [{}], metaData: other }, { query: { ...query, type } });
       const inside = await post({ data: [least], metaData: other });
@@ -279,7 +279,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   );
 
   test('a body of another type is a 415, one without its members a 400', async () => {
-    proves('imports.store.header.Content-Type');
+    covers('imports.store.header.Content-Type');
     const text = { headers: { ...headers, 'content-type': 'text/plain' } };
 
     expect((await post('x', text)).statusCode).toBe(415);
@@ -400,7 +400,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
   });
 
   test('requires a token of an app with the scope, the account and the bot', async () => {
-    proves('imports.store.rule.scope', 'imports.store.header.auth', 'service.auth.rule.jwt');
+    covers('imports.store.rule.scope', 'imports.store.header.auth', 'service.auth.rule.jwt');
     const rivals = { accountId: 'rival', orgId: 'o-1', type: 'skillGroups' };
     const theirs = {
       query: rivals,

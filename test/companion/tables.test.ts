@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import type { TableDefinition } from '../../src/store/table-definition.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
-import { proves } from './proves.ts';
 import { errorsOf, problemOf, startRig } from './support.ts';
 
 const url = '/api/public/tables/visits';
@@ -44,7 +44,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
   };
 
   test('returns the stored row with its system columns', async () => {
-    proves(
+    covers(
       'tables.insert.header.auth',
       'tables.insert.header.Content-Type',
       'tables.insert.path.tableName',
@@ -215,7 +215,7 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
   });
 
   test('accepts a grant to the app’s id or to every app of the account, whatever the scopes', async () => {
-    proves('tables.insert.rule.write-access');
+    covers('tables.insert.rule.write-access');
     const ours = await define({ writers: [rig.acme.appId] });
     const everybodys = await define({ writers: ['*'] });
     const nobodys = await define({ writers: [] });

@@ -9,11 +9,11 @@ import {
   findTestRun,
 } from '../../src/companion/test-runs/stored-test-runs.ts';
 import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { planOf } from '../support/plan-of.ts';
-import { proves } from './proves.ts';
 import { problemOf, startRig, type TestApp } from './support.ts';
 import { completed, publish, runId, running, statusPath, suite } from './test-runs-support.ts';
 
@@ -48,7 +48,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
   const statusOf = async (...asked: Parameters<typeof ask>) => (await ask(...asked)).statusCode;
 
   test('the identifier that a run was published with finds it, even if no bot is registered under it', async () => {
-    proves('test-runs.status.path.streamId');
+    covers('test-runs.status.path.streamId');
     await publish(rig.events, running());
     const key = { accountId: 'acme', botId: 'b-1', runId };
     await eventually(

@@ -11,10 +11,10 @@ import {
 } from '../../src/companion/test-runs/stored-test-runs.ts';
 import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
 import { streamNames } from '../../src/events/subjects.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
-import { proves } from './proves.ts';
 import { problemOf, type Rig, startRig } from './support.ts';
 import {
   completed,
@@ -62,7 +62,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   }
 
   test('a running run is returned with its progress, and without the members of a result', async () => {
-    proves(
+    covers(
       'test-runs.status.header.auth',
       'test-runs.status.path.botId',
       'test-runs.status.path.testSuiteName',
@@ -101,7 +101,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   });
 
   test('a completed run is returned with its result, and without its progress', async () => {
-    proves(
+    covers(
       'test-runs.status.rule.completed',
       'test-runs.status.response.result.isAvailable',
       'test-runs.status.response.result.endTime',
@@ -184,7 +184,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   });
 
   test('both forms of the path accept both identifiers of the bot', async () => {
-    proves('test-runs.status.path.streamId', 'test-runs.status.path.botId');
+    covers('test-runs.status.path.streamId', 'test-runs.status.path.botId');
     await published(running(), 'st-1');
     const status = async (form: string, bot: string) =>
       (await rig.ask('GET', statusPath(suite, { form, bot }))).statusCode;
@@ -203,7 +203,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     // The accent is a separate character.
     'Cafe\u0301',
   ])('the suite %j is found by its name, URL-encoded', async (name) => {
-    proves('test-runs.status.path.testSuiteName');
+    covers('test-runs.status.path.testSuiteName');
     await published(running({ testSuiteName: name }));
 
     expect((await rig.ask('GET', statusPath(name))).statusCode).toBe(200);
@@ -219,7 +219,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     ['english please', 400],
     ['../..', 400],
   ])('bot-language %j is a %d', async (language, status) => {
-    proves('test-runs.status.header.bot-language');
+    covers('test-runs.status.header.bot-language');
     await apply([running(), 1]);
 
     const headers = { 'bot-language': language };
@@ -292,7 +292,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
   });
 
   test('requires the scope and a JWT; another tenant finds nothing', async () => {
-    proves('test-runs.status.rule.scope', 'test-runs.status.header.auth');
+    covers('test-runs.status.rule.scope', 'test-runs.status.header.auth');
     await apply([completed({ resultCsv: 'ours' }), 1]);
     const status = async (ask: Parameters<Rig['ask']>[3], bot = 'b-1') =>
       (await rig.ask('GET', statusPath(suite, { bot }), undefined, ask)).statusCode;

@@ -3,11 +3,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { timestamp } from '../../src/calls/contract/timestamp.ts';
+import { covers } from '../specification/covers.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { insertRows } from '../support/tables.ts';
-import { proves } from './proves.ts';
 import { startRig } from './support.ts';
 
 type Node = { readonly [name: string]: unknown };
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('times on %s', (kind) => {
   const rig = forSuite(() => startRig(kind));
 
   test('all have the documented form', async () => {
-    proves('service.data.rule.timestamps');
+    covers('service.data.rule.timestamps');
     const members = membersOf((await rig.server.inject('/openapi.json')).json<Node>());
     const named = [...members].filter(([name]) =>
       /(At|On|_On|Time|TimeStamp|^time|^timestamp)$/.test(name),

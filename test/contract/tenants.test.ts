@@ -2,7 +2,7 @@
 // anything of another account. A new route is tested as soon as it is in the document.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import { proves } from '../companion/proves.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { tableNamesIn } from '../support/tables.ts';
@@ -81,7 +81,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
       if (status >= 300) statuses.push([operation.operationId, text]);
     }
     expect(statuses).toEqual([]);
-    proves('service.auth.rule.jwt', 'service.auth.rule.api-key');
+    covers('service.auth.rule.jwt', 'service.auth.rule.api-key');
   });
 
   test('an app without the scope or grant is refused, and nothing changes', async () => {
@@ -89,7 +89,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
 
     expect(statuses.filter(([, status]) => status !== 403)).toEqual([]);
     expect(after).toEqual(before);
-    proves(
+    covers(
       'connections.list.rule.scope',
       'connections.get.rule.scope',
       'connections.create.rule.scope',

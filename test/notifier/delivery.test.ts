@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { proves } from '../companion/proves.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { forEachTest, forSuite } from '../support/opened.ts';
@@ -15,7 +15,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   afterEach(() => database.clear());
 
   test('a call’s notifications arrive in order, signed, and nothing is owed afterwards', async () => {
-    proves(
+    covers(
       'notifications.post.rule.method',
       'notifications.post.header.notifyHeaders',
       'notifications.post.header.Accept',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proves } from '../companion/proves.ts';
+import { covers } from '../specification/covers.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
 import { createNotifierRig, personCall } from './notifier-rig.ts';
@@ -8,7 +8,7 @@ describe.each(databaseKinds)('a call without a notify URL, on %s', (kind) => {
   const database = forSuite(() => openTestDatabase(kind));
 
   test('owes no notifications', async () => {
-    proves('notifications.post.rule.omitted');
+    covers('notifications.post.rule.omitted');
     const rig = createNotifierRig(database);
     const notifier = await rig.start();
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { mergeHeaders } from '../../src/notifier/signature.ts';
-import { provesOnAny } from '../companion/proves.ts';
+import { coversOnAny } from '../specification/covers.ts';
 import { eventTeller } from '../support/call-events.ts';
 
 describe('the body of a notification', () => {
@@ -21,7 +21,7 @@ describe('the body of a notification', () => {
   };
 
   test('of an answered call', () => {
-    provesOnAny(
+    coversOnAny(
       'notifications.answered.rule.trigger',
       'notifications.post.body.conversationId',
       'notifications.post.body.status',
@@ -44,7 +44,7 @@ describe('the body of a notification', () => {
   });
 
   test('of an AMD event, with its evidence', () => {
-    provesOnAny('notifications.amd.rule.trigger', 'notifications.amd.body.machineDetection');
+    coversOnAny('notifications.amd.rule.trigger', 'notifications.amd.body.machineDetection');
     const event = eventTeller().amd('amd_machine_detected');
 
     expect(notificationOf(event)).toEqual({
@@ -60,7 +60,7 @@ describe('the body of a notification', () => {
   });
 
   test('of a completed call', () => {
-    provesOnAny(
+    coversOnAny(
       'notifications.completed.rule.trigger',
       'notifications.completed.body.callDuration',
       'notifications.completed.body.duration',
@@ -92,7 +92,7 @@ describe('the body of a notification', () => {
   });
 
   test('of a failed call, without the members that do not apply', () => {
-    provesOnAny(
+    coversOnAny(
       'notifications.failed.rule.trigger',
       'notifications.failed.body.callDisconnectTime',
       'notifications.failed.body.reason',

@@ -1,7 +1,7 @@
 // What a dialer application can learn of a call afterwards: the session that its last notification names.
 
 import { expect, test } from 'vitest';
-import { provesOnAny } from '../companion/proves.ts';
+import { coversOnAny } from '../specification/covers.ts';
 import { eventually } from '../support/eventually.ts';
 import { startLaptop } from '../support/laptop.ts';
 import { forSuite } from '../support/opened.ts';
@@ -21,7 +21,7 @@ async function conversation(sessionId: unknown, days?: object) {
 }
 
 test('the `sessionId` of `completed` is the one to ask for', { timeout: 120_000 }, async () => {
-  provesOnAny('notifications.completed.body.sessionId');
+  coversOnAny('notifications.completed.body.sessionId');
   const { callId, conversationId } = await laptop.dial(`tel:${personHangsUp}`);
   const all = await laptop.receiver.untilEnded(callId, 40_000);
   const answered = all[0]?.['callConnectTime'];

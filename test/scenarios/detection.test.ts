@@ -2,7 +2,7 @@
 // at the receiver.
 
 import { describe, expect, test } from 'vitest';
-import { taskProvesOnAny } from '../companion/proves.ts';
+import { taskCoversOnAny } from '../specification/covers.ts';
 import { startLaptop } from '../support/laptop.ts';
 import { forSuite } from '../support/opened.ts';
 import {
@@ -73,7 +73,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
   );
 
   test('evidence is on the event, and the reason in the context', async ({ task }) => {
-    taskProvesOnAny(
+    taskCoversOnAny(
       task,
       'dialout.context.rule.amd',
       'dialout.context.rule.amdEvents',
@@ -104,14 +104,14 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('noSpeechTimeoutMs', async ({ task }) => {
-    taskProvesOnAny(task, 'dialout.start.body.timers.noSpeechTimeoutMs');
+    taskCoversOnAny(task, 'dialout.start.body.timers.noSpeechTimeoutMs');
     await detect(silence, { timers: { noSpeechTimeoutMs: 1_000 } }, ({ evidence }) => {
       expect(evidence('amd_no_speech_detected')?.['elapsedMs']).toBe(1_000);
     });
   });
 
   test('decisionTimeoutMs', async ({ task }) => {
-    taskProvesOnAny(
+    taskCoversOnAny(
       task,
       'dialout.start.body.timers.decisionTimeoutMs',
       'notifications.amd.rule.amd_decision_timeout',
@@ -126,7 +126,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
   test('greetingCompletionTimeoutMs: the end of a greeting is told after that much silence', async ({
     task,
   }) => {
-    taskProvesOnAny(task, 'dialout.start.body.timers.greetingCompletionTimeoutMs');
+    taskCoversOnAny(task, 'dialout.start.body.timers.greetingCompletionTimeoutMs');
     const timers = { greetingCompletionTimeoutMs: 1_200, toneTimeoutMs: 9_000 };
     await detect(voicemailNoBeep, { timers }, (call) => {
       expect(call.notified.slice(0, 2)).toEqual([
@@ -140,7 +140,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('toneTimeoutMs: the search for a beep ends, counted from the answer', async ({ task }) => {
-    taskProvesOnAny(task, 'dialout.start.body.timers.toneTimeoutMs');
+    taskCoversOnAny(task, 'dialout.start.body.timers.toneTimeoutMs');
     await detect(voicemailNoBeep, { timers: { toneTimeoutMs: 8_500 } }, (call) => {
       expect(call.notified.at(-1)).toBe('amd_stopped');
       expect(call.evidence('amd_stopped')).toMatchObject({

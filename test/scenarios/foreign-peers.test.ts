@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { provesOnAny } from '../companion/proves.ts';
+import { coversOnAny } from '../specification/covers.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import type { Placed } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -69,7 +69,7 @@ afterEach(() => Promise.all(callees.splice(0).map((sipp) => sipp.stop())));
 
 describe('a callee that answers', () => {
   test('and hangs up: Answered, completed, Caller-disconnected', async () => {
-    provesOnAny('notifications.completed.rule.Caller-disconnected');
+    coversOnAny('notifications.completed.rule.Caller-disconnected');
     const far = await callee('answer-remote-bye');
     const placed = await dial(far);
 
@@ -83,7 +83,7 @@ describe('a callee that answers', () => {
   });
 
   test('and is hung up by the dialer: Bot-disconnected', async () => {
-    provesOnAny('notifications.completed.rule.Bot-disconnected');
+    coversOnAny('notifications.completed.rule.Bot-disconnected');
     const far = await callee('answer-local-bye');
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -199,7 +199,7 @@ describe('a callee that does not answer', () => {
     ['503 Service Unavailable', 'Service Unavailable', 'carrier-failure'],
     ['603 Decline', 'Temporarily Unavailable', 'declined'],
   ])('%s: Failed with %s', async (status, reasonCode, outcome) => {
-    provesOnAny(
+    coversOnAny(
       'notifications.failed.rule.Busy-here',
       'notifications.failed.rule.Service-Unavailable',
       'notifications.failed.rule.Temporarily-Unavailable',

@@ -3,7 +3,7 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
-import { taskProvesOnAny } from '../companion/proves.ts';
+import { taskCoversOnAny } from '../specification/covers.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway-process.ts';
@@ -61,7 +61,7 @@ async function untilEndIsPublished(callId: string): Promise<void> {
 // Three times as long as a call takes.
 describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, () => {
   test('a person', async ({ task }) => {
-    taskProvesOnAny(
+    taskCoversOnAny(
       task,
       'notifications.amd.rule.all-by-default',
       'notifications.amd.rule.amd_human_detected',
@@ -155,7 +155,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('a voicemail with a beep', async ({ task }) => {
-    taskProvesOnAny(
+    taskCoversOnAny(
       task,
       'notifications.amd.rule.amd_machine_detected',
       'notifications.amd.rule.amd_machine_stopped_speaking',
@@ -190,7 +190,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('silence: no speech, and the call stays until the dialer ends it', async ({ task }) => {
-    taskProvesOnAny(task, 'notifications.amd.rule.amd_no_speech_detected');
+    taskCoversOnAny(task, 'notifications.amd.rule.amd_no_speech_detected');
     const { callId } = await dial(numbers.silence);
     await eventually(
       () => glance(receiver.of(callId)).includes('amd_stopped'),
@@ -227,7 +227,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('disconnect mode hangs up on a voicemail and marks the interaction', async ({ task }) => {
-    taskProvesOnAny(
+    taskCoversOnAny(
       task,
       'dialout.start.rule.disconnect',
       'dialout.interaction.rule.machineDetected-machine',
@@ -250,7 +250,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('an empty subscription: no AMD notification, the same events on NATS', async ({ task }) => {
-    taskProvesOnAny(task, 'notifications.amd.rule.opt-out');
+    taskCoversOnAny(task, 'notifications.amd.rule.opt-out');
     const { callId } = await dial(numbers.personHangsUp, { amdEventsSubscription: [] });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
@@ -261,7 +261,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('without detection: no AMD event at all', async ({ task }) => {
-    taskProvesOnAny(task, 'dialout.start.rule.disabled');
+    taskCoversOnAny(task, 'dialout.start.rule.disabled');
     const { callId } = await dial(numbers.personHangsUp, { machineDetection: 'disabled' });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);

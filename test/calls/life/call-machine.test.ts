@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { DialoutRequest } from '../../../src/calls/call-types.ts';
 import type { CallEvent } from '../../../src/calls/contract/call-event.ts';
 import { queuedEvent } from '../../../src/calls/life/call-events.ts';
-import { provesOnAny } from '../../companion/proves.ts';
+import { coversOnAny } from '../../specification/covers.ts';
 import {
   acceptedCall,
   type ScriptOptions,
@@ -745,7 +745,7 @@ describe('answering machine detection', () => {
   test.each(['amd_machine_detected', 'amd_tone_detected'] as const)(
     'hangs up and marks the interaction in disconnect mode at %s',
     async (event) => {
-      provesOnAny('dialout.interaction.rule.machineDetected-tone');
+      coversOnAny('dialout.interaction.rule.machineDetected-tone');
       const call = await answered({ request: { machineDetection: 'disconnect' } });
       call.amd(event);
       expect(call.log).toContain('bye');
@@ -762,7 +762,7 @@ describe('answering machine detection', () => {
   );
 
   test('hangs up as the gateway in disconnect mode if it fails', async () => {
-    provesOnAny(
+    coversOnAny(
       'notifications.amd.rule.amd_error',
       'notifications.completed.rule.Gateway-disconnected',
     );

@@ -1,17 +1,21 @@
-// Reports, at the end of a complete run, the items of the specification that no test has proven. A
-// run of some files or tests says nothing about the other items, so it is ignored.
+// Reports, at the end of a complete run, the items of the specification that no passing test
+// declares. A run of some files or tests says nothing about the other items, so it prints no report.
 
 import type { Reporter, TestModule, TestSpecification, Vitest } from 'vitest/node';
 import type { DatabaseKind } from '../support/databases.ts';
 import { type SpecId, specIds } from './spec-ids.ts';
 
-/** Repeated here, because its module is for test files and this code runs outside of them. */
+/** Repeats the list of databases.ts: only test files can import that module. */
 const databaseKinds: readonly DatabaseKind[] = ['postgres', 'pglite'];
 
-/** More items are missing only after failed tests, which report their own failure. */
+/**
+ * The report lists at most this many items. More are missing only after many tests failed, and those
+ * tests report their own failures.
+ */
 const mostListed = 40;
 
-type Proofs = ReadonlyMap<SpecId, ReadonlySet<DatabaseKind | 'any'>>;
+/** The databases on which passing tests cover an item. */
+type Coverage = ReadonlyMap<SpecId, ReadonlySet<DatabaseKind | 'any'>>;
 
 export class SpecReport implements Reporter {
   #vitest: Vitest | undefined;
@@ -27,20 +31,22 @@ export class SpecReport implements Reporter {
 
   async onTestRunEnd(modules: readonly TestModule[]): Promise<void> {
     if (this.#vitest === undefined || !(await this.#isWhole(this.#vitest))) return;
-    const missing = missingFrom(proofsOf(modules));
+    const missing = missingFrom(coverageOf(modules));
     const count = Object.keys(specIds).length;
     if (missing.length === 0) {
-      this.#vitest.logger.log(`\n All ${count} items of the specification are proven.`);
+      this.#vitest.logger.log(
+        `\n All ${count} items of the specification are declared by a test that passed.`,
+      );
       return;
     }
     this.#vitest.logger.error(
       [
-        `\n ${missing.length} of ${count} items of the specification are not proven by a test that passed:`,
+        `\n ${missing.length} of ${count} items of the specification have no passing test that declares them:`,
         ...missing
           .slice(0, mostListed)
           .map(({ id, on }) => `  ${id} (on ${on.join(' and ')}): ${specIds[id]}`),
         ...(missing.length > mostListed ? [`  and ${missing.length - mostListed} more`] : []),
-        ' A test names the items that it proves: test/companion/proves.ts\n',
+        ' A test declares the items that it covers: test/specification/covers.ts\n',
       ].join('\n'),
     );
     process.exitCode = 1;
@@ -53,25 +59,26 @@ export class SpecReport implements Reporter {
   }
 }
 
+/** Returns the items that are not covered, each with the databases that lack a passing test. */
 export function missingFrom(
-  proofs: Proofs,
+  coverage: Coverage,
 ): readonly { readonly id: SpecId; readonly on: readonly DatabaseKind[] }[] {
   return (Object.keys(specIds) as SpecId[]).flatMap((id) => {
-    const proven = proofs.get(id);
-    if (proven?.has('any') === true) return [];
-    const on = databaseKinds.filter((kind) => proven?.has(kind) !== true);
+    const covered = coverage.get(id);
+    if (covered?.has('any') === true) return [];
+    const on = databaseKinds.filter((kind) => covered?.has(kind) !== true);
     return on.length === 0 ? [] : [{ id, on }];
   });
 }
 
-function proofsOf(modules: readonly TestModule[]): Proofs {
-  const proofs = new Map<SpecId, Set<DatabaseKind | 'any'>>();
+function coverageOf(modules: readonly TestModule[]): Coverage {
+  const coverage = new Map<SpecId, Set<DatabaseKind | 'any'>>();
   for (const module of modules) {
     for (const test of module.children.allTests('passed')) {
-      for (const { id, on } of test.meta().proven ?? []) {
-        proofs.set(id, (proofs.get(id) ?? new Set()).add(on));
+      for (const { id, on } of test.meta().covered ?? []) {
+        coverage.set(id, (coverage.get(id) ?? new Set()).add(on));
       }
     }
   }
-  return proofs;
+  return coverage;
 }
