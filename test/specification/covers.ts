@@ -1,6 +1,6 @@
 // Lets a test declare which items of the specification it covers. The author of the test makes this
-// declaration and reviewers check it. It is not a proof: nothing compares the test's assertions with
-// the words of the item. A declaration counts once the test has passed in a complete run
+// declaration and reviewers check it. It is not a proof: no program compares the test's assertions
+// with the words of the item. A declaration counts once the test has passed in a complete run
 // (spec-report.ts).
 
 import { TestRunner } from 'vitest';

@@ -1,5 +1,5 @@
 // Reports, at the end of a complete run, the items of the specification that no passing test
-// declares. A run of some files or tests says nothing about the other items, so it prints no report.
+// declares. A run of some files or tests says nothing about the other items. It prints no report.
 
 import type { Reporter, TestModule, TestSpecification, Vitest } from 'vitest/node';
 import type { DatabaseKind } from '../support/databases.ts';
@@ -9,7 +9,7 @@ import { type SpecId, specIds } from './spec-ids.ts';
 const databaseKinds: readonly DatabaseKind[] = ['postgres', 'pglite'];
 
 /**
- * The report lists at most this many items. More are missing only after many tests failed, and those
+ * The report lists at most this many items. More are missing only after many tests failed. Those
  * tests report their own failures.
  */
 const mostListed = 40;
