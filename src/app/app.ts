@@ -1,5 +1,6 @@
-// The composition root: opens every part in the order of the data flow, hands each what it needs, and closes them in the
-// opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
+// The composition root. It opens every part in the order of the data flow, passes each part what it
+// needs, and closes the parts in the opposite order. The presence of a URL in the configuration
+// decides whether a part is a real server or the embedded one.
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -45,28 +46,40 @@ import { openTracing } from './tracing.ts';
 
 export type AppOptions = {
   readonly logger: Logger;
-  /** A part died that nothing works without; the process should end, and be started again. */
+  /**
+   * Called when a part died that the gateway cannot work without. The process should end, so that
+   * its supervisor starts it again.
+   */
   readonly onFatal?: (error: Error) => void;
-  /** Told of each step of a call of this process, and of each attempt to notify its receiver. */
+  /** Observes each step of this process's calls, and each attempt to notify their receivers. */
   readonly watcher?: CallWatcher;
-  /** Told of the end of each call to the sandbox carrier, by its far end. */
+  /** Called by the sandbox's far end of a call when that call has ended. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
 
 export type App = {
   readonly runtime: Runtime;
   readonly console: ConsoleAccess;
-  /** That are up, here. */
+  /** Returns the number of calls that this process has now. */
   callCount(): number;
-  /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
+  /**
+   * Reloads the trunks, the only part of the configuration that may change while calls are up. If
+   * the trunks are not valid, it logs the mistakes and keeps the old trunks.
+   */
   reload(): Promise<void>;
-  /** In the steps of `shutdown.ts`. The names of the parts that did not close in time. */
+  /**
+   * Ends the calls and closes all parts, in the steps of `shutdown.ts`.
+   * @returns the names of the parts that did not close in time
+   */
   close(options?: ShutdownOptions): Promise<readonly string[]>;
-  /** Parts that have not closed yet. */
+  /** Returns the names of the parts that have not closed yet. */
   unclosed(): readonly string[];
 };
 
-/** @throws Error that says which part did not start; what was opened by then is closed again. */
+/**
+ * Opens all parts. If one of them does not start, closes the parts that are already open.
+ * @throws Error that names the part that did not start
+ */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   await checkConfiguredFiles(config);
   const { logger } = options;
@@ -93,7 +106,8 @@ async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
   await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
-  // Another process may open the folder then: never while a part of this one still writes there.
+  // Once the lock is released, another process may open the folder. `isLast` keeps the lock if a
+  // part did not close, because that part may still write there.
   closers.add('data folder', () => lock.release(), { isLast: true });
   await checkBeforeStart(config, logger);
 
@@ -106,7 +120,7 @@ async function openApp(environment: Environment): Promise<App> {
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
   const contexts = await openContextStore(events.connection);
-  // The registry is made below; metrics ask it when they are read.
+  // The metrics read the number of calls from the registry, which is created below.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls(), sip.gateways, media.statistics);
   const notifier = await openNotifier(environment, {
@@ -140,7 +154,7 @@ async function openApp(environment: Environment): Promise<App> {
     { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
     'offhook is up',
   );
-  tellOfLoopback(environment, sip.beyondLaptop);
+  logRefusedLoopback(environment, sip.beyondLaptop);
   return {
     runtime,
     console: createConsoleAccess(environment, storage, httpUrl),
@@ -166,12 +180,15 @@ function runtimeOf(
   };
 }
 
-/** A receiver on this machine worked until the gateway was more than a laptop's: why it does not any more. */
-function tellOfLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
+/**
+ * Logs why receivers on loopback addresses are refused, and which setting allows them. A
+ * developer's receiver on this machine works until the configuration goes beyond a laptop's.
+ */
+function logRefusedLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
   if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
   logger.info(
     { because: beyond },
-    'notifications to loopback and private addresses are refused; NOTIFY_ALLOWED_NETWORKS opens them',
+    'notifications to loopback and private addresses are refused; NOTIFY_ALLOWED_NETWORKS allows them',
   );
 }
 
@@ -239,17 +256,18 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
 }
 
 /**
- * Opens the side door of the command line: `offhook apps`, `bots`, `tables` and `nodes` on the embedded database, which only
- * this process can open.
+ * Opens the HTTP server for the command line. `offhook apps`, `bots`, `tables` and `nodes` need it
+ * with the embedded database, which only this process can open.
  *
- * `http://:key@127.0.0.1:port`; undefined with PostgreSQL, where the command line goes to the database itself.
+ * @returns `http://:key@127.0.0.1:port`, or undefined with PostgreSQL, because the command line
+ *   then connects to the database itself
  */
 async function openAdmin(
   { config, logger, closers }: Environment,
   stores: AdminStores,
 ): Promise<string | undefined> {
   if (config.databaseUrl !== undefined) return undefined;
-  // Made anew at each start, for users who may read runtime.json.
+  // Each start has a new key. Only users who may read runtime.json know it.
   const key = randomBytes(24).toString('hex');
   const server = createAdminServer({ stores, key, logger });
   await server.listen({ host: '127.0.0.1', port: 0 });
@@ -260,7 +278,7 @@ async function openAdmin(
 
 const dayMs = 86_400_000;
 
-/** Events as they are stored, for those who follow them over HTTP. */
+/** Opens the live events: HTTP clients receive each event as soon as it is stored. */
 function openLive(
   { config, logger, clock, closers }: Environment,
   storage: Pick<Storage, 'database'>,
@@ -280,14 +298,18 @@ function openLive(
 type MediaParts = {
   readonly port: MediaGateway;
   readonly statistics: () => Promise<MediaStatistics>;
-  /** In strict mode the names that a request may say; undefined: any. */
+  /**
+   * The provider names that a request may use, in strict mode. Undefined if a request may use any
+   * name.
+   */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
 };
 
 /**
- * Opens the RTP workers, and reads the speech-to-text providers that detection in them may ask.
+ * Starts the RTP workers, and reads the speech-to-text providers that their detectors may use.
  *
- * @throws Error when the address is not ours, the workers do not start, or the providers' file has mistakes.
+ * @throws Error if MEDIA_HOST is not an address of this machine, the workers do not start, or the
+ *   providers' file has mistakes
  */
 async function openMedia(
   { config, logger, closers }: Environment,

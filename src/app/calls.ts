@@ -1,4 +1,5 @@
-// The calls: what ends those of an earlier process, what takes new ones from the queue, and what ends them here.
+// Opens the parts that handle calls: they end the calls of an earlier process, accept and queue new
+// calls, take queued calls, and end the calls of this process.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamServices } from '../api/services.ts';
@@ -43,17 +44,21 @@ export type Calls = {
   readonly intake: Intake;
   readonly commands: CommandRouting;
   /**
-   * Ends what an earlier process left, then dials what is queued. Last of all: a process that cannot start must not ring
-   * people first.
+   * Ends the calls that an earlier process left, then starts to take queued calls. It must be the
+   * last step of the start, so that a process that cannot start does not ring anybody.
    */
   startTaking(): Promise<void>;
+  /** Ends the calls of this process. See `Drain` in `drain.ts`. */
   drain(drainMs: number, force: AbortSignal): Promise<void>;
   isDraining(): boolean;
-  /** Waits until what happened is stored and published, and what is owed was sent or put off, at most this long. */
+  /**
+   * Waits for at most `timeoutMs` until all events are stored and published, no BYE waits for its
+   * answer, and each owed notification was sent or postponed.
+   */
   settle(timeoutMs: number): Promise<void>;
 };
 
-/** What is open before calls are. */
+/** The parts that must be open before `openCalls`. */
 export type OpenParts = OutboxNeeds & {
   readonly sounds: Sounds;
   readonly streams: StreamServices;
@@ -65,15 +70,20 @@ type Parts = OpenParts & {
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly routes: RoutePlanner;
   readonly media: MediaPort;
-  /** Nothing of the call is on the wire any more. */
+  /** Called when no leg of the call is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;
-  /** What was asked of a call, for who looks into it. */
+  /** Adds a command to the call's capture. */
   readonly note: NoteCommand;
 };
 
-/** Requests that wait to be dialled: a minute of what one node can dial. */
+/**
+ * Maximum number of requests that wait to be dialled: one node dials about that many in a minute.
+ */
 const maxQueued = 10_000;
-/** A node that lost its lease hangs up what others may not know of, then ends. */
+/**
+ * How long a node that lost its lease may take to hang up before the process ends. Other nodes may
+ * not know some of its legs, so it must hang them up itself.
+ */
 const lostLeaseTimeoutMs = 3_000;
 const settlePollMs = 25;
 
@@ -106,19 +116,19 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const commands = openCommands(environment, parts, { registry, ends });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
   const taking = openTaking(environment, parts, { registry, ends, recovery, out });
-  tellOfEnds({ sip, registry }, { taking, secondLegs, commands, out, metrics });
+  connectObservers({ sip, registry }, { taking, secondLegs, commands, out, metrics });
   closers.add('recovery', () => recovery.stop());
   const work = createWork(environment, parts, { recovery, taking, commands });
   const { drain, isDraining } = createDrain(registry, work.stop);
   const intake = openIntake(environment, parts, { taking, work, out, isStopping: isDraining });
   parts.node.onLost(() => {
-    logger.fatal('another node took this one for dead and ended its calls');
+    logger.fatal('another node marked this node lost and ended its calls');
     registry.discardAll();
     const error = new Error('the lease of this node is lost');
     const end = (): void => environment.onFatal(error);
     sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
-  // The drain did not end them where a later part did not start.
+  // The calls are still up here only if a later part did not start: then no drain has ended them.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
@@ -130,8 +140,11 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   };
 }
 
-/** The parts that tell are there before those that are told. */
-function tellOfEnds(
+/**
+ * Connects the SIP port and the registry to the parts that must know when calls and legs end. These
+ * parts are created after the two, so they cannot be constructor arguments.
+ */
+function connectObservers(
   { sip, registry }: { readonly sip: GuardedSip; readonly registry: CallRegistry },
   {
     taking,
@@ -171,7 +184,11 @@ function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLeg
   });
 }
 
-/** False: it was not, and the call is not this process's any more, or has ended. */
+/**
+ * Stores the call's second leg.
+ * @returns false if the leg was not stored: the call has ended, another process owns it, or the
+ *   outbox failed
+ */
 async function storeSecondLeg(
   outbox: CallOutbox,
   call: AcceptedCall,
@@ -180,7 +197,7 @@ async function storeSecondLeg(
   try {
     return (await outbox.append(call, { events: [], secondLegs: [leg] })) === 'stored';
   } catch {
-    // The outbox is full, or at its end; it has said so.
+    // The outbox is full or stopped. It has already logged that.
     return false;
   }
 }
@@ -201,7 +218,7 @@ function openRecovery(
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
       legsAreOver: (callId) => out.legsAreOver(callId),
-      // The stream holds more than SQL after a backup of SQL was restored.
+      // The stream may hold events that SQL lacks, if SQL was restored from a backup.
       eventsOnStream: async (call) =>
         connection.connected() ? await eventsOfCall(connection, call) : [],
       underWay: () => sip.onTheWire(),
@@ -235,7 +252,7 @@ function openTaking(
       out.begin(call, queued);
       registry.start(call, turn);
     },
-    // What a machine stated last is on its way into SQL.
+    // The last events of a machine that is gone may still be on their way into SQL.
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
@@ -246,7 +263,10 @@ function openTaking(
   });
 }
 
-/** Also the answers to our last BYEs: a process that does not know of them sends them again. */
+/**
+ * Implements `Calls.settle`. It also waits for the answers to the last BYEs, because the next
+ * process would send a BYE again if it is not known to be answered.
+ */
 async function settle(
   out: OutboxParts,
   parts: Parts,
@@ -289,12 +309,12 @@ function openIntake(
   const intake = createIntake(
     {
       ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger },
-      // Its queue has no lease; `lookForDue` makes the poll find it.
+      // The call's notification queue gets no lease here. `lookForDue` makes the poll find it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
-  // The call may have been stored although it failed.
+  // The sweep is woken after a failed request, too: the call may have been stored all the same.
   const waking: Intake = {
     submit: (submission) => intake.submit(submission).finally(() => work.wake()),
   };
@@ -321,12 +341,12 @@ type Workers = {
 
 type Work = {
   readonly start: () => Promise<void>;
-  /** A call that waits was stored. */
+  /** Wakes the sweep for waiting calls. Called after a waiting call may have been stored. */
   readonly wake: () => void;
   readonly stop: () => Promise<void>;
 };
 
-/** Calls that wait, and commands of bots. */
+/** Creates the work that begins last: the sweeps, taking waiting calls, and commands from NATS. */
 function createWork(
   environment: Environment,
   parts: Parts,
@@ -340,7 +360,7 @@ function createWork(
     const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
     waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
-      // A sweep may wait for what the recovery is at: an engine that is unreachable, for example.
+      // A sweep may wait for the recovery, which may wait for an unreachable engine, for example.
       recovery.stop();
       return sweeps.stop();
     });

@@ -1,4 +1,4 @@
-// What is kept of calls beside their events.
+// Captures: the SIP messages, notes and audio levels that are kept of a call beside its events.
 
 import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
@@ -23,7 +23,10 @@ export function openCaptures(
   return captures;
 }
 
-/** Here, in SQL once the call is over, or at the node that has it. */
+/**
+ * Returns a function that reads a call's capture: from this process, from SQL once the call is
+ * over, or from the node that has the call. It also serves the requests of other nodes.
+ */
 export function openCaptureReader(
   { config: { ownerId }, logger, closers }: Environment,
   {
@@ -42,7 +45,7 @@ export function openCaptureReader(
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;
     const answer = await askForCapture(connection, found.ownerId, callId);
-    // It has not placed the call yet.
+    // The owner has no capture, because it has not placed the call yet.
     if (answer === null) return undefined;
     const read = matching(captureSchema, answer);
     return read.ok ? read.value : { keptBy: found.ownerId.replace(/\/[^/]*$/, '') };

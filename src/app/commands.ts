@@ -1,4 +1,4 @@
-// Commands to calls: those of this process, and the way to those of others.
+// Commands to calls: runs them on the calls of this process, and routes them to other nodes' calls.
 
 import { randomUUID } from 'node:crypto';
 import type { StreamServices } from '../api/services.ts';
@@ -16,7 +16,7 @@ import type { Storage } from './storage.ts';
 
 export type Commands = {
   readonly routing: NodeCommandRouting;
-  /** On NATS, until the closers run. */
+  /** Starts to serve commands from NATS. The closers stop it. */
   serve(): void;
   onEnded(callId: CallId): void;
 };
@@ -59,7 +59,7 @@ export function openCommands(
         (callId, command, askedBy) => routing.runHere(callId as CallId, command, askedBy),
         logger,
       );
-      // Calls that end by themselves during a drain still take commands.
+      // Closed only after the drain, because calls still take commands while it lets them end.
       closers.add('commands', () => serving.stop());
     },
     onEnded: (callId) => commands.forget(callId),

@@ -1,4 +1,4 @@
-// The console with what it shows.
+// Opens the console and connects it to the data that it shows.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Captures } from '../capture/captures.ts';
@@ -54,11 +54,12 @@ export function openConsole(
 }
 
 export type ConsoleAccess = {
-  /** Undefined if the gateway listens where it serves no console. */
+  /** The console's URL. Undefined if the gateway serves no console on its address. */
   readonly address: string | undefined;
   /**
-   * A new link that signs in as the dev app.
-   * @returns undefined if there is no such app, or if others than this machine can reach the gateway.
+   * Creates a new link that signs in as the dev app.
+   * @returns undefined if there is no dev app, if other machines can reach the gateway, or if the
+   *   link could not be created
    */
   link(): Promise<string | undefined>;
 };
@@ -85,7 +86,7 @@ export function createConsoleAccess(
     address,
     link: () =>
       makeLink().catch((error: unknown) => {
-        logger.warn({ err: error }, 'no link to the console could be made');
+        logger.warn({ err: error }, 'a link to the console could not be created');
         return undefined;
       }),
   };

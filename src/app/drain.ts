@@ -1,21 +1,29 @@
-// How the calls of a process end with it: nothing more is taken, those that are up may go on for a while, then they are hung up.
+// Ends the calls of a process that shuts down: it takes no more calls, lets the calls that are up
+// go on for a while, and then hangs up those that are left.
 
 import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { type Bound, within } from '../lib/within.ts';
 
 /**
- * Hanging up, `amd_stopped`, and the end in SQL take well under this. Slower calls go on ending while
- * the process settles.
+ * Bounds the wait after all calls are told to end. Hanging up, `amd_stopped` and storing the end
+ * take well under this. Slower calls go on ending while the process settles.
  */
 const endAllTimeoutMs = 1_500;
 
 export type Drain = {
-  /** Resolves when the calls have ended, or are to be left. `force`: they end now. The same one for all who ask. */
+  /**
+   * Takes no more calls, and ends the others after `drainMs`, or at once when `force` aborts.
+   * Resolves when all calls have ended, or when the time for hanging up has passed. Later calls of
+   * this function return the result of the first one.
+   */
   readonly drain: (drainMs: number, force: AbortSignal) => Promise<void>;
   readonly isDraining: () => boolean;
 };
 
-/** `stopTaking`: takes nothing more at once; resolves when what is under way is known, which a database that does not answer delays. */
+/**
+ * `stopTaking` must stop taking calls at once. It resolves when the takes that are under way have
+ * returned their calls, which may be late if the database does not answer.
+ */
 export function createDrain(
   registry: Pick<CallRegistry, 'empty' | 'endAll'>,
   stopTaking: () => Promise<void>,
@@ -31,7 +39,8 @@ export function createDrain(
       );
     await untilEmpty(drainMs, force);
     endAll();
-    // What was being taken may start now, or when the database answers again: nobody else would hang it up.
+    // A call that was just being taken may still start, now or when the database answers again. No
+    // other code would hang it up.
     stopped.then(endAll, () => undefined);
     await untilEmpty(endAllTimeoutMs);
   };

@@ -1,4 +1,4 @@
-// What every part of the gateway is opened with.
+// The settings and services that every part of the gateway is opened with.
 
 import type { Clock } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
@@ -8,15 +8,15 @@ import type { Logger } from '../lib/logger.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 
-/** What every part gets. */
 export type Environment = {
   readonly config: Config;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly closers: Closers;
+  /** See `AppOptions` in `app.ts`. */
   readonly onFatal: (error: Error) => void;
   readonly watcher: CallWatcher | undefined;
-  /** Undefined: no collector is configured. */
+  /** Undefined if no collector is configured. */
   readonly tracing: Tracing | undefined;
   readonly onSandboxCallEnded: (summary: SandboxCallSummary) => void;
 };

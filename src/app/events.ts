@@ -1,4 +1,5 @@
-// NATS: the configured server, or a private one under DATA_DIR; streams and buckets on it.
+// NATS: connects to the configured server, or starts a private one under DATA_DIR, and creates the
+// streams and buckets.
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
 import { connectEvents, type EventConnection } from '../events/connection.ts';
@@ -7,9 +8,9 @@ import type { Environment } from './environment.ts';
 
 export type Events = {
   readonly connection: EventConnection;
-  /** With credentials. */
+  /** The server's URL, with credentials. */
   readonly url: string;
-  /** Without. */
+  /** The same URL without credentials, for the log. */
   readonly address: string;
 };
 
@@ -40,7 +41,7 @@ async function openNatsServer({ config, logger, closers }: Environment): Promise
     logger,
     ...(serverProgram === undefined ? {} : { program: serverProgram }),
   });
-  // It closes its files.
+  // The server needs this time to close its files.
   closers.add('nats-server', () => server.stop(), { reservedMs: 500 });
   return server.url;
 }

@@ -1,4 +1,4 @@
-// What /ready asks: can this process take requests, and if not, what keeps it from that.
+// The checks behind /ready: whether this process can take requests, and what prevents it if not.
 
 import type { Pool } from 'pg';
 import type { HealthCheck } from '../http/health-routes.ts';
@@ -19,7 +19,7 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
   return [
     {
       name: 'database',
-      failure: 'the database does not answer, or only reads',
+      failure: 'the database does not answer, or is read-only',
       check: async () => {
         await checkWritable(database);
         return { ok: true };
@@ -28,7 +28,8 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
     {
       name: 'nats',
       failure: 'NATS is not connected',
-      // Calls are accepted, dialled and notified without it; what is published waits.
+      // Calls are accepted and dialled, and notifications are sent, without NATS. Only published
+      // events wait for it.
       degradedAs: 'NATS',
       check: async () => ({ ok: nats.connected() }),
     },
@@ -38,13 +39,15 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       check: async () => ({ ok: sip.ready() }),
     },
     {
-      // A process that was paused, or whose renewals do not reach the database, places no call until it holds it again.
+      // A process places no call without its lease. It loses the lease while it is paused, or if
+      // its renewals do not reach the database.
       name: 'lease',
       failure: 'the lease of this node is not held',
       check: async () => ({ ok: node.lease.isHeld }),
     },
     {
-      // The API answers before runtime.json says where: who waits for this looks there next.
+      // The API answers before runtime.json is written. A program that waits for /ready reads the
+      // file next, so the check fails until the file is there.
       name: 'started',
       failure: 'this node is still starting',
       check: async () => ({ ok: node.isStarted() }),

@@ -1,5 +1,5 @@
-// A media worker thread: wires the RTP engine of src/media with the detector of src/amd and the bots' streams of src/streams.
-// Started by src/media/media-port.ts.
+// A media worker thread. It connects the RTP engine of src/media with the detector of src/amd and
+// the bot streams of src/streams. src/media/media-port.ts starts it.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
@@ -37,7 +37,7 @@ async function loadDetector({ detectorModule, detectorData }: MediaWorkerData) {
   }
   const { createDetector } = await import('../amd/detector.ts');
   const { createTranscribedDetector } = await import('../amd/stt/transcribed-detector.ts');
-  // As src/app/media.ts hands it in.
+  // `openMedia` in src/app/app.ts passes this value.
   const speechToText = (detectorData as SpeechToText | undefined) ?? { providers: new Map() };
   return createTranscribedDetector({
     createDetector,

@@ -1,13 +1,15 @@
-// Which networks that are not public are open where *_ALLOWED_NETWORKS does not say: loopback while the gateway is as it comes
-// on a laptop, and nothing once others can reach it or it reaches others. A service that listens on loopback trusts all that
-// can connect to it, and a caller of ours must not be the one who does.
+// Decides which non-public networks the gateway may connect to if *_ALLOWED_NETWORKS is not set.
+// Loopback is allowed while the gateway runs with the configuration of a laptop. Nothing is allowed
+// once other machines can reach the gateway, or the gateway uses servers or carriers. The reason: a
+// service on loopback trusts every client that can connect, and the gateway must not connect to it
+// on behalf of a remote caller.
 
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
-/** The variables that make the gateway more than a laptop's. */
+/** Returns the variables whose values go beyond the configuration of a laptop. */
 export function beyondLaptop(config: Config, hasTrunks: boolean): readonly string[] {
   const { http, databaseUrl, drachtioServers } = config;
   const found = {
@@ -20,13 +22,16 @@ export function beyondLaptop(config: Config, hasTrunks: boolean): readonly strin
   return Object.entries(found).flatMap(([name, isSo]) => (isSo ? [name] : []));
 }
 
-/** Only programs of this machine reach the API, as far as the configuration says. */
+/** True if, according to the configuration, only programs of this machine can reach the API. */
 export function isServedLocally({ http }: Pick<Config, 'http'>): boolean {
   const { host, publicUrl } = http;
   return isLocal(host) && (publicUrl === undefined || isLocal(new URL(publicUrl).hostname));
 }
 
-/** @param beyond of `beyondLaptop`. */
+/**
+ * Returns the non-public networks that are allowed: the configured ones, or the default.
+ * @param beyond the result of `beyondLaptop`
+ */
 export function networksOpenTo(
   configured: readonly string[] | undefined,
   beyond: readonly string[],

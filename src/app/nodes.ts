@@ -1,4 +1,5 @@
-// This process among the others: its lease, and what it does about those that lost theirs.
+// This process as a node: its registration, its lease, and the state that other nodes and /ready
+// see.
 
 import { Lease } from '../recovery/lease.ts';
 import { createNodeStore, type NodeStore } from '../store/nodes.ts';
@@ -9,24 +10,31 @@ import type { Storage } from './storage.ts';
 export type Node = {
   readonly store: NodeStore;
   readonly lease: Lease;
-  /** What the others see of this one. */
+  /** Sets the source of the number of calls that other nodes see. Until then, it is 0. */
   report(state: { readonly calls: () => number }): void;
+  /** Marks this node as draining, and stores that with a renewal of the lease. */
   drain(): Promise<void>;
   isDraining(): boolean;
-  /** Everything is up, and where it listens can be read. */
+  /** Marks this node as started: all parts are up, and runtime.json is written. */
   markStarted(): void;
   isStarted(): boolean;
-  /** Called once, when another process has taken over. */
+  /**
+   * Sets the handler that is called once another process has taken over from this node. If that has
+   * already happened, the handler is called at once.
+   */
   onLost(handler: () => void): void;
 };
 
 /**
- * Of a process that has the database alone: no other could take over from it, so that renewing only tells `nodes` that it
- * is up.
+ * The lease of a process that has the database to itself. No other process could take over from it,
+ * so its renewals only show in `nodes` that it is up.
  */
 const leaseAloneMs = 60_000;
 
-/** Before anything that a call could be placed with: a process that claims a call has a lease. */
+/**
+ * Registers this node and starts renewing its lease. It must run before any part that can place a
+ * call, because a process that claims a call must have a lease.
+ */
 export async function openNode(
   { config, logger, closers }: Environment,
   storage: Storage,
@@ -59,7 +67,7 @@ export async function openNode(
     lease.stop();
     await store.leave();
   });
-  // No other process can have the embedded database: what is left there is of processes that are gone.
+  // No other process can have the embedded database open, so all other nodes in it are gone.
   if (isAlone) await store.expireOthers({ evenIfRunning: true });
   return {
     store,
@@ -78,7 +86,7 @@ export async function openNode(
     isStarted: () => started,
     onLost: (handler) => {
       onLost = handler;
-      // While the rest was opened: a start may wait for longer than a lease.
+      // The lease may be lost before the handler is set: a start may wait for longer than a lease.
       if (isLost) handler();
     },
   };

@@ -1,4 +1,4 @@
-// What sends notifications, and watches over those who receive them.
+// Opens the parts that send notifications and that watch their receivers for failures.
 
 import { createAlertPublisher } from '../events/alerts.ts';
 import type { Metrics } from '../http/metrics.ts';
@@ -23,32 +23,39 @@ type Parts = {
   readonly events: Events;
   readonly metrics: Metrics;
   readonly mayDeliver: () => boolean;
-  /** As SIP found it. */
+  /** See `SipParts.beyondLaptop`. */
   readonly beyondLaptop: readonly string[];
 };
 
 /**
- * The shutdown has waited for notifications under way before. The next process sends what does not
- * finish within this.
+ * Bounds the stop of the dispatcher. The shutdown has already waited for the notifications that are
+ * under way. The next process sends those that do not finish within this time.
  */
 const dispatcherStopTimeoutMs = 500;
-/** How late an alert may be. */
+/** Interval between two looks at the receivers. An alert may be this late. */
 const watchEveryMs = 5_000;
 
 export type Notifier = {
-  /** Whether notifications may go to the host of this URL, as far as the URL itself says. */
+  /**
+   * True if notifications may go to the host of this URL. A host name is judged only when it is
+   * resolved.
+   */
   isNotifiable(url: URL): boolean;
-  /** What lost processes were about to deliver. */
+  /**
+   * Releases the notifications that lost processes had leased, so that any process may send them.
+   */
   takeOver(): Promise<void>;
-  /** Notifications are owed that were not stored by this process's calls. */
+  /** Looks for notifications that are owed but were not stored by calls of this process. */
   lookForOwed(): void;
-  /** The same, and they are due. */
+  /** Looks for notifications that are due now, without waiting for the next poll. */
   lookForDue(): void;
-  /** Whether it would send to this receiver at once. */
+  /** True if the dispatcher would send a notification to this receiver at once. */
   canTake(receiver: Receiver): boolean;
+  /** Returns the end of a notification lease that begins now. */
   leaseUntil(now: Date): Date;
+  /** Passes stored notifications, with their lease, to the dispatcher. */
   onStored(stored: StoredNotifications): void;
-  /** Something is being sent, or about to be. */
+  /** True if this process is sending a notification, or is about to. */
   isSending(): Promise<boolean>;
   readonly store: NotificationStore;
   readonly recipients: Recipients;

@@ -1,4 +1,5 @@
-// From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
+// The path of a call's events to their receivers: one statement stores the events and the owed
+// notifications; then the notifier sends the notifications and the relay publishes the events.
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
@@ -32,9 +33,9 @@ export type OutboxNeeds = {
 };
 
 type Parts = OutboxNeeds & {
-  /** Nothing of the call is on the wire any more. */
+  /** Resolves when no leg of the call is on the wire any more. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Nothing of it is on the wire any more. */
+  /** Called when an ended call is published and no leg of it is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;
 };
 
@@ -42,28 +43,37 @@ export type OutboxParts = {
   readonly outbox: Outbox;
   readonly relay: EventRelay;
   readonly publisher: RunningPublisher;
-  /** Of a call that was accepted here: what goes out with its events. */
+  /** Remembers the trace headers that go out with the events of a call that was accepted here. */
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
-  /** A call was taken; its first event is stored, or published, or neither is known. */
+  /**
+   * Begins a call that this process took. `queued` is what is known about the call's first event:
+   * stored, published, or unknown. An unknown event is stored again.
+   */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
-  /** Of a call that was begun: its machine is gone. */
+  /** Notes that the machine of a begun call has ended. */
   machineEnded(callId: CallId): void;
-  /** All of it is on the stream, and its far end is not in it any more. */
+  /** Settles a call: all its events are on the stream, and its far end is gone. */
   settle(callId: CallId): void;
-  /** No far end is in it any more, whatever else is still to be done. */
+  /**
+   * Notes that no far end is left in the call, although its events may still have to be published.
+   */
   legsAreOver(callId: CallId): void;
-  /** Something of the call is on its way into SQL, or from there. */
+  /** True if steps of the call are on their way into SQL, or its events on their way to NATS. */
   holds(callId: CallId): boolean;
+  /** True if no step waits to be stored and no event waits to be published. */
   isIdle(): boolean;
 };
 
 /**
- * The shutdown has waited for the outbox before. The next process finds in SQL what is not stored or
- * published within this.
+ * Bounds the stop of the outbox and of the publisher. The shutdown has already waited for them. The
+ * next process goes on from SQL with steps that are not stored or published within this time.
  */
 const stopTimeoutMs = 800;
-/** Calls whose trace is known, at some 100 bytes each, 600 with a full `tracestate`; an event of another one goes out without it. */
-const mostTraces = 50_000;
+/**
+ * Maximum number of calls with remembered trace headers, at some 100 bytes each, or 600 with a full
+ * `tracestate`. Events of other calls go out without trace headers.
+ */
+const maxTraces = 50_000;
 
 export function openOutbox(
   { config, logger, clock, closers, watcher, tracing }: Environment,
@@ -111,7 +121,7 @@ export function openOutbox(
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
-      // The process that accepted a call that no other has taken may have died before it was published.
+      // The process that accepted an untaken call may have died before it published `queued`.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
       relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });
     },
@@ -143,7 +153,7 @@ export function openOutbox(
 }
 
 function rememberTraces() {
-  const traces = new LRUCache<string, TraceHeaders>({ max: mostTraces });
+  const traces = new LRUCache<string, TraceHeaders>({ max: maxTraces });
   const remember: OutboxParts['remember'] = (callId, request) => {
     const trace = traceHeadersOf(request);
     if (trace !== undefined) traces.set(callId, trace);

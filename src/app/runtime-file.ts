@@ -1,5 +1,5 @@
-// DATA_DIR/runtime.json: what listens where, for the command line and for operators. It holds credentials of the private
-// parts, so that only its owner may read it.
+// DATA_DIR/runtime.json: the addresses of the running parts, for the command line and for
+// operators. It contains credentials of the private parts, so only its owner may read it.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -7,12 +7,12 @@ import type { Config } from '../config.ts';
 
 const runtimeSchema = z.object({
   httpUrl: z.string(),
-  /** For the command line, with its key; only with the embedded database. */
+  /** The server for the command line, with its key. Only with the embedded database. */
   adminUrl: z.string().optional(),
   natsUrl: z.string(),
-  /** The first of several. */
+  /** Control connection of the first drachtio server, with its secret. */
   drachtioUrl: z.string(),
-  /** Where the sandbox carrier takes INVITEs, if it runs. */
+  /** The URI to which the sandbox carrier takes INVITEs. Absent if it does not run. */
   sandboxUri: z.string().optional(),
   pid: z.number(),
 });
@@ -23,7 +23,7 @@ export async function writeRuntime(
   config: Pick<Config, 'runtimeFile'>,
   runtime: Runtime,
 ): Promise<void> {
-  // Renamed into place: a reader never sees half of it.
+  // The file is renamed into place, so that a reader never sees half of it.
   const draft = `${config.runtimeFile}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify(runtime, undefined, 2)}\n`, { mode: 0o600 });
   await rename(draft, config.runtimeFile);
@@ -33,7 +33,11 @@ export async function removeRuntime(config: Pick<Config, 'runtimeFile'>): Promis
   await rm(config.runtimeFile, { force: true });
 }
 
-/** Undefined: nothing runs here, or what wrote the file was killed. */
+/**
+ * Reads runtime.json.
+ * @returns undefined if no gateway runs with this DATA_DIR, or if the process that wrote the file
+ *   is gone
+ */
 export async function readRuntime(
   config: Pick<Config, 'runtimeFile'>,
 ): Promise<Runtime | undefined> {

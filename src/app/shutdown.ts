@@ -1,20 +1,23 @@
-// How a process ends, and how long each step may take, whatever clients, receivers, bots and
-// servers do. sip-config/README.md says the same to operators ("Stopping").
+// Ends the process in steps. Each step has a time limit that holds whatever clients, receivers,
+// bots and servers do. sip-config/README.md ("Stopping") explains the steps to operators.
 //
-// | step     | at most             | what happens                                               |
-// |----------|---------------------|------------------------------------------------------------|
-// | delay    | SHUTDOWN_DELAY_MS   | /ready says no, other nodes are told (0.5 s at most)       |
-// | drain    | SHUTDOWN_TIMEOUT_MS | calls go on; dial-outs get a 503, other requests answers   |
-// | hang up  | 1.5 s (drain.ts)    | calls that are left are hung up, and their ends stored     |
-// | settle   | 2 s with "hang up"  | what is owed leaves, BYEs are answered                     |
-// | close    | 2.5 s, and what the | each part in turn, 1 s at most (lib/closers.ts); HTTP cuts |
-// |          | two before left     | its clients off after 0.5 s (http/closing.ts)              |
-// | exit     | 0.5 s               | threads end with the process                               |
+// | step     | at most             | what happens                                                |
+// |----------|---------------------|-------------------------------------------------------------|
+// | delay    | SHUTDOWN_DELAY_MS   | /ready answers 503; the node is stored as draining, so that |
+// |          |                     | other nodes see it (at most 0.5 s)                          |
+// | drain    | SHUTDOWN_TIMEOUT_MS | calls go on; dial-outs get a 503, other requests still work |
+// | hang up  | 1.5 s (drain.ts)    | remaining calls are hung up and their ends are stored       |
+// | settle   | 2 s with "hang up"  | owed notifications are sent, BYEs are answered              |
+// | close    | 2.5 s, plus time    | each part closes in turn, in at most 1 s (lib/closers.ts);  |
+// |          | left over from the  | HTTP disconnects its clients after 0.5 s (http/closing.ts)  |
+// |          | two steps above     |                                                             |
+// | exit     | 0.5 s               | threads end with the process                                |
 //
-// The last four take 5 s together, from the end of the drain: "settle" leaves 2.5 s for "close".
-// Of those, 1 s is reserved for the database and 0.5 s for the embedded nats-server, which close
-// last. 0.25 s before the end main.ts ends a process that is still there, and names what has not
-// closed. A second signal ends delay and drain at once; the last four steps stay as they are.
+// The last four steps together take at most 5 s from the end of the drain: "settle" leaves 2.5 s
+// for "close". That includes 1 s reserved for the database and 0.5 s for the embedded nats-server,
+// which close last. If the process is still there 0.25 s before the end of "exit", main.ts ends it
+// and logs the parts that have not closed. A second signal ends delay and drain at once, and
+// changes nothing about the last four steps.
 
 import type { Closers } from '../lib/closers.ts';
 import { within } from '../lib/within.ts';
@@ -24,26 +27,29 @@ import type { Node } from './nodes.ts';
 export type ShutdownOptions = {
   readonly delayMs?: number;
   readonly drainMs?: number;
-  /** Ends delay and drain. */
+  /** Ends delay and drain when it aborts. Default: aborted. */
   readonly force?: AbortSignal;
 };
 
-/** From the end of the drain to the end of the process. */
+/** Time from the end of the drain to the end of the process. */
 const closingMs = 5_000;
-/** If the database does not answer, the others learn it from the lease. */
-const tellOthersTimeoutMs = 500;
 /**
- * What the parts have in any case. "Settle" ends before: a receiver that is slow does not hold a
- * shutdown up, because the next process owes it.
+ * Bounds the wait until this node is stored as draining. If the database does not answer, the other
+ * nodes notice when the lease runs out.
+ */
+const markDrainingTimeoutMs = 500;
+/**
+ * Time that "close" has in any case. "Settle" must end before it begins. A slow receiver does not
+ * delay the shutdown, because the next process sends the notifications that are still owed.
  */
 const partsMs = 2_500;
-/** The process itself ends, with its threads. */
+/** Time that the process and its threads need to exit. */
 const exitMs = 500;
 
-/** Node ends a longer timer at once. */
+/** The longest timer of Node. A longer one fires at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** From the signal to the moment in which a process that has not ended is ended. */
+/** Returns the time from the signal until a process that has not ended by itself is ended. */
 export function lastBoundMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
   return Math.min(delayMs + drainMs + closingMs - exitMs / 2, longestTimerMs);
 }
@@ -54,7 +60,10 @@ export type Ending = {
   readonly closers: Pick<Closers, 'closeAll'>;
 };
 
-/** The names of the parts that did not close in time. */
+/**
+ * Shuts the process down in the steps above.
+ * @returns the names of the parts that did not close in time
+ */
 export async function shutDown(
   { node, calls, closers }: Ending,
   { delayMs = 0, drainMs = 0, force = AbortSignal.abort() }: ShutdownOptions = {},
@@ -67,14 +76,16 @@ export async function shutDown(
   if (force.aborted) endDrain();
   else force.addEventListener('abort', endDrain, { once: true });
 
-  // A load balancer has seen /ready by then, and no request that comes through it is refused.
-  const othersAreTold = within(node.drain(), tellOthersTimeoutMs);
+  // After the delay a load balancer has seen that /ready fails, and sends no more requests that
+  // would be refused.
+  const drainingIsStored = within(node.drain(), markDrainingTimeoutMs);
   await within(new Promise(() => undefined), delayMs, force);
-  await othersAreTold;
+  await drainingIsStored;
   await calls.drain(Math.max(0, drainEndsMs - nowMs()), force);
   endDrain();
   const closeEndsMs = drainEndsMs + closingMs - exitMs;
-  // What the last calls owe leaves before the process does, where the receiver takes it.
+  // The notifications of the last calls are sent before the process ends, if their receivers
+  // answer.
   const settleMs = Math.max(0, closeEndsMs - partsMs - nowMs());
   await within(calls.settle(settleMs), settleMs).catch(() => undefined);
   return await closers.closeAll(closeEndsMs - nowMs());

@@ -1,4 +1,5 @@
-// SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and the port over them.
+// SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and
+// the SIP port that uses them.
 
 import { randomBytes } from 'node:crypto';
 import type { SipCapture } from '../calls/capture/capture.ts';
@@ -24,19 +25,22 @@ import { beyondLaptop, networksOpenTo } from './networks.ts';
 export type SipParts = {
   readonly port: DrachtioSip;
   readonly router: Router;
-  /** The SIP engine is a drachtio-server. */
+  /** True if the SIP engines are drachtio servers, false for the embedded engine. */
   readonly isDrachtio: boolean;
-  /** Control connection of the first server, with its secret. */
+  /** URL of the control connection to the first server, with its secret. */
   readonly url: string;
-  /** Without. */
+  /** The addresses of all control connections, without secrets, for the log. */
   readonly address: string;
-  /** Where the sandbox takes INVITEs. */
+  /** The URI to which the sandbox carrier takes INVITEs. Absent if it does not run. */
   readonly sandbox?: string;
-  /** For metrics. */
+  /** Returns the state of the trunks' gateways, for metrics and the console. */
   readonly gateways: () => ReturnType<DrachtioSip['gateways']>;
-  /** Variables that make this more than a laptop's gateway; none: loopback may be open. */
+  /**
+   * The variables whose values go beyond the configuration of a laptop. Loopback addresses are
+   * allowed by default if the list is empty.
+   */
   readonly beyondLaptop: readonly string[];
-  /** Reads the trunks again. What is wrong with them is logged, and they stay as they were. */
+  /** Reloads the trunks. If they are not valid, logs the problems and keeps the old trunks. */
   reloadTrunks(): Promise<void>;
 };
 
@@ -93,24 +97,28 @@ async function reload(
   { trunks, port, read }: Reloaded,
 ): Promise<void> {
   try {
-    // The sandbox is on, and loopback is open: neither goes together with a carrier.
+    // Without trunks the sandbox is on by default, and loopback addresses are allowed. Neither may
+    // remain when there is a carrier, so the process must start again.
     if (atStart === undefined) throw new Error('started without trunks; start again to have them');
     const file = await readTrunkFile(config);
-    // Nothing is better: without a file, calls would fall to the sandbox in silence.
+    // The old trunks stay if the file is gone. Otherwise calls would silently go to the sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
     trunks.replace(read(file));
     port.watchGateways();
     logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
   } catch (error) {
-    // With what the system said, e.g. EACCES: the file is there, and may not be read.
+    // The problems include the system's error, for example EACCES for a file that cannot be read.
     const problems = errorForPeople(error)
       .split('\n')
       .map((line) => line.trim());
-    logger.error({ problems }, 'trunks not reloaded, the old ones stay');
+    logger.error({ problems }, 'the trunks were not reloaded, the old trunks stay');
   }
 }
 
-/** A thread that dies is started again on the same ports; the SIP port settles its calls and connects again by itself. */
+/**
+ * Starts the embedded SIP engine in a thread. If the thread dies, it is started again on the same
+ * ports. The SIP port then ends the engine's calls and reconnects by itself.
+ */
 async function openEngine(environment: Environment): Promise<DrachtioServer> {
   const { config, logger, closers } = environment;
   const options = {
@@ -118,7 +126,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     sipPort: config.sip.port,
     controlHost: '127.0.0.1',
     controlPort: 0,
-    // Made anew at each start: only this process and users who may read runtime.json should know it.
+    // Each start has a new secret. Only this process and users who may read runtime.json know it.
     secret: randomBytes(24).toString('hex'),
     logLevel: config.logLevel,
     nodeId: config.nodeId,
@@ -143,7 +151,7 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
   const start = (sipPort = 0) =>
     startSandboxThread({ ...options, sipPort }, logger, onSandboxCallEnded);
   const sandbox = await start();
-  // At the same port, which the trunk has.
+  // The sandbox's trunk contains the port, so a restarted sandbox must have the same port.
   const again = () => start(sandbox.port);
   const supervision = supervise(sandbox, again, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());

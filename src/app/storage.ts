@@ -1,4 +1,4 @@
-// SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
+// SQL: opens PostgreSQL or the embedded PGlite, and the stores of apps, bots, nodes and calls.
 
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
@@ -20,11 +20,17 @@ export type Storage = AdminStores & {
   readonly ledger: CallLedger;
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
-  /** How long sweeps over the database may rest while there is nothing to be found; 0: others write there too. */
+  /**
+   * How long a sweep over the database may rest after it found nothing, in ms. 0 if other processes
+   * write to the database, too: then sweeps do not rest.
+   */
   readonly longestRestMs: number;
 };
 
-/** No other process can have the embedded database: what comes to be there comes through this process. */
+/**
+ * Sweeps may rest with the embedded database, because only this process writes to it and wakes the
+ * sweeps.
+ */
 const longestRestMs = 30_000;
 
 export async function openStorage({
@@ -41,7 +47,7 @@ export async function openStorage({
     onFatal,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
-  // The embedded one stores a checkpoint.
+  // The embedded database needs this time to store a checkpoint.
   closers.add('database', () => database.close(), { reservedMs: 1_000 });
   const secrets = await openSecretBox({
     dataDir,
@@ -51,7 +57,8 @@ export async function openStorage({
     ...{ database, secrets, clock },
     tokenMaxTtlS: config.tokenMaxTtlS,
   });
-  // A laptop starts with an app that may do everything; a server's apps are made on purpose.
+  // With the embedded database, the gateway starts with an app that may do everything. With
+  // PostgreSQL, an operator creates the apps.
   if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
   const bots = createBotDirectory({
     database,

@@ -1,4 +1,5 @@
-// Where calls' audio goes: what a stored request or a command, and the secret of the call's app, come to.
+// The audio streams of calls to bots: combines the stream address of a stored request or a command
+// with the secret of the call's app.
 
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';
@@ -48,7 +49,10 @@ export function createStreamServices(
   };
 }
 
-/** What the bot is told of the call; what we say of it ourselves wins over what others called the same. */
+/**
+ * Returns the custom parameters that describe the call to the bot. The gateway's own parameters
+ * replace metadata and request parameters of the same name.
+ */
 function customParametersOf(
   { callId, conversationId, botId, request }: AcceptedCall,
   parameters: Readonly<Record<string, string>>,
@@ -60,7 +64,7 @@ function customParametersOf(
   return {
     ...(Object.fromEntries(metadata) as Record<string, string>),
     ...parameters,
-    // These two names are promoted by Pipecat's runner.
+    // Pipecat's runner passes these two names on to the bot as the call's numbers.
     from_number: request.caller,
     to_number: numberOf(request.target),
     ...{ callId, conversationId, botId },

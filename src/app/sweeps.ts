@@ -1,4 +1,5 @@
-// Sweeps: what is looked after again and again, because no message tells of it for certain. Lost nodes, calls that no process dials, ends that are owed, what is old.
+// Sweeps: queries that are repeated because no message reports their work reliably. They find lost
+// nodes, queued calls that no process dials, ended calls that are not settled, and old data.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -18,23 +19,29 @@ export type SweepParts = {
   readonly taking: CallTaking;
 };
 
-/** Also how long room that another node made on a trunk may go unnoticed. */
+/** A slot on a trunk that another node frees may also go unnoticed for this long. */
 const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
-/** The start does not wait longer for NATS to take what is owed; the sweep goes on with it. */
+/**
+ * Bounds how long the start waits for NATS to take the events of ended calls. The sweep goes on
+ * with the rest.
+ */
 const startSettleTimeoutMs = 5_000;
-/** A steady node (`src/store/nodes.ts`) notices a lost one within this part of the lease. */
+/** A steady node (`src/store/nodes.ts`) looks for lost nodes this many times per lease. */
 const watchesInLease = 8;
+/** Every tenth sweep looks for left calls although no node was lost. */
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 
 export type Sweeps = {
-  /** A call that waits was stored. */
+  /** The sweep for waiting calls. Wake it after storing a waiting call. */
   readonly waitingCalls: Pick<Repetition, 'wake'>;
   stop(): Promise<unknown>;
 };
 
-/** Ends what a lost process left, before new calls are taken; then all the rest. */
+/**
+ * Ends the calls that lost processes left, before new calls are taken, and then starts all sweeps.
+ */
 export async function startSweeps(environment: Environment, parts: SweepParts): Promise<Sweeps> {
   const { config, logger } = environment;
   const { recovery, taking, storage } = parts;
@@ -63,8 +70,9 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
 }
 
 /**
- * `left`: calls of lost nodes that could not be ended yet; `isAlone`: there are no others, and those before this process were
- * marked lost when it started.
+ * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of lost nodes'
+ * calls that could not be ended yet. `isAlone` means that no other node can exist: this process
+ * marked its predecessors lost when it started.
  */
 function watchNodes(
   { node, recovery, notifier }: SweepParts,
@@ -76,24 +84,31 @@ function watchNodes(
   return async () => {
     const lost = isAlone ? [] : await node.store.expireOthers();
     if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
-    // They are told of once: until their calls are ended, every sweep tries.
+    // A lost node is reported only once, so every sweep tries again until all its calls are ended.
     leftOver = Math.max(leftOver, lost.length);
     sweeps += 1;
-    // Once in a while all the same: a process that was lost may have taken a call in its last moment.
+    // Some sweeps look although no node was lost: a lost process may have taken a call in its last
+    // moment.
     const isDue = !isAlone && sweeps % sweepsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
     if (isDue) await node.store.takeOverLeft();
     const stillLeft = await endLostProcesses(recovery, logger);
     await notifier.takeOver();
     leftOver = stillLeft;
-    // Not waited for: the next lost node must not wait for NATS.
+    // Settling may wait for NATS. The sweep does not wait for it, because the next lost node must
+    // not.
     recovery
       .settleEnds()
-      .catch((error: unknown) => logger.warn({ err: error }, 'ends of lost nodes are still owed'));
+      .catch((error: unknown) =>
+        logger.warn({ err: error }, 'ended calls of lost nodes are not settled yet'),
+      );
   };
 }
 
-/** SQL must say of every such call how it ended. How many could not be ended. */
+/**
+ * Ends the calls that this process took over from lost processes, so that SQL says of each call how
+ * it ended. Returns the number of calls that could not be ended.
+ */
 async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
   const { ended, failed } = await recovery.endTakenOver();
   if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');

@@ -1,4 +1,5 @@
-// Traces, where OTEL_EXPORTER_OTLP_ENDPOINT says where they go; else nothing of OpenTelemetry is loaded.
+// Traces. OpenTelemetry is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT or
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
 
 import type { Intake } from '../calls/dialout-ports.ts';
 import type { Config } from '../config.ts';
@@ -18,12 +19,15 @@ export async function openTracing(
     import('../tracing/tracing.ts'),
   ]);
   const otlp = openOtlp({ url, serviceName, version, nodeId, logger });
-  // The first that is opened and the last that is closed: what is closed before may end spans.
+  // Traces open first and close last, because other parts may end spans while they close.
   closers.add('traces', () => otlp.close());
   return createTracing(otlp.tracer);
 }
 
-/** Each request in a span; the call remembers it as the parent of all that follows. */
+/**
+ * Wraps the intake so that each request has a span. The call stores the span's headers as the
+ * parent of all its later spans.
+ */
 export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Intake {
   if (tracing === undefined) return intake;
   return {

@@ -31,7 +31,7 @@ test.each([
 
 test('the log says why a receiver on this machine is refused', () => {
   expect(gateway.output()).toMatch(
-    /"because":\["PUBLIC_URL"\].*NOTIFY_ALLOWED_NETWORKS opens them/,
+    /"because":\["PUBLIC_URL"\].*NOTIFY_ALLOWED_NETWORKS allows them/,
   );
 });
 
@@ -39,7 +39,7 @@ test('a trunk does not come to a gateway that started as a laptop’s', async ()
   gateway.child.kill('SIGHUP');
 
   await eventually(
-    () => gateway.output().includes('trunks not reloaded'),
+    () => gateway.output().includes('trunks were not reloaded'),
     'the file was asked for',
   );
   expect(gateway.output()).toContain('started without trunks; start again to have them');

@@ -290,7 +290,7 @@ describe('trunks.yaml while the gateway runs', () => {
     await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
 
     await writeTrunks(trunk('kept', [{ port: carrier(1).port }], '    colour: red\n'));
-    await reload('trunks not reloaded');
+    await reload('trunks were not reloaded');
     const { callId } = await dial({ trunk: 'kept' });
     carrier(0).reply(await carrier(0).take('INVITE'), 486, 'Busy Here');
 
@@ -305,7 +305,7 @@ describe('trunks.yaml while the gateway runs', () => {
     await mkdir(trunksFile);
     onTestFinished(() => rm(trunksFile, { recursive: true, force: true }));
 
-    await reload('trunks not reloaded');
+    await reload('trunks were not reloaded');
 
     expect(gateway.output()).toMatch(/TRUNKS_FILE cannot be read: [^\n]*EISDIR/);
   });
