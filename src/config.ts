@@ -1,5 +1,5 @@
-// The only reader of the environment. Every variable is optional; what is absent gets the embedded default. The result
-// is frozen, and `describeConfig` prints it with secrets masked.
+// The only module that reads the environment. Every variable is optional. The defaults select the
+// embedded parts. The configuration is frozen.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -19,124 +19,139 @@ import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/apps/app-cred
 import { keyForm, keyOf } from './store/secrets.ts';
 
 const environment = z.object({
-  HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
-  HTTP_PORT: port.default(3000).describe('port of the API; 0 takes a free one'),
+  HTTP_HOST: z.string().default('127.0.0.1').describe('Address that the API listens on.'),
+  HTTP_PORT: port.default(3000).describe('Port of the API. 0 selects a free port.'),
   PUBLIC_URL: z
     .url('must be an absolute URL, e.g. https://offhook.example.com')
     .optional()
-    .describe('base URL under which callers reach the API'),
+    .describe('Base URL under which clients reach the API.'),
   TRUSTED_PROXIES: trustedNetworks
     .optional()
-    .describe('networks of the proxies whose X-Forwarded-For says who the client is; absent: none'),
+    .describe(
+      'Networks of the proxies that the gateway trusts. It takes the client address from their X-Forwarded-For header. Default: none.',
+    ),
   TOKEN_MAX_TTL_S: z.coerce
     .number()
     .int()
     .min(shortestTokenMaxTtlS)
     .max(longestTokenMaxTtlS)
     .default(86_400)
-    .describe('how long the tokens of apps that are created from now on may live'),
+    .describe('Longest lifetime of the tokens of apps that are created from now on, in seconds.'),
   DATA_DIR: z
     .string()
     .default('.offhook')
-    .describe('folder of the embedded parts and of runtime.json'),
-  DATABASE_URL: postgresUrl.optional().describe('PostgreSQL; absent: PGlite under DATA_DIR'),
+    .describe('Folder of the embedded parts and of runtime.json.'),
+  DATABASE_URL: postgresUrl
+    .optional()
+    .describe('URL of PostgreSQL. Default: an embedded PGlite under DATA_DIR.'),
   NATS_URL: natsUrl
     .optional()
-    .describe('NATS with JetStream; absent: a private nats-server under DATA_DIR'),
+    .describe(
+      'URL of a NATS server with JetStream. Default: a private nats-server under DATA_DIR.',
+    ),
   NATS_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9_-]+$/, 'must be letters, digits, _ and - only')
     .default('offhook')
-    .describe('first token of subjects, prefix of streams'),
+    .describe('First token of all NATS subjects, and prefix of the stream names.'),
   NATS_SERVER_BIN: z
     .string()
     .optional()
-    .describe('the nats-server program; absent: looked for on PATH'),
+    .describe('Path of the nats-server program. Default: the gateway searches PATH.'),
   DRACHTIO_URL: drachtioUrl
     .optional()
     .describe(
-      'tcp://:secret@host:9022, several separated by commas; absent: the embedded SIP engine',
+      'Control connections of drachtio servers: tcp://:secret@host:9022, several separated by commas. Default: the embedded SIP engine.',
     ),
-  SIP_HOST: z.string().default('127.0.0.1').describe('address of the embedded SIP engine'),
+  SIP_HOST: z.string().default('127.0.0.1').describe('Address of the embedded SIP engine.'),
   SIP_PORT: port
     .default(5060)
-    .describe('port of the embedded SIP engine, UDP and TCP; 0 takes a free one'),
+    .describe('Port of the embedded SIP engine, for UDP and TCP. 0 selects a free port.'),
   SIP_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'networks in which sip: targets may be dialled directly, or `none`; absent: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) whose sandbox is on, else none',
+      'Networks in which a request may dial sip: targets directly, or `none`. Default: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) if the sandbox is on, otherwise none.',
     ),
   TRUNKS_FILE: z
     .string()
     .optional()
     .describe(
-      'trunks.yaml, or `none`; absent: sip-config/trunks.yaml if it exists. Without one there is only the sandbox',
+      'Path of trunks.yaml, or `none`. Default: sip-config/trunks.yaml if it exists. Without a file, the sandbox is the only trunk.',
     ),
   STT_PROVIDERS_FILE: z
     .string()
     .optional()
-    .describe('speech-to-text providers (yaml); absent: none, words are counted by ear'),
+    .describe(
+      'Path of the speech-to-text providers file (YAML). Default: no providers, words are counted by sound.',
+    ),
   STT_DEFAULT_PROVIDER: z
     .string()
     .optional()
     .describe(
-      'the one of them that is used where a request names none of them; absent: its words are counted by ear',
+      'Provider from that file for requests that name a provider that is not in it. Default: the words of these requests are counted by sound.',
     ),
   STT_STRICT: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('true: a request that names a provider that is not configured is a 400'),
+    .describe('If true, a request that names a provider that is not configured gets a 400.'),
   SANDBOX: z
     .enum(['on', 'off'])
     .optional()
-    .describe('the sandbox carrier; absent: on while no trunks are configured'),
-  MEDIA_HOST: z.string().optional().describe('address of the RTP sockets; absent: SIP_HOST'),
-  MEDIA_PUBLIC_HOST: z.string().optional().describe('address written into SDP; absent: MEDIA_HOST'),
-  MEDIA_PORT_MIN: port.default(20_000).describe('first RTP port'),
-  MEDIA_PORT_MAX: port.default(29_999).describe('last RTP port'),
+    .describe(
+      'Whether the sandbox carrier runs: on or off. Default: on if no trunks are configured.',
+    ),
+  MEDIA_HOST: z.string().optional().describe('Address of the RTP sockets. Default: SIP_HOST.'),
+  MEDIA_PUBLIC_HOST: z
+    .string()
+    .optional()
+    .describe('Address that the gateway writes into SDP. Default: MEDIA_HOST.'),
+  MEDIA_PORT_MIN: port.default(20_000).describe('First RTP port.'),
+  MEDIA_PORT_MAX: port.default(29_999).describe('Last RTP port.'),
   MEDIA_WORKERS: z.coerce
     .number()
     .int()
     .min(1)
     .max(64)
     .default(1)
-    .describe('worker threads for RTP and detection'),
+    .describe('Number of worker threads for RTP and detection.'),
   RTP_INACTIVITY_TIMEOUT_MS: timerMs
     .min(1_000)
     .default(30_000)
-    .describe('an answered call without RTP for this long ends; not while on hold'),
+    .describe('An answered call ends after this time without RTP, unless it is on hold.'),
   RTP_SILENCE_INTERVAL_MS: timerMs
     .min(20)
     .max(5_000)
     .default(200)
     .describe(
-      'while our side is silent (no bot, message or ringback) a packet of silence is sent this often, after the first second; 20: always',
+      'Interval between packets of silence while the gateway sends no audio (no bot, message or ringback), after the first second. 20 sends silence without a gap.',
     ),
   MAX_CALL_DURATION_MS: timerMs
     .min(1_000)
     .default(7_200_000)
-    .describe('longest call; what `maxDurationMs` of a request may be at most'),
+    .describe('Longest duration of a call. A request may set a shorter one with `maxDurationMs`.'),
   MAX_CONCURRENT_CALLS: z.coerce
     .number()
     .int()
     .min(1)
     .default(2_000)
-    .describe('calls of this process at once; more wait in the queue'),
+    .describe(
+      'Maximum number of simultaneous calls of this process. Further calls wait in the queue.',
+    ),
   QUEUE_TIMEOUT_MS: z.coerce
     .number()
     .int()
     .min(1_000)
     .default(300_000)
-    .describe('a request that waited this long is not dialled any more'),
+    .describe('A request that has waited this long in the queue is no longer dialled.'),
   NOTIFY_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'private networks that notifications may be sent to, or `none`; absent: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), else none',
+      'Private networks that notifications may be sent to, or `none`. Default: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), otherwise none.',
     ),
   STREAM_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'private networks in which bots may take audio streams, or `none`; absent: NOTIFY_ALLOWED_NETWORKS',
+      'Private networks in which bots may receive audio streams, or `none`. Default: NOTIFY_ALLOWED_NETWORKS.',
     ),
   STREAM_BUFFER_MB: z.coerce
     .number()
@@ -144,79 +159,83 @@ const environment = z.object({
     .min(1)
     .max(65_536)
     .default(256)
-    .describe('audio of all bots that is still to be played, in this process'),
+    .describe(
+      'Limit for the bot audio that waits to be played, for all bots of this process together, in MB.',
+    ),
   SECRETS_KEY: z
     .string()
     .refine((text) => keyOf(text) !== undefined, keyForm)
     .optional()
-    .describe('32 bytes as 64 hex digits or base64; required with DATABASE_URL'),
+    .describe(
+      'Key that encrypts stored secrets: 32 bytes as 64 hex digits or base64. Required with DATABASE_URL.',
+    ),
   NODE_ID: z
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be up to 64 letters, digits, . _ -')
     .optional()
-    .describe('name of this process; absent: host name'),
+    .describe('Name of this process. Default: the host name.'),
   NODE_LEASE_MS: timerMs
     .min(1_000)
     .default(8_000)
     .describe(
-      'a node that does not renew its lease for this long is lost, and others end its calls; after an outage of the database, and after a start, they wait for as long again',
+      'A node that has not renewed its lease for this long is lost, and other nodes end its calls. After an outage of the database, and after their own start, the other nodes wait for this time once more.',
     ),
   EVENT_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
     .default(30)
     .describe(
-      'how long calls are kept; their events and notifications go by whole days, up to a day later',
+      'How long calls are kept. Their events and notifications are deleted by whole days, up to a day later.',
     ),
   CONTEXT_RETENTION_HOURS: z.coerce
     .number()
     .min(0.01)
     .default(24)
-    .describe('how long a call context is kept after its last change'),
+    .describe('How long a call context is kept after its last change.'),
   HISTORY_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
     .default(365)
     .describe(
-      'how long messages of the conversation history are kept; published conversations and test runs, after their last change',
+      'How long messages of the conversation history are kept. For published conversations and test runs, the time counts from their last change.',
     ),
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .optional()
     .describe(
-      'how long SIGTERM lets running calls finish; the process has ended 5 s after that at the latest; absent: 30000, and 5000 on a terminal',
+      'How long running calls may go on after SIGTERM. The process ends at most 5 s after this time. Default: 30000, or 5000 on a terminal.',
     ),
   SHUTDOWN_DELAY_MS: timerMs
     .min(0)
     .default(0)
     .describe(
-      'how long SIGTERM goes on taking requests while /ready says no, so that a load balancer leaves this process out first',
+      'How long the process still accepts requests after SIGTERM while /ready answers 503, so that a load balancer can take it out of service first.',
     ),
-  // Not ours to document: where nats-server is looked for.
+  // The gateway searches PATH for nats-server. Without a description, the pages do not list it.
   PATH: z.string().default(''),
   LOG_CALLS: z
     .enum(['true', 'false'])
     .optional()
     .describe(
-      'a readable line for each step of a call and each attempt to notify its receiver; absent: on a terminal',
+      'Whether to print a readable line for each step of a call and each attempt to notify its receiver: true or false. Default: true on a terminal.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url('must be an absolute URL, e.g. http://127.0.0.1:4318')
     .optional()
     .describe(
-      'an OpenTelemetry collector that takes OTLP over HTTP, e.g. http://127.0.0.1:4318; absent: no traces. OTEL_EXPORTER_OTLP_HEADERS is heeded',
+      'URL of an OpenTelemetry collector that accepts OTLP over HTTP, e.g. http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_HEADERS applies, too. Default: no traces.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z
     .url('must be an absolute URL')
     .optional()
-    .describe('the same with its path, for traces alone; absent: /v1/traces below the other'),
-  OTEL_SERVICE_NAME: z.string().default('offhook').describe('`service.name` of the traces'),
+    .describe(
+      'Full URL for traces, including the path. Default: /v1/traces below OTEL_EXPORTER_OTLP_ENDPOINT.',
+    ),
+  OTEL_SERVICE_NAME: z.string().default('offhook').describe('The `service.name` of the traces.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe(
-      'least severe level that is logged: trace, debug, info, warn, error, fatal or silent',
-    ),
+    .describe('Lowest severity that is logged: trace, debug, info, warn, error, fatal or silent.'),
 });
 
 export type DrachtioServer = {
@@ -227,11 +246,14 @@ export type DrachtioServer = {
 
 export type Config = Readonly<ReturnType<typeof resolveDefaults>>;
 
-/** @throws Error that lists every variable that is wrong. */
+/**
+ * Reads the configuration.
+ * @throws Error that lists every variable with a bad value
+ */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Config {
-  // An empty variable is how compose files and shells say "not set".
+  // Compose files and shells pass a variable that is not set as an empty one.
   const given = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
@@ -245,7 +267,10 @@ export function loadConfig(
   return Object.freeze(resolveDefaults(parsed.data));
 }
 
-/** These settings; of the environment only where programs are found. */
+/**
+ * Returns the configuration for the given settings alone. It reads only PATH and NATS_SERVER_BIN
+ * from the environment, to find programs.
+ */
 export function loadConfigOf(settings: Readonly<Record<string, string>>): Config {
   const { PATH, NATS_SERVER_BIN } = process.env;
   return loadConfig({ PATH, NATS_SERVER_BIN, ...settings });
@@ -335,7 +360,10 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     secretsKey: env.SECRETS_KEY,
     nodeId,
     leaseMs: env.NODE_LEASE_MS,
-    /** This start of this node: what a call's owner is, so that others know whose calls to end when it is lost. */
+    /**
+     * Identifies this start of this node. It is stored as the owner of each call, so that other
+     * nodes know which calls to end when this process is lost.
+     */
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
     retention: {
       eventDays: env.EVENT_RETENTION_DAYS,
@@ -343,9 +371,9 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       historyDays: env.HISTORY_RETENTION_DAYS,
     },
     shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 30_000,
-    /** Who sits in front of it does not want to wait for calls of a sandbox. */
+    /** A developer at a terminal does not want to wait for calls to the sandbox. */
     terminalShutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 5_000,
-    /** Undefined: on a terminal. */
+    /** Undefined if the default applies: true on a terminal. */
     logCalls: env.LOG_CALLS === undefined ? undefined : env.LOG_CALLS === 'true',
     shutdownDelayMs: env.SHUTDOWN_DELAY_MS,
     logLevel: env.LOG_LEVEL,
@@ -353,7 +381,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
 }
 
 /**
- * Rows of the table in sip-config/README.md: name, default, meaning. A test keeps the two equal.
+ * Returns the rows of the table in sip-config/README.md. A test compares them with the page.
  * @internal
  */
 export function configurationTable(): readonly {
@@ -370,7 +398,10 @@ export function configurationTable(): readonly {
   });
 }
 
-/** Passwords of trunks and keys of speech-to-text providers: a file names the variable, never the secret. */
+/**
+ * Reads passwords of trunks and keys of speech-to-text providers. The files contain the names of
+ * the variables, never the secrets.
+ */
 export function readSecrets(
   names: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,

@@ -1,6 +1,8 @@
-// `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, talker, voicemail,
-// a person who presses 1, and a busy number at once: the sample bot talks to the talker, a message is left in the voicemail, who presses
-// 1 is connected to an agent. Exits 0 when every notification that must come came, signed and in order, and all heard each other.
+// `npm run demo`: runs all of Offhook in one process, with every embedded part. It dials five
+// numbers of the sandbox at once: a person, a talker, a voicemail, a person who presses 1, and a
+// busy number. The sample bot talks to the talker, the voicemail gets a message, and the person who
+// presses 1 is connected to an agent. The exit code is 0 if every expected notification arrived,
+// signed and in order, and if the two sides of each conversation heard each other.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +31,7 @@ import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 import { noTrunksFile } from './sip/trunks/trunks-path.ts';
 
-/** The longest scene takes some 20 s; a machine that is busy elsewhere gets twice that. */
+/** The longest scene takes some 20 s. A busy machine gets twice that time. */
 const scenesTimeoutMs = 45_000;
 const botId = 'demo-bot';
 
@@ -46,7 +48,10 @@ async function main(): Promise<boolean> {
   }
 }
 
-/** Everything embedded, on free ports, whatever the environment says and whatever files lie about. */
+/**
+ * Returns a configuration with all parts embedded and on free ports. Neither the environment nor
+ * files in the working folder change it.
+ */
 function demoConfig(dataDir: string, verbose: boolean): Config {
   return loadConfigOf({
     DATA_DIR: dataDir,
@@ -105,7 +110,7 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
 
 type DemoUrls = { readonly notifyurl: string; readonly botUrl: string };
 
-/** The calls of the demo, and what came for each. */
+/** The calls of the demo and the notifications that arrived for each. */
 class Stage {
   readonly #report: Reporter;
   readonly #record: ConversationRecord;
@@ -113,7 +118,7 @@ class Stage {
   readonly #calls = new Map<string, Scene>();
   #wake: () => void = () => undefined;
   #stopped = false;
-  /** Of the menu's application. */
+  /** Failures of the application that offers the menu. */
   readonly #faults: string[] = [];
 
   constructor(report: Reporter, record: ConversationRecord) {
@@ -142,8 +147,8 @@ class Stage {
       if (scene.hasMenu === true) this.#offerMenu(client, answer.callId);
       this.#report.dialled(scene, target, answer);
     }
-    // What arrived before the answer to its request was read.
-    for (const notification of this.#received) this.#tell(notification);
+    // Some notifications may have arrived before the response to their dial-out request was read.
+    for (const notification of this.#received) this.#show(notification);
   }
 
   #offerMenu(client: BotClient, callId: string): void {
@@ -154,10 +159,10 @@ class Stage {
 
   receive(notification: ReceivedNotification): void {
     this.#received.push(notification);
-    if (this.#calls.size === scenes.length) this.#tell(notification);
+    if (this.#calls.size === scenes.length) this.#show(notification);
   }
 
-  #tell(notification: ReceivedNotification): void {
+  #show(notification: ReceivedNotification): void {
     const { callId = '', transfer } = readBody(notification.body) ?? {};
     const { msToTwoWayAudio } = transfer ?? {};
     if (msToTwoWayAudio !== undefined) this.#record.hearTwoWayAudio(msToTwoWayAudio);
@@ -165,29 +170,29 @@ class Stage {
     this.look();
   }
 
-  /** Something came that may have been the last. */
+  /** Checks whether the demo is over. Called after each event that may be the last one. */
   look(): void {
     if (this.#isOver()) this.#wake();
   }
 
   #isOver(): boolean {
     const ended = [...this.#calls.keys()].every((callId) =>
-      this.#of(callId).some((notification) => isEnd(readBody(notification.body))),
+      this.#notificationsOf(callId).some((notification) => isEnd(readBody(notification.body))),
     );
     return ended && this.#record.isComplete;
   }
 
-  #of(callId: string): readonly ReceivedNotification[] {
+  #notificationsOf(callId: string): readonly ReceivedNotification[] {
     return this.#received.filter((notification) => readBody(notification.body)?.callId === callId);
   }
 
-  /** Leaves early; everything is closed as at the end. */
+  /** Ends the demo early. Everything is closed as after a full run. */
   stop(): void {
     this.#stopped = true;
     this.#wake();
   }
 
-  /** Until every call ended, or the time is up. */
+  /** Waits until every call has ended, at most for `timeoutMs`. */
   async finished(timeoutMs: number): Promise<void> {
     if (this.#stopped || this.#isOver()) return;
     let timer: NodeJS.Timeout | undefined;
@@ -208,7 +213,7 @@ class Stage {
 
   results(): readonly SceneResult[] {
     return [...this.#calls].map(([callId, scene]) => {
-      const received = this.#of(callId);
+      const received = this.#notificationsOf(callId);
       const problems = [...problemsOf(scene, received), ...this.#problemsOf(scene)];
       return { name: scene.name, callId, notifications: received.length, problems };
     });

@@ -1,7 +1,7 @@
-// The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a
-// bound; a second signal ends them at once. SIGHUP reads the trunks again; on a terminal, which sends it
-// when it is closed, it ends the process like the other two. The bounds of each step of the end are in
-// app/shutdown.ts.
+// The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish
+// within a time limit. A second signal ends them at once. SIGHUP reloads the trunks. On a terminal,
+// SIGHUP ends the process like the other two signals, because a terminal sends it when it is
+// closed. app/shutdown.ts has the time limit of each step of the shutdown.
 
 import type { App } from './app/app.ts';
 import { lastBoundMs } from './app/shutdown.ts';
@@ -14,18 +14,24 @@ import { createLogScreen, createTerminalScreen, type Screen } from './terminal/s
 import type { Stopping } from './terminal/stop-lines.ts';
 import { version } from './version.ts';
 
-/** From a signal during the start to the end, whatever the start waits for: well below the 10 s of `docker stop`. */
+/**
+ * Time from a signal during the start to the end of the process, whatever the start waits for. It
+ * is well below the 10 s of `docker stop`.
+ */
 const startPatienceMs = 5_000;
 
-/** By its exit code a supervisor sees how the process ended. */
+/** The exit codes tell a supervisor how the process ended. */
 const exitCodes = {
   closed: 0,
   failed: 1,
-  /** A part did not close in time, and the log names it. `timeout` of coreutils has this code too. */
+  /**
+   * A part did not close in time. The log names it. `timeout` of coreutils uses the same code for a
+   * time-out.
+   */
   leftBehind: 124,
 } as const;
 
-/** The exit code. */
+/** Runs the gateway until a signal ends it. Returns the exit code. */
 async function main(): Promise<number> {
   const config = loadConfig();
   if (config.databaseUrl !== undefined) boundHeapGrowth();
@@ -49,7 +55,7 @@ async function main(): Promise<number> {
     onBound: () => {
       logger.fatal(
         { parts: app?.unclosed() },
-        'not ended in time: left behind what has not closed',
+        'the process did not end in time; these parts have not closed and are left behind',
       );
       process.exit(exitCodes.leftBehind);
     },
@@ -62,7 +68,8 @@ async function main(): Promise<number> {
     });
   }
 
-  // Loading it takes seconds on a slow machine: what is wrong with the configuration is said before.
+  // Loading app.ts takes seconds on a slow machine, so it is loaded after the configuration was
+  // checked. Mistakes in the configuration are then reported at once.
   const { startApp } = await import('./app/app.ts');
   const { watcher } = screen;
   const onFatal = (): never => process.exit(exitCodes.failed);
@@ -71,7 +78,7 @@ async function main(): Promise<number> {
     ...(watcher === undefined ? {} : { watcher }),
   });
   if (!stopping.aborted) {
-    // A link that signs in is for who sits at the terminal; a log never has one.
+    // Only the banner on a terminal has a link that signs in. A log must never contain one.
     const link = screen.showsBanner ? await app.console.link() : undefined;
     screen.up(bannerFacts(config, app, link));
   }
@@ -86,12 +93,15 @@ type Signals = {
   readonly screen: Screen;
   readonly isTerminal: boolean;
   readonly state: () => Stopping;
-  /** From the first signal to the moment in which a process that still runs is ended. */
+  /** Time in ms from the first signal until a process that still runs is ended. */
   readonly boundMs: number;
   readonly onBound: () => void;
 };
 
-/** The first one ends the process in its own time, the second one at once. */
+/**
+ * Listens for signals. The first one starts the shutdown with its delay and drain. The second one
+ * skips both.
+ */
 function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signals) {
   const stopping = new AbortController();
   const forced = new AbortController();
@@ -101,7 +111,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
     else screen.stopping(signal, state());
     (again ? forced : stopping).abort();
     setTimeout(onBound, again ? lastBoundMs() : boundMs).unref();
-    // A start that waits for a database would outlast the patience of a supervisor that asked us to stop.
+    // A supervisor that asks for a stop does not wait as long as a start may wait for a database.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),
       again ? 0 : startPatienceMs,
@@ -111,7 +121,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
   process.on('SIGINT', onSignal);
   if (isTerminal) {
     process.on('SIGHUP', onSignal);
-    // Nothing can be written to a terminal that is closed, and that must not end the process early.
+    // Writing to a closed terminal fails. These errors must not end the process early.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   }
   return { stopping: stopping.signal, forced: forced.signal };

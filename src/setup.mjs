@@ -1,5 +1,6 @@
-// Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
-// PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
+// Idempotent set-up for a fresh machine: installs dependencies and nats-server, and builds. For
+// tests, it also installs sipp, PostgreSQL and other programs. It is plain JavaScript without
+// packages, because it runs before anything is installed.
 //
 //   node src/setup.mjs [--test] [--kits] [--console] [--metrics]
 import { spawnSync } from 'node:child_process';
@@ -32,7 +33,7 @@ const fail = (text) => {
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19))
-  fail(`Node 20.19 or later is needed, this is ${process.version}`);
+  fail(`Node 20.19 or later is needed, this is Node ${process.version}`);
 
 installDependencies();
 installPrograms();
@@ -46,7 +47,8 @@ function installDependencies() {
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('installing npm dependencies');
-  // The build has packages in it. First: who is stopped in between must not keep one with the old ones.
+  // The build contains packages. Its stamp is removed before they are installed: if this program is
+  // stopped in between, it must not keep a build with the old packages.
   rmSync(join(root, 'dist', '.built'), { force: true });
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
   writeFileSync(stamp, wanted);
@@ -59,7 +61,7 @@ function missingPrograms() {
     ['sip-tester', !forTests || onPath('sipp')],
     ['postgresql', !forTests || postgresInstalled()],
     ['curl', !forTests || onPath('curl')],
-    // Of util-linux: a terminal for tests. Every Debian has it.
+    // `script` gives tests a terminal. Every Debian has this package.
     ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
     ['chromium', !forConsole || onPath('chromium')],
@@ -69,7 +71,7 @@ function missingPrograms() {
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
 }
 
-/** The languages of the receivers in src/notifier/kits, as Debian has them. */
+/** Returns the Debian packages of the languages that the receivers in src/notifier/kits need. */
 function programsOfKits() {
   return [
     ['python3-flask', existsSync('/usr/lib/python3/dist-packages/flask')],
@@ -92,7 +94,7 @@ function installPrograms() {
   if (missing.length === 0) return;
   if (!onPath('apt-get')) {
     fail(
-      `these programs are missing: ${missing.join(', ')} (Debian package names). Install them, put them on PATH, and run this again. nats-server: https://docs.nats.io/running-a-nats-service/introduction/installation`,
+      `these programs are missing: ${missing.join(', ')} (Debian package names). Install them, put them on PATH, and run this program again. nats-server: https://docs.nats.io/running-a-nats-service/introduction/installation`,
     );
   }
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
@@ -102,7 +104,8 @@ function installPrograms() {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       encoding: 'utf8',
     });
-  // A stale package list is the usual reason for a failed install, so the list is fetched once before a second try.
+  // A stale package list is the usual reason for a failed install. The list is updated once before
+  // a second try.
   const install = ['install', '-y', '--no-install-recommends', ...missing];
   let result = apt(install);
   if (result.status !== 0) {
@@ -127,12 +130,12 @@ function build() {
     'the build failed',
   );
   run(process.execPath, [join(root, 'src', 'bundle.mjs')], 'the build failed');
-  // The compiler keeps the first line of cli.ts, but makes nothing executable.
+  // The compiler keeps the first line of cli.ts, but does not make the file executable.
   chmodSync(join(root, 'dist', 'cli.js'), 0o755);
   writeFileSync(built, String(newest));
 }
 
-/** `npx offhook` in a checkout: npm links the bins of dependencies only, not the project's own. */
+/** Makes `npx offhook` work in a checkout: npm links only the bins of dependencies. */
 function linkCommand() {
   const link = join(root, 'node_modules', '.bin', 'offhook');
   if (existsSync(link)) return;
