@@ -12,7 +12,7 @@ const everyFormOfLoopback = [
   'http://[::ffff:127.0.0.1]/',
 ].map((text) => new URL(text));
 
-/** Those that notifications may be sent to. */
+/** Returns the loopback URLs that notifications may be sent to. */
 function reachable(variables: Readonly<Record<string, string>>, hasTrunks = false) {
   const config = loadConfig(variables);
   const beyond = beyondLaptop(config, hasTrunks);
@@ -22,7 +22,7 @@ function reachable(variables: Readonly<Record<string, string>>, hasTrunks = fals
 
 const secretsKey = { SECRETS_KEY: 'a'.repeat(64) };
 
-describe('loopback, where NOTIFY_ALLOWED_NETWORKS is not set', () => {
+describe('loopback, if NOTIFY_ALLOWED_NETWORKS is not set', () => {
   test.each([
     ['nothing configured', {}],
     ['an empty variable', { NOTIFY_ALLOWED_NETWORKS: '' }],
@@ -40,18 +40,18 @@ describe('loopback, where NOTIFY_ALLOWED_NETWORKS is not set', () => {
     ['PUBLIC_URL', { PUBLIC_URL: 'https://offhook.example.com' }],
     ['DRACHTIO_URL', { DRACHTIO_URL: 'tcp://:secret@127.0.0.1:9022' }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://127.0.0.1/offhook', ...secretsKey }],
-  ])('is closed once %s says that this is no laptop: %j', (name, variables) => {
+  ])('is closed once %s says that this is not a laptop: %j', (name, variables) => {
     expect(beyondLaptop(loadConfig(variables), false)).toEqual([name]);
     expect(reachable(variables)).toEqual([]);
     expect(reachable({ ...variables, NOTIFY_ALLOWED_NETWORKS: '' })).toEqual([]);
   });
 
-  test('is closed once there are trunks', () => {
+  test('is closed if there are trunks', () => {
     expect(reachable({}, true)).toEqual([]);
   });
 });
 
-test('what is configured holds everywhere: `none` on a laptop, loopback in production', () => {
+test('an explicit setting applies everywhere: `none` on a laptop, loopback in production', () => {
   expect(reachable({ NOTIFY_ALLOWED_NETWORKS: 'none' })).toEqual([]);
   expect(
     reachable({ HTTP_HOST: '0.0.0.0', NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' }, true),

@@ -1,4 +1,5 @@
-// The rooms of the house: who may import whom, who reads and writes which table. A new arrow is a decision, made here.
+// Each folder of src is a room. This test checks which rooms each room may import, and which rooms
+// read and write each table. A new import arrow is a decision, which is made here.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -8,18 +9,23 @@ import { hasSql } from './support/sql-texts.ts';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
-/** Directly under src: processes, and what every room may know. */
+/** The files directly under src: processes, and modules that every room may import. */
 const looseFiles = ['cli.ts', 'config.ts', 'demo.ts', 'main.ts', 'version.ts'];
-/** Types of the configuration, and the number of the version. */
+/**
+ * The modules that every room may import: the types of the configuration and the version number.
+ */
 const knownToAll = ['config.ts', 'version.ts'];
 
-/** Room → the other rooms that it may import, types included. `app` composes everything, and only processes import it. */
+/**
+ * For each room, the other rooms that it may import, type imports included. `app` composes
+ * everything, and only processes import it.
+ */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   calls: ['lib'],
   amd: ['calls', 'lib'],
   media: ['calls', 'lib'],
-  // What a worker's media calls through src/media/stream-port.ts.
+  // Media workers call streams through src/media/stream-port.ts.
   streams: ['calls', 'lib', 'media'],
   sounds: ['calls', 'lib', 'media', 'store'],
   sip: ['calls', 'lib'],
@@ -29,19 +35,19 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   recovery: ['calls', 'dialout', 'lib'],
   notifier: ['calls', 'events', 'lib', 'store'],
   interactions: ['calls', 'events', 'lib', 'store'],
-  // Events as they are stored, for those who follow them.
+  // Passes stored events on to the clients that follow them.
   live: ['calls', 'lib', 'store'],
   http: ['calls', 'lib', 'store'],
   api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'sounds', 'store'],
-  // What is kept of a call for those who look into it.
+  // Records of calls for people who investigate them.
   capture: ['calls', 'lib'],
   console: ['api', 'calls', 'capture', 'http', 'interactions', 'lib', 'notifier', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   tracing: ['calls', 'lib'],
-  // What a gateway needs, asked before it starts and by `offhook doctor`.
+  // Checks of what a gateway needs, made before it starts and by `offhook doctor`.
   checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'sip', 'store'],
-  // What a person in front of it sees.
+  // What a person at the terminal sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [
     'amd',
@@ -59,12 +65,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'notifier',
     'sounds',
     'store',
-    // By which names bots know an app.
+    // The names by which bots know an app.
     'streams',
   ],
 };
 
-/** Table → the rooms whose statements name it, beside the schema. */
+/** For each table, the rooms whose SQL names it, besides the schema. */
 const tableUsers: Readonly<Record<string, readonly string[]>> = {
   app_usage: ['store'],
   apps: ['store'],
@@ -108,21 +114,21 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
-/** Of our own files, those that are imported for their types alone too. */
+/** Returns the files of src that a file imports, type imports included. */
 function targetsOf(file: string): string[] {
   return importsOf(file)
     .filter((target) => target.startsWith('.'))
     .map((target) => relative(src, join(src, dirname(file), target)));
 }
 
-/** '': directly under src. */
+/** Returns the room of a path, or an empty string for a file directly under src. */
 function roomOf(path: string): string {
   const [first = '', second] = path.split('/');
   return second === undefined ? '' : first;
 }
 
 describe('the import arrows', () => {
-  test('only processes, and what all may know, stand outside the rooms', () => {
+  test('only processes and common modules are outside the rooms', () => {
     expect(files.filter((file) => roomOf(file) === '').sort()).toEqual(looseFiles);
   });
 
@@ -136,7 +142,7 @@ describe('the import arrows', () => {
     expect(foreign.filter((target) => !arrows[room]?.includes(roomOf(target)))).toEqual([]);
   });
 
-  test('only processes import what composes them', () => {
+  test('only processes import `app`', () => {
     const composers = files.filter(
       (file) =>
         roomOf(file) !== 'app' && targetsOf(file).some((target) => roomOf(target) === 'app'),
@@ -144,12 +150,12 @@ describe('the import arrows', () => {
     expect(composers.filter((file) => !looseFiles.includes(file))).toEqual([]);
   });
 
-  test('no file reaches itself through those that it imports, types included', () => {
+  test('no file imports itself through other files, type imports included', () => {
     expect(cycles()).toEqual([]);
   });
 });
 
-/** Files that import each other in a ring, by a walk that remembers where it stands. */
+/** Returns the import cycles. Walks the imports depth first and keeps the current path. */
 function cycles(): readonly string[] {
   const found: string[] = [];
   const done = new Set<string>();
@@ -200,7 +206,7 @@ describe('what must not spread', () => {
   });
 
   test('NATS stays in events', () => {
-    // The context bucket is the interactions' own.
+    // The interactions own the context bucket.
     expect(
       outside(
         usersOf(/^@nats-io/),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../src/config.ts';
 
 describe('bad configuration', () => {
-  test('names every variable that is wrong, and what it must be', () => {
+  test('names every wrong variable and what it must be', () => {
     expect(() =>
       loadConfig({
         HTTP_PORT: 'abc',
@@ -38,13 +38,13 @@ describe('bad configuration', () => {
     }
   });
 
-  test('a default for unknown speech-to-text providers leaves nothing to be strict about', () => {
+  test('rejects STT_STRICT together with a default for unknown speech-to-text providers', () => {
     expect(() => loadConfig({ STT_STRICT: 'true', STT_DEFAULT_PROVIDER: 'our-engine' })).toThrow(
       'STT_STRICT: contradicts STT_DEFAULT_PROVIDER',
     );
   });
 
-  test('no proxy is trusted that is not named', () => {
+  test('trusts only the proxies that are named', () => {
     expect(loadConfig({}).http.trustedProxies).toEqual([]);
     expect(loadConfig({ TRUSTED_PROXIES: '127.0.0.1/32, ::1/128' }).http.trustedProxies).toEqual([
       '127.0.0.1/32',
@@ -52,12 +52,12 @@ describe('bad configuration', () => {
     ]);
   });
 
-  test('an empty variable is not set', () => {
+  test('treats an empty variable as not set', () => {
     expect(loadConfig({ HTTP_PORT: '' }).http.port).toBe(3000);
     expect(loadConfig({ NOTIFY_ALLOWED_NETWORKS: '' }).notifier.allowedNetworks).toBeUndefined();
   });
 
-  test('`none` allows no network, and does not stand among others', () => {
+  test('`none` allows no network and cannot be combined with networks', () => {
     const { notifier, sip } = loadConfig({
       NOTIFY_ALLOWED_NETWORKS: 'none',
       SIP_ALLOWED_NETWORKS: ' none ',

@@ -1,4 +1,5 @@
-// The pages: their tables are the code's, and what they point to is there. `npx vitest -u` writes the tables.
+// Checks the pages: their tables match the code, and the files and headings that they link to
+// exist. `npx vitest run test/readme.test.ts -u` writes the tables.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,14 +23,14 @@ const pages = [
   ),
 ];
 
-describe('a table is the code’s', () => {
+describe('the tables of the pages match the code', () => {
   test.each([
     ['configuration', 'sip-config/README.md', configuration],
     ['sandbox', 'README.md', sandbox],
     ['outcomes', 'src/notifier/README.md', outcomes],
     ['problems', 'src/api/README.md', problems],
     ['events', 'src/events/README.md', events],
-  ])('that of the %s in %s', (name, page, text) => {
+  ])('%s in %s', (name, page, text) => {
     const written = read(page);
     const section = new RegExp(`(<!-- ${name} -->\\n)([\\s\\S]*?)(<!-- /${name} -->)`);
     const wanted = written.replace(
@@ -43,19 +44,22 @@ describe('a table is the code’s', () => {
     } else expect(written).toBe(wanted);
   });
 
-  test('no outcome is missing', () => {
+  test('the table of outcomes lists every outcome', () => {
     const [, , ...rows] = outcomes.split('\n');
     const listed = rows.map((row) => /`([a-z-]+)` \|[^|]*\|$/.exec(row)?.[1]);
 
     expect(new Set(listed)).toEqual(new Set(callOutcomes));
   });
 
-  test.each(Object.entries(callEvents))('%s says when it is stated', (_type, { data }) => {
-    expect(data.description).toMatch(/\w/);
-  });
+  test.each(Object.entries(callEvents))(
+    'the description of %s says when it occurs',
+    (_type, { data }) => {
+      expect(data.description).toMatch(/\w/);
+    },
+  );
 });
 
-/** As GitHub makes them of headings. */
+/** Returns the anchors that GitHub derives from the headings of a page. */
 function anchorsOf(page: string): readonly string[] {
   const text = read(page).replaceAll(/^```[\s\S]*?^```/gm, '');
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
@@ -80,10 +84,10 @@ describe.each(pages)('%s', (page) => {
 
   test('names files that exist', () => {
     const named = [...text.matchAll(/`((?:src|test|sip-config|\.docker|\.github)\/[\w./-]+)`/g)];
-    // An operator writes these two.
-    const theirs = ['sip-config/trunks.yaml', 'sip-config/stt-providers.yaml'];
+    // Operators write these two files, so the repository does not contain them.
+    const writtenByOperators = ['sip-config/trunks.yaml', 'sip-config/stt-providers.yaml'];
     for (const [, path = ''] of named) {
-      if (!theirs.includes(path)) expect(existsSync(join(root, path)), path).toBe(true);
+      if (!writtenByOperators.includes(path)) expect(existsSync(join(root, path)), path).toBe(true);
     }
   });
 });
@@ -114,11 +118,11 @@ describe('the SQL tables in src/store/README.md', () => {
     ),
   );
 
-  test('are all that the schema creates', () => {
+  test('are exactly the tables that the schema creates', () => {
     expect([...rows.keys()].sort()).toEqual([...new Set(created)].sort());
   });
 
-  test.each([...rows])('%s is changed by the files in its row alone', (name, named) => {
+  test.each([...rows])('only the files in the row of %s change it', (name, named) => {
     const change = new RegExp(`(?:insert into|update|delete from) ${name}\\b`);
     const writers = sources
       .filter((source) => !source[0].startsWith('src/store/schema/') && hasSql(source[1], change))

@@ -1,4 +1,5 @@
-// Of which complaints sipp is believed: what comes again because a process stood still is no fault, and all else is one.
+// Which complaints of sipp count as faults. A message that is repeated because a process stood
+// still is not a fault. Every other complaint is one.
 
 import { describe, expect, test } from 'vitest';
 import { parseMessages, withoutRepetitions } from './support/sipp-log.ts';
@@ -24,30 +25,30 @@ const complaint = (text: string) =>
 
 const [bye, ok, ack, invite] = [request('BYE'), answer('BYE'), request('ACK'), answer('INVITE')];
 
-describe('a request that comes again', () => {
+describe('a complaint about a repeated request', () => {
   const complaints = complaint(bye);
 
-  test('with the first, to a sipp that stood still', () => {
+  test('is dropped if the request came together with the first one, to a sipp that stood still', () => {
     const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 2, bye]);
 
     expect(withoutRepetitions(complaints, messages, true)).toBe('');
   });
 
-  test('once, from a caller that may have stood still itself', () => {
+  test('is dropped if a caller that may have stood still repeated the request once', () => {
     const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 501, bye]);
 
     expect(withoutRepetitions(complaints, messages)).toBe('');
     expect(withoutRepetitions(complaints, messages, true)).toBe(complaints);
   });
 
-  test('and again, though it was answered, is a fault', () => {
+  test('is kept if the request was repeated twice after its answer', () => {
     const late: Logged[] = [501, 1_501].map((atMs) => ['received', atMs, bye]);
     const messages = log(['received', 0, bye], ['sent', 1, ok], ...late);
 
     expect(withoutRepetitions(complaints, messages)).toBe(complaints);
   });
 
-  test('before it was answered', () => {
+  test('is dropped if the request was repeated before its answer', () => {
     const early: Logged[] = [0, 500, 1_500].map((atMs) => ['received', atMs, bye]);
     const messages = log(...early, ['sent', 1_600, ok]);
 
@@ -55,7 +56,7 @@ describe('a request that comes again', () => {
   });
 });
 
-test('complaints that are printed one behind the other are each looked at', () => {
+test('judges each of several complaints that are printed on one line', () => {
   const dead = (text: string) =>
     `2026-01-01\t00:00:01.0\t1.0: Dead call one@127.0.0.1 (successful), received '${text}'`;
   const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 2, bye]);
@@ -64,28 +65,28 @@ test('complaints that are printed one behind the other are each looked at', () =
   expect(withoutRepetitions(printed, messages, true)).toBe(dead(ack));
 });
 
-test('a request that was not expected, and that came once, is a fault', () => {
+test('keeps a complaint about an unexpected request that came once', () => {
   const messages = log(['received', 0, bye]);
 
   expect(withoutRepetitions(complaint(bye), messages)).toBe(complaint(bye));
 });
 
-describe('an ACK that comes again', () => {
+describe('a complaint about a repeated ACK', () => {
   const acks: Logged[] = [2, 600].map((atMs) => ['received', atMs, ack]);
 
-  test('for an answer that was sent again', () => {
+  test('is dropped if the answer was sent again', () => {
     const messages = log(['sent', 0, invite], ['sent', 500, invite], ...acks);
 
     expect(withoutRepetitions(complaint(ack), messages)).toBe('');
   });
 
-  test('for an answer that was sent once is a fault', () => {
+  test('is kept if the answer was sent once', () => {
     const messages = log(['sent', 0, invite], ...acks);
 
     expect(withoutRepetitions(complaint(ack), messages)).toBe(complaint(ack));
   });
 
-  test('and is the first is a fault', () => {
+  test('is kept if it is the first ACK', () => {
     const messages = log(['sent', 0, invite], ['received', 1, ack]);
 
     expect(withoutRepetitions(complaint(ack), messages)).toBe(complaint(ack));

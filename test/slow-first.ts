@@ -1,5 +1,6 @@
-// The order of test files: those that wait longest first, so that no worker begins one of them when the others are about to end.
-// A fresh clone knows no durations, and vitest goes by the size of files then.
+// Sorts the test files so that those that wait longest run first. Otherwise a worker might begin
+// one of them when the other workers are about to end. Vitest sorts by recorded durations, but a
+// fresh clone has none and falls back to file sizes.
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 

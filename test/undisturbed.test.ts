@@ -1,11 +1,11 @@
-// What is forgiven to a test whose gateway stood still, and what is not.
+// Which failures `undisturbed` retries because the gateway stood still, and which ones it does not.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { undisturbed } from './support/undisturbed.ts';
 
 const quick = { lookEveryMs: 1 };
-/** 400 ms. */
+/** The 20 ms ticks of 400 ms, the shortest standstill that counts. */
 const standstillTicks = 20;
 
 beforeEach(() => {
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Each attempt fails, with its number. */
+/** Returns an attempt that always fails with its number, and a count of the attempts. */
 function failing(during: (attempt: number) => void | Promise<void>) {
   let attempts = 0;
   const attempt = async (): Promise<never> => {
@@ -28,7 +28,7 @@ function failing(during: (attempt: number) => void | Promise<void>) {
 }
 
 describe('an attempt that fails', () => {
-  test('is made again where the gateway stood still, and that is told', async () => {
+  test('is repeated and logged if the gateway stood still', async () => {
     let ticks = 7;
     let attempts = 0;
     const value = await undisturbed(
@@ -49,7 +49,7 @@ describe('an attempt that fails', () => {
     );
   });
 
-  test('is made three times at most', async () => {
+  test('is made at most three times', async () => {
     let ticks = 0;
     const { attempt, count } = failing(() => {
       ticks += standstillTicks;
@@ -59,7 +59,7 @@ describe('an attempt that fails', () => {
     expect(count()).toBe(3);
   });
 
-  test('is not made again once half of the time of the test is over', async () => {
+  test('is not repeated after half of the time of the test', async () => {
     let ticks = 0;
     const { attempt } = failing(() => {
       ticks += standstillTicks;
@@ -69,19 +69,19 @@ describe('an attempt that fails', () => {
     await expect(undisturbed(async () => ticks, attempt, options)).rejects.toThrow('attempt 1');
   });
 
-  test('has failed where the gateway was late often, and never for long', async () => {
+  test('is final if the gateway was late often but never for long', async () => {
     let looks = 0;
     const ticksLate = async () => {
       looks += 1;
       return looks * (standstillTicks - 1);
     };
-    const { attempt } = failing(() => eventually(() => looks > 5, 'it is looked often'));
+    const { attempt } = failing(() => eventually(() => looks > 5, 'the ticks are read often'));
 
     await expect(undisturbed(ticksLate, attempt, quick)).rejects.toThrow('attempt 1');
     expect(console.error).not.toHaveBeenCalled();
   });
 
-  test('has failed with its own error where the gateway died', async () => {
+  test('is final, with its own error, if the gateway died', async () => {
     let isThere = true;
     const ticksLate = async () => {
       if (!isThere) throw new Error('connection refused');
@@ -95,7 +95,7 @@ describe('an attempt that fails', () => {
   });
 });
 
-test('a worker that does not answer is asked again', async () => {
+test('asks a worker again if it does not answer', async () => {
   let after: number[] | undefined;
   const ticksLate = async () => after?.shift() ?? (after === undefined ? 100 : 120);
   const { attempt, count } = failing((which) => {
@@ -106,7 +106,7 @@ test('a worker that does not answer is asked again', async () => {
   expect(count()).toBe(2);
 });
 
-test('a gateway without the metric is no gateway to be judged by', async () => {
+test('rejects a gateway that has no metric of late ticks', async () => {
   const noMetric = () => Promise.reject(new Error('no metric of late ticks'));
 
   await expect(undisturbed(noMetric, async () => 'heard', quick)).rejects.toThrow('no metric');

@@ -1,4 +1,4 @@
-// What is left of a storm when all is calm, for the invariants to look at.
+// The records of a storm that the invariants check once all faults are over.
 
 import type { FarCall } from '../support/far-end.ts';
 import type { BotConnection } from './faulty-bots.ts';
@@ -12,7 +12,7 @@ export type StreamEvent = {
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-export type Told = {
+export type DeliveredNotification = {
   readonly eventId: string;
   readonly callId: string;
   readonly sequence: number;
@@ -20,36 +20,40 @@ export type Told = {
 };
 
 /**
- * After which a process may not know, or could not store, that a far end is out of its call: it died, was stopped, was cut off from
- * SQL or from its engine, or that died. Not what went on with NATS, receivers and bots.
+ * A fault after which a process may not know, or could not store, that a far end has left its call.
+ * The process died or was stopped, it was cut off from SQL or from its engine, or the engine died.
+ * Faults of NATS, receivers and bots do not belong here.
  */
 export type Fault = { readonly what: string; readonly from: number; readonly to?: number };
 
 export type EngineDeath = { readonly at: number; readonly backAt?: number };
 
 export type Aftermath = {
-  /** Call ids that were answered with 200, by the number that they dial. */
+  /** Call ids of requests that were answered with 200, keyed by the number that they dial. */
   readonly accepted: ReadonlyMap<string, string>;
-  /** The numbers of requests that were answered with a word that nothing was accepted. */
+  /** Numbers of requests whose answer said that nothing was accepted. */
   readonly refused: ReadonlySet<string>;
   readonly farCalls: readonly FarCall[];
-  /** Raw, as the stream holds them. */
+  /** `raw` is the event as the stream holds it, with its members sorted. */
   readonly events: readonly { readonly raw: string; readonly event: StreamEvent }[];
-  /** Raw, as the receiver took them with a 2xx. */
-  readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
-  /** Of the storm, by `Date.now()`. */
+  /** `raw` is the body as the receiver accepted it with a 2xx. */
+  readonly notifications: readonly { readonly raw: string; readonly body: DeliveredNotification }[];
+  /** The start of the storm, by `Date.now()`. */
   readonly startedAt: number;
-  /** When the SIP engine died, and when it was there again: on a busy machine that takes its time. */
+  /** When the SIP engine died and when it ran again. A busy machine needs time to start it. */
   readonly engineDeaths: readonly EngineDeath[];
   readonly botConnections: readonly BotConnection[];
-  /** The numbers of agents, and the person's that each was for. */
+  /** The number of each agent, with the number of the person whom the agent is for. */
   readonly agents: ReadonlyMap<string, string>;
   readonly faults: readonly Fault[];
 };
 
 export const isTerminal = (type: string): boolean => /^(completed|failed)$/i.test(type);
 
-/** Of the person, or of the agent whom they were to be connected to. */
+/**
+ * Returns the id of the call that a number belongs to. The number is the person's or that of the
+ * agent to whom the person is transferred.
+ */
 export function callIdOf(
   { accepted, agents }: Pick<Aftermath, 'accepted' | 'agents'>,
   number: string,
@@ -57,13 +61,13 @@ export function callIdOf(
   return accepted.get(agents.get(number) ?? number);
 }
 
-/** When each call ended, by `Date.now()`. */
+/** Returns when each call ended, by `Date.now()`. */
 export function endsOf({ events }: Pick<Aftermath, 'events'>): ReadonlyMap<string, number> {
   const ended = events.filter(({ event }) => isTerminal(event.type));
   return new Map(ended.map(({ event }) => [event.callId, Date.parse(event.time)]));
 }
 
-/** Events of one call, each once, in their order. */
+/** Returns the events of each call in their order, without duplicates. */
 export function storiesOf({
   events,
 }: Pick<Aftermath, 'events'>): readonly (readonly StreamEvent[])[] {

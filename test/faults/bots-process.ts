@@ -1,5 +1,7 @@
-// Bots that do what bots do wrong, in a process of their own that can be killed and stopped. The path says what a bot does and
-// which number it is connected to: `/talk/4911…`. Each connection is told to the parent when it is asked for and when it is over.
+// Runs bots that misbehave as real bots do. They have a process of their own, which can be killed
+// and stopped. The path of a connection says what its bot does and which number it talks to:
+// `/talk/4911…`. The process reports each connection to its parent when the connection is requested
+// and when it is closed.
 
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -27,7 +29,7 @@ export type FromBots =
       readonly number: string;
     }
   | { readonly kind: 'closed'; readonly id: number };
-/** Those who did not read do, from now on. */
+/** Makes the bots that did not read their sockets read them from now on. */
 export type ToBots = { readonly kind: 'read' };
 
 const oneSecond = Buffer.alloc(8_000, 1).toString('base64');
@@ -39,7 +41,7 @@ const deaf = new Set<Socket>();
 let connections = 0;
 let isCalm = false;
 
-const tell = (message: FromBots): void => void process.send?.(message);
+const report = (message: FromBots): void => void process.send?.(message);
 
 const server = createServer();
 server.on('upgrade', (request, stream, head) => {
@@ -47,20 +49,20 @@ server.on('upgrade', (request, stream, head) => {
   const [, bot = 'talk', number = ''] = (request.url ?? '').split('/');
   connections += 1;
   const id = connections;
-  tell({ kind: 'opened', id, bot: bot as BotKind, number });
+  report({ kind: 'opened', id, bot: bot as BotKind, number });
   socket.on('close', () => {
     deaf.delete(socket);
-    tell({ kind: 'closed', id });
+    report({ kind: 'closed', id });
   });
   socket.on('error', () => undefined);
-  // A server's sockets stay half open until they are told otherwise.
+  // A server's sockets stay half open until the server ends them.
   socket.on('end', () => socket.end());
   if (bot === 'mute') neverRead(socket);
   else
     webSockets.handleUpgrade(request, socket, head, (link) => serve(bot as BotKind, link, socket));
 });
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
-  tell({ kind: 'listening', port: (server.address() as AddressInfo).port });
+  report({ kind: 'listening', port: (server.address() as AddressInfo).port });
 });
 process.on('message', (_message: ToBots) => {
   isCalm = true;
@@ -103,7 +105,7 @@ function begin(bot: BotKind, link: WebSocket, socket: Socket, { customParameters
       return;
     case 'cut':
       say(link);
-      // A text frame of 4,096 bytes, of which three come.
+      // The header announces a text frame of 4,096 bytes, but only three bytes follow.
       socket.end(Buffer.from([0x81, 0x7e, 0x10, 0x00, 0x7b, 0x22, 0x65]));
       return;
     case 'mute':
@@ -112,7 +114,7 @@ function begin(bot: BotKind, link: WebSocket, socket: Socket, { customParameters
   }
 }
 
-/** And asks for its mark, on which it says it again. */
+/** Sends one second of audio and a mark. The bot says it again when the mark comes back. */
 function say(link: WebSocket): void {
   if (link.readyState !== link.OPEN) return;
   link.send(JSON.stringify({ event: 'media', media: { payload: oneSecond } }));
@@ -128,7 +130,7 @@ function neverRead(socket: Socket): void {
   socket.pause();
 }
 
-/** As quickly as it is taken. */
+/** Sends audio as quickly as the gateway reads it. */
 function flood(link: WebSocket, left: number): void {
   if (left <= 0 || link.readyState !== link.OPEN) return;
   link.send(JSON.stringify({ event: 'media', media: { payload: floodPiece } }), () =>

@@ -1,4 +1,5 @@
-// The bots of a storm: their process is killed and stopped like everything else, and what became of each connection is kept.
+// The bots of a storm. Their process is killed and stopped like the other parts. The opening and
+// closing times of each connection are recorded.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +18,7 @@ export class FaultyBots implements AsyncDisposable {
   readonly connections: BotConnection[] = [];
   #child: ChildProcess;
   #port: number;
-  /** Of the present process, by its own numbers. */
+  /** The open connections of the current process, by the numbers that it gave them. */
   #open = new Map<number, BotConnection>();
 
   private constructor(child: ChildProcess, port: number) {
@@ -43,12 +44,13 @@ export class FaultyBots implements AsyncDisposable {
     const exited = once(this.#child, 'exit');
     this.#child.kill('SIGKILL');
     await exited;
-    // Whatever it had not told: the system has closed its sockets.
+    // The process cannot report these connections any more, but the system has closed their
+    // sockets.
     for (const connection of this.#open.values()) connection.closedAt ??= Date.now();
     this.#open = new Map();
   }
 
-  /** After `kill`, where it was. */
+  /** Starts a new process after `kill`, on the same port. */
   async revive(): Promise<void> {
     const { child } = await launch(this.#port);
     this.#child = child;
@@ -63,7 +65,10 @@ export class FaultyBots implements AsyncDisposable {
     this.#child.kill('SIGCONT');
   }
 
-  /** Those who did not read do, and see that their calls are over. */
+  /**
+   * Makes the bots that did not read their sockets read them, so that they see the ends of their
+   * calls.
+   */
   calm(): void {
     this.#child.send({ kind: 'read' } satisfies ToBots);
   }
@@ -93,11 +98,11 @@ export class FaultyBots implements AsyncDisposable {
 async function launch(port: number): Promise<{ child: ChildProcess; port: number }> {
   const program = fileURLToPath(new URL('./bots-process.ts', import.meta.url));
   const child = fork(program, [String(port)], { execArgv: ['--import', 'tsx'] });
-  const told = new Promise<number>((resolve, reject) => {
+  const listening = new Promise<number>((resolve, reject) => {
     child.once('message', (message: FromBots) => {
       if (message.kind === 'listening') resolve(message.port);
     });
     child.once('exit', () => reject(new Error('the bots did not start')));
   });
-  return { child, port: await told };
+  return { child, port: await listening };
 }

@@ -1,5 +1,6 @@
-// A cluster whose parts fail on demand: each node reaches the database, NATS and the SIP engine over wires of its own, and can
-// be killed or stopped; NATS, the engine and the receiver can go away for all.
+// A cluster whose parts fail on demand. Each node reaches the database, NATS and the SIP engine
+// over its own wires, and can be killed or stopped. NATS, the engine, the receiver and the bots can
+// fail for all nodes at once.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,12 +27,14 @@ type Parts = {
 type Member = {
   readonly wires: Wires;
   gateway: GatewayProcess | undefined;
-  /** What is being done to it; one thing at a time. */
+  /**
+   * The fault or restart that is under way on this node. Undefined while the node is left alone.
+   */
   busy: Promise<void> | undefined;
 };
 
 const maxCallMs = 8_000;
-/** A node that was taken for dead has ended itself within this. */
+/** A node that the others have declared dead ends itself within this time. */
 const endsItselfWithinMs = 5_000;
 
 export class FaultyCluster implements AsyncDisposable {
@@ -44,11 +47,14 @@ export class FaultyCluster implements AsyncDisposable {
   readonly #members = new Map<Name, Member>();
   readonly #log: (line: string) => void;
   readonly #counts: Record<string, number> = {};
-  /** By `Date.now()`: what is said of an instant can be found in the script. */
+  /**
+   * The start of the cluster, by `Date.now()`. Log lines count seconds from here, so that an
+   * instant can be found in the script of the storm.
+   */
   readonly startedAt = Date.now();
-  /** Every process of every node, in the order of their starts. */
+  /** Every process of every node, in the order in which they started. */
   readonly #processes: { readonly name: Name; readonly gateway: GatewayProcess }[] = [];
-  /** The fault of what all share. */
+  /** The current fault of a part that all nodes share. */
   #shared: Promise<void> | undefined;
 
   private constructor(
@@ -76,7 +82,7 @@ export class FaultyCluster implements AsyncDisposable {
         STT_PROVIDERS_FILE: recogniser.providersFile,
         NODE_LEASE_MS: String(leaseMs),
         LOG_LEVEL: logLevel,
-        // The phones that stay are hung up by the gateway.
+        // The gateway hangs up the phones that never hang up.
         MAX_CALL_DURATION_MS: String(maxCallMs),
       },
     });
@@ -102,7 +108,10 @@ export class FaultyCluster implements AsyncDisposable {
     return this.#counts;
   }
 
-  /** Begins one fault and does not wait for its end. Draws its numbers at once, so that a seed is one script. */
+  /**
+   * Begins one fault and does not wait for its end. Draws the random numbers of this choice at
+   * once, so that one seed always gives the same script.
+   */
   fault(random: Random): void {
     this.#reviveTheDead();
     const kind = random.pick(['kill', 'stop', 'cut', 'cut', 'cut', 'shared', 'shared']);
@@ -119,15 +128,17 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** Everything is whole again, and every node is up. */
+  /** Waits for the end of all faults, starts every node that is down, and lets the bots read. */
   async calm(): Promise<void> {
     await this.#faultsOver();
     for (const [name, member] of this.#members) await this.#revive(name, member);
     this.bots.calm();
-    this.#say('calm');
+    this.#print('calm');
   }
 
-  /** What each process wrote: `a-1.log`, `a-2.log` after its first restart. */
+  /**
+   * Writes the log of each process: `a-1.log`, then `a-2.log` after the first restart of node a.
+   */
   async writeLogs(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     for (const name of names) {
@@ -148,7 +159,10 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** As their operator would: one that lost its lease has ended itself, one could not start. */
+  /**
+   * Restarts nodes that have ended, as their operator would. A node ends itself when it has lost
+   * its lease, and it may have failed to start.
+   */
   #reviveTheDead(): void {
     for (const [name, member] of this.#members) {
       const { child } = member.gateway ?? {};
@@ -159,7 +173,10 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** One node is always left: what no node could do is no fault. */
+  /**
+   * Counts the other nodes that undergo a fault. One node always stays whole, because no invariant
+   * can hold without any node.
+   */
   #othersBusy(name: Name): number {
     return [...this.#members].filter(([other, { busy }]) => other !== name && busy !== undefined)
       .length;
@@ -203,7 +220,7 @@ export class FaultyCluster implements AsyncDisposable {
   ): Promise<void> {
     const wire = kind === 'cut' ? random.pick(['database', 'nats', 'engine'] as const) : undefined;
     const span: Fault & { to?: number } = { what: `${kind} ${name}`, from: Date.now() };
-    // Without NATS a process can hang up, and store that it did.
+    // A process that is cut off from NATS can still hang up and store that it did.
     if (wire !== 'nats') this.faults.push(span);
     if (kind === 'kill') {
       const ms = random.between(200, 4_000);
@@ -229,7 +246,10 @@ export class FaultyCluster implements AsyncDisposable {
     span.to = Date.now() + knownWithinMs;
   }
 
-  /** What it needs may be away just then. */
+  /**
+   * Starts the node if it has ended. The start may fail, because a shared part may be down at this
+   * moment.
+   */
   async #reviveDuringStorm(name: Name, member: Member): Promise<void> {
     try {
       await this.#revive(name, member);
@@ -238,13 +258,13 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** Told, and counted. */
+  /** Logs a fault and counts it. */
   count(kind: string, line: string): void {
     this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
-    this.#say(line);
+    this.#print(line);
   }
 
-  #say(line: string): void {
+  #print(line: string): void {
     this.#log(`${((Date.now() - this.startedAt) / 1_000).toFixed(1)} s  ${line}`);
   }
 }

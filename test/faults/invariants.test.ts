@@ -1,4 +1,4 @@
-// The checker itself: each invariant is seen to be broken where it is.
+// Tests the checker: each invariant detects its violation.
 
 import { describe, expect, test } from 'vitest';
 import type { FarCall } from '../support/far-end.ts';
@@ -16,17 +16,20 @@ function event(eventSequence: number, type: string, seconds = 5, data: Data = {}
   return { raw: JSON.stringify(body), event: body };
 }
 
-function told(sequence: number, status: string) {
+function notification(sequence: number, status: string) {
   const eventId = status === 'completed' ? 'evt-c-end' : `evt-c-${sequence}`;
   const body = { eventId, callId: 'c', sequence, status };
   return { raw: JSON.stringify(body), body };
 }
 
-const ofMessage = { playbackId: 'voicemail', source: 'voicemail' };
-const started = ['playback-started', 5, ofMessage] as const;
-const finished = ['playback-finished', 5, { ...ofMessage, reason: 'done' }] as const;
+const message = { playbackId: 'voicemail', source: 'voicemail' };
+const started = ['playback-started', 5, message] as const;
+const finished = ['playback-finished', 5, { ...message, reason: 'done' }] as const;
 
-/** A story with its beginning, and its end where that is left out. */
+/**
+ * Returns the events of a call: `queued`, the given events, and `completed` unless they end with
+ * it.
+ */
 function between(...events: readonly ReturnType<typeof event>[]) {
   const last = events.at(-1)?.event;
   const isWhole = last?.type === 'completed';
@@ -50,7 +53,7 @@ const good: Aftermath = {
   refused: new Set(['3']),
   farCalls: [phone],
   events: [event(1, 'queued'), event(2, 'answered'), event(3, 'completed')],
-  notifications: [told(1, 'Answered'), told(2, 'completed')],
+  notifications: [notification(1, 'Answered'), notification(2, 'completed')],
   startedAt: at(0),
   engineDeaths: [],
   botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(6) }],
@@ -59,7 +62,7 @@ const good: Aftermath = {
 };
 
 describe('the invariants', () => {
-  test('hold for a call that was told whole, also where something was told twice', () => {
+  test('hold for a call whose events and notifications are complete, even if an event arrived twice', () => {
     expect(violations(good)).toEqual([]);
     const repeated = { ...good, events: [...good.events, event(2, 'answered')] };
     expect(violations(repeated)).toEqual([]);
@@ -67,17 +70,17 @@ describe('the invariants', () => {
 
   test.each<[string, Partial<Aftermath>]>([
     ['0 terminal events', { events: good.events.slice(0, 2) }],
-    ['0 terminal notifications', { notifications: [told(1, 'Answered')] }],
-    ['1: its request was refused, and it rang', { refused: new Set(['1']) }],
+    ['0 terminal notifications', { notifications: [notification(1, 'Answered')] }],
+    ['1: its request was refused, but its phone rang', { refused: new Set(['1']) }],
     ['2 INVITEs', { farCalls: [phone, { ...phone, sipCallId: 's2' }] }],
     ['has 1 queued, 3 completed', { events: [event(1, 'queued'), event(3, 'completed')] }],
     ['3 completed, 3 amd', { events: [...good.events, event(3, 'amd')] }],
     ['amd is its last event', { events: [...good.events, event(4, 'amd')] }],
     ['two bodies on the stream', { events: [...good.events, event(3, 'completed', 6)] }],
-    ['notifications 2', { notifications: [told(2, 'completed')] }],
+    ['notifications 2', { notifications: [notification(2, 'completed')] }],
     [
       'two bodies delivered',
-      { notifications: [...good.notifications, { ...told(2, 'completed'), raw: '{}' }] },
+      { notifications: [...good.notifications, { ...notification(2, 'completed'), raw: '{}' }] },
     ],
     ['is still connected', { botConnections: [{ bot: 'deaf', number: '1', openedAt: at(2) }] }],
     [
@@ -85,11 +88,11 @@ describe('the invariants', () => {
       { botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(31) }] },
     ],
     [
-      'the stream of its request was over before stream-stopped',
+      'the stream of the request had ended before stream-stopped',
       { events: between(event(2, 'stream-stopped'), event(3, 'stream-stopped')) },
     ],
     [
-      'the stream bot was over before stream-started',
+      'the stream bot had ended before stream-started',
       {
         events: between(
           event(2, 'stream-failed', 5, { commandId: 'bot' }),
@@ -102,13 +105,13 @@ describe('the invariants', () => {
       { events: between(event(2, ...started), event(3, ...started)) },
     ],
     ['voicemail has two outcomes', { events: between(event(2, ...finished)) }],
-    ['what it played has no outcome', { events: between(event(2, ...started)) }],
+    ['a sound that it played has no outcome', { events: between(event(2, ...started)) }],
     [
-      'a message was played, and its end (undefined) does not tell of one',
+      'a message was played, but its end (undefined) does not report one',
       { events: between(event(2, ...started), event(3, ...finished)) },
     ],
     [
-      'no message was played, and its end (voicemail-left) does not tell of one',
+      'no message was played, but its end (voicemail-left) does not report one',
       { events: [event(1, 'queued'), event(2, 'completed', 5, { outcome: 'voicemail-left' })] },
     ],
     ['ms too long', { farCalls: [{ ...phone, endedAt: at(16) }] }],
@@ -120,11 +123,11 @@ describe('the invariants', () => {
     ],
     ['c: its phone was up', { farCalls: [{ ...phone, number: '2', endedAt: at(16) }] }],
     [
-      'one of its phones was hung up at 7.0 s, and was over at 6.0 s (nothing went on)',
+      'one of its phones was hung up at 7.0 s, and was over at 6.0 s (faults: none)',
       { farCalls: [{ ...phone, number: '2', byes: [hungUp(6), again(7)] }] },
     ],
     [
-      'one of its phones was hung up at 21.0 s, 22.0 s, and was over at 6.0 s (kill a went on)',
+      'one of its phones was hung up at 21.0 s, 22.0 s, and was over at 6.0 s (faults: kill a)',
       { farCalls: [{ ...phone, byes: [hungUp(6), again(21), again(22)] }] },
     ],
     [
@@ -136,23 +139,23 @@ describe('the invariants', () => {
         ],
       },
     ],
-  ])('are broken: %s', (sentence, changes) => {
+  ])('report the violation: %s', (sentence, changes) => {
     expect(violations({ ...good, ...changes }).join('\n')).toContain(sentence);
   });
 
-  test('excuse a second BYE where a process may not have known of the first, once for each fault', () => {
+  test('allow one second BYE per fault after which a process may not have known of the first', () => {
     const phones = [{ ...phone, byes: [hungUp(6), again(24)] }];
     expect(violations({ ...good, farCalls: phones })).toEqual([]);
     const lasting = { what: 'cut b', from: at(3) };
     const twice = [{ ...phone, byes: [hungUp(6), again(9), again(21)] }];
     expect(violations({ ...good, faults: [lasting], farCalls: twice })).toHaveLength(1);
-    // It has crossed theirs.
+    // The BYE of the gateway crossed the phone's.
     expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(6.5)] }] })).toEqual([]);
     expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(7.5)] }] })).toHaveLength(1);
     expect(violations({ ...good, faults: [lasting, ...good.faults], farCalls: twice })).toEqual([]);
   });
 
-  test('hold for streams and sounds one after the other, and for what a lost process left open', () => {
+  test('hold for consecutive streams and sounds, and for a sound that a lost process left open', () => {
     const bot = { commandId: 'bot' };
     const streams = [
       ...[event(2, 'stream-started'), event(3, 'stream-failed', 5, { willRetry: true })],
@@ -173,7 +176,7 @@ describe('the invariants', () => {
     expect(violations({ ...good, events: cut })).toEqual([]);
   });
 
-  test('give a phone 42 s where the engine died before its 200 was acknowledged', () => {
+  test('give a phone 42 s if the engine died before its 200 was acknowledged', () => {
     const late = {
       ...good,
       farCalls: [{ ...phone, endedAt: at(40) }],
@@ -183,7 +186,7 @@ describe('the invariants', () => {
     expect(violations({ ...late, engineDeaths: [{ at: at(0.5) }] })).toHaveLength(1);
   });
 
-  test('begin to count when the engine is there again', () => {
+  test('measure the time of a phone from the return of the engine', () => {
     const up = { ...phone, acknowledgedAt: at(2.1), endedAt: at(20) };
     const away = { at: at(4), backAt: at(12) };
     expect(violations({ ...good, farCalls: [up], engineDeaths: [away] })).toEqual([]);

@@ -1,10 +1,11 @@
-// What must hold whatever dies: checked after the storm, on what was said to the caller, what the phones saw, what the
-// stream and the receiver got. Pure. Each violation is a sentence.
+// The invariants that must hold whatever dies. They are checked after the storm, against the
+// answers to requests, what the phones saw, the events on the stream and the notifications at the
+// receiver. All functions are pure. Each violation is a sentence.
 
 import { type Aftermath, add, callIdOf, isTerminal } from './aftermath.ts';
 import { hungUpOnce, nobodyLeftUp } from './leg-invariants.ts';
 import {
-  messagesAreTold,
+  messagesAreReported,
   noBotLeft,
   playbacksOverOnce,
   streamsOverOnce,
@@ -23,21 +24,21 @@ export function violations(aftermath: Aftermath): readonly string[] {
     ...noBotLeft(aftermath),
     ...streamsOverOnce(aftermath),
     ...playbacksOverOnce(aftermath),
-    ...messagesAreTold(aftermath),
+    ...messagesAreReported(aftermath),
   ];
 }
 
 function endsOnce({ accepted, events, notifications }: Aftermath): string[] {
-  const stated = new Map<string, Set<string>>();
+  const published = new Map<string, Set<string>>();
   for (const { event } of events) {
-    if (isTerminal(event.type)) add(stated, event.callId, event.id);
+    if (isTerminal(event.type)) add(published, event.callId, event.id);
   }
-  const told = new Map<string, Set<string>>();
+  const delivered = new Map<string, Set<string>>();
   for (const { body } of notifications) {
-    if (isTerminal(body.status)) add(told, body.callId, body.eventId);
+    if (isTerminal(body.status)) add(delivered, body.callId, body.eventId);
   }
   return [...accepted.values()].flatMap((callId) => {
-    const [events, bodies] = [stated.get(callId)?.size ?? 0, told.get(callId)?.size ?? 0];
+    const [events, bodies] = [published.get(callId)?.size ?? 0, delivered.get(callId)?.size ?? 0];
     return [
       ...(events === 1 ? [] : [`${callId}: ${events} terminal events on the stream`]),
       ...(bodies === 1 ? [] : [`${callId}: ${bodies} terminal notifications at the receiver`]),
@@ -57,7 +58,7 @@ function refusedAreSilent({ farCalls, refused }: Aftermath): string[] {
   const rung = new Set(
     farCalls.map(({ number }) => number).filter((number) => refused.has(number)),
   );
-  return [...rung].map((number) => `${number}: its request was refused, and it rang`);
+  return [...rung].map((number) => `${number}: its request was refused, but its phone rang`);
 }
 
 function wholeOnStream({ events }: Aftermath): string[] {
@@ -74,7 +75,7 @@ function wholeOnStream({ events }: Aftermath): string[] {
     }
     const last = sorted.at(-1);
     if (last !== undefined && !isTerminal(last.type)) {
-      problems.push(`${callId}: ${last.type} is its last event`);
+      problems.push(`${callId}: ${last.type} is its last event, which is not terminal`);
     }
   }
   return problems;
@@ -91,7 +92,7 @@ function wholeAtReceiver({ notifications }: Aftermath): string[] {
     'delivered',
   );
   for (const [callId, sequences] of byCall) {
-    // In the order of their first arrival, which is the order that they were promised in.
+    // The order of their first arrival. The gateway promises this order.
     if (sequences.some((sequence, index) => sequence !== index + 1)) {
       problems.push(`${callId}: notifications ${sequences.join(' ')}`);
     }
@@ -106,7 +107,10 @@ type Entry<Item> = {
   readonly item: Item;
 };
 
-/** Each id once, by call, in the order of their first arrival. */
+/**
+ * Groups the items by call, in the order of their first arrival. Keeps each id once, and reports an
+ * id that has two different bodies.
+ */
 function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   const bodies = new Map<string, string>();
   const problems: string[] = [];
@@ -123,7 +127,10 @@ function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   return { problems, byCall };
 }
 
-/** One that was answered ends with its call; where its process died, `completed` alone tells it. */
+/**
+ * A call has at most one `transfer-completed`. If the process of an answered transfer died, there
+ * is no such event, and only `completed` reports the end.
+ */
 function transfersOverOnce({ events }: Aftermath): string[] {
   const ends = new Map<string, Set<string>>();
   for (const { event } of events) {

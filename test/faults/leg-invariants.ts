@@ -1,11 +1,14 @@
-// What the phones saw.
+// The invariants about what the phones saw.
 
 import type { FarCall } from '../support/far-end.ts';
 import { type Aftermath, callIdOf, endsOf } from './aftermath.ts';
 
-/** After the end of its call a phone may be up for so long. */
+/** How long a phone may stay up after the end of its call. */
 const hangUpWithinMs = 10_000;
-/** The engine died with the INVITE unanswered: the phone's 200 may come, and be sent again, for 32 s. */
+/**
+ * This limit applies if the engine died between the INVITE and the ACK. The 200 of the phone may
+ * come, and be retransmitted, for 32 s.
+ */
 const engineDiedWithinMs = 42_000;
 
 export function nobodyLeftUp({
@@ -24,7 +27,7 @@ export function nobodyLeftUp({
       ({ at }) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
     );
     const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
-    // Without an engine no phone can be hung up.
+    // No phone can be hung up while there is no engine.
     const awayAtEnd = engineDeaths.filter(
       ({ at, backAt = at }) => at < over + withinMs && backAt > over,
     );
@@ -33,18 +36,22 @@ export function nobodyLeftUp({
     const at = `${((over - startedAt) / 1_000).toFixed(1)} s`;
     return lateMs > 0
       ? [
-          `${callId}: its phone was up ${lateMs} ms too long after its end at ${at} (${storyOf(call, over)})`,
+          `${callId}: its phone was up ${lateMs} ms too long after the end of the call at ${at} (${storyOf(call, over)})`,
         ]
       : [];
   });
 }
 
-/** Ours had left before theirs was read, on a machine that has much else to do. */
+/**
+ * A BYE of the gateway may cross the phone's BYE. On a busy machine the gateway sends its own
+ * before it reads the phone's.
+ */
 const crossesWithinMs = 1_000;
 
 /**
- * A phone that is out of its call, since it was hung up or has hung up, gets no further BYE: but for one, which it answers with 481, for
- * each fault after which a process could not know of that, or could not store it for its successor.
+ * A phone that has left its call, because it was hung up or has hung up, gets no further BYE. Each
+ * fault after which a process could not know of the hang-up, or could not store it for its
+ * successor, excuses one more BYE, which the phone answers with 481.
  */
 export function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath): string[] {
   const inSeconds = (at: number): string => `${((at - startedAt) / 1_000).toFixed(1)} s`;
@@ -60,15 +67,15 @@ export function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath)
       ({ from, to = Number.POSITIVE_INFINITY }) => from <= last && endedAt <= to,
     );
     if (late.length <= excuses.length) return [];
-    const why = excuses.map(({ what }) => what).join(', ') || 'nothing';
+    const why = excuses.map(({ what }) => what).join(', ') || 'none';
     const when = `${late.map(inSeconds).join(', ')}, and was over at ${inSeconds(endedAt)}`;
     return [
-      `${callIdOf(known, number)}: one of its phones was hung up at ${when} (${why} went on)`,
+      `${callIdOf(known, number)}: one of its phones was hung up at ${when} (faults: ${why})`,
     ];
   });
 }
 
-/** Milliseconds before and after the end of the call. */
+/** Describes the steps of the call, in milliseconds relative to its end. */
 function storyOf(call: FarCall, over: number): string {
   const steps = { invitedAt: call.invitedAt, rangAt: call.rangAt, answeredAt: call.answeredAt };
   return Object.entries({ ...steps, acknowledgedAt: call.acknowledgedAt })

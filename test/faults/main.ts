@@ -1,7 +1,9 @@
-// npm run test:faults -- --seconds 600 --seed 42: the storm for as long as you like. Without a seed a new one each time,
-// which is printed, so that the script of a failure can be had again.
-// npm run test:faults -- --outages 15 --gateways 3: outages of PostgreSQL while people talk, and how
-// many of them are hung up; `--build FOLDER` tries the `dist` of another version.
+// `npm run test:faults -- --seconds 600 --seed 42` runs the storm for as long as you like. Without
+// `--seed` each run draws a new seed and prints it, so that you can repeat the script of a failure.
+//
+// `npm run test:faults -- --outages 15 --gateways 3` makes PostgreSQL unavailable while people
+// talk, and counts the calls that are hung up. `--build FOLDER` tries the `dist` of another
+// version.
 
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
@@ -15,11 +17,14 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     rate: { type: 'string', default: '10' },
-    /** Seconds from one fault to the next, 2 means 1 to 3. At 1 and below several nodes are hit at once all the time. */
+    /**
+     * Average seconds between the starts of two faults: 2 means 1 to 3. At 1 and below, several
+     * nodes have faults at once all the time.
+     */
     every: { type: 'string', default: '2' },
-    /** A folder for the nodes' logs. */
+    /** A folder for the logs of the nodes. Default: no logs are written. */
     logs: { type: 'string' },
-    /** How many, in place of the storm. */
+    /** How many outages of PostgreSQL to run instead of the storm. */
     outages: { type: 'string' },
     gateways: { type: 'string', default: '2' },
     build: { type: 'string' },
@@ -33,11 +38,13 @@ const outages = Number(values.outages ?? 0);
 const gateways = Number(values.gateways);
 const numbers = [seed, seconds, callsPerSecond, everyMs, outages, gateways];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
-  throw new Error('--seconds, --seed, --rate, --every, --outages and --gateways are numbers');
+  throw new Error(
+    '--seconds, --seed, --rate, --every, --outages and --gateways must be numbers of 0 or more',
+  );
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** False: it is still starting up. */
+/** Creates the database `storm`. Returns false while the server is still starting. */
 async function createDatabase(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
   try {
@@ -51,7 +58,7 @@ async function createDatabase(url: string): Promise<boolean> {
   }
 }
 
-/** Whether all went as it should. */
+/** Runs the storm. Returns true if every invariant holds. */
 async function storm(databaseUrl: string): Promise<boolean> {
   say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
   const report = await runStorm({
@@ -67,7 +74,7 @@ async function storm(databaseUrl: string): Promise<boolean> {
   return count === 0;
 }
 
-/** Whether all went as it should. */
+/** Runs the outages. Returns true if no call was hung up. */
 async function sufferOutages(postgres: PostgresServer, databaseUrl: string): Promise<boolean> {
   say(`seed ${seed}, ${outages} outages, ${gateways} gateways`);
   const report = await runOutages({
@@ -80,7 +87,7 @@ async function sufferOutages(postgres: PostgresServer, databaseUrl: string): Pro
 
 const postgres = await startPostgres();
 try {
-  await eventually(() => createDatabase(postgres.url), 'PostgreSQL takes statements');
+  await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
   const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
   const isFine =
     outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);

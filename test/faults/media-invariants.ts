@@ -1,26 +1,35 @@
-// What was heard and said in the calls: bots, sounds, messages.
+// The invariants about the media of the calls: bots, sounds and voicemail messages.
 
 import { type Aftermath, endsOf, isTerminal, type StreamEvent, storiesOf } from './aftermath.ts';
 
-/** A bot that was stopped for 9 s, or whose node was, sees the end of its call that much later. */
+/**
+ * A bot may leave this long after the end of its call. A bot that was stopped for 9 s sees the end
+ * that much later, as does a bot whose node was stopped.
+ */
 const botLeavesWithinMs = 25_000;
 
-/** What does not read sees nothing until the calm: then its connection must be over, too. */
+/**
+ * No bot is still connected to a call that has ended. A bot that does not read its socket sees
+ * nothing until the calm, but then its connection must be closed too.
+ */
 export function noBotLeft({ accepted, events, botConnections, startedAt }: Aftermath): string[] {
   const endedAt = endsOf({ events });
   return botConnections.flatMap(({ bot, number, openedAt, closedAt }) => {
     const callId = accepted.get(number) ?? 'no call';
     const over = endedAt.get(callId);
     if (over === undefined) return [];
-    const where = `${callId}: its bot (${bot}, connected at ${openedAt - startedAt} ms)`;
-    if (closedAt === undefined) return [`${where} is still connected`];
+    const subject = `${callId}: its bot (${bot}, connected at ${openedAt - startedAt} ms)`;
+    if (closedAt === undefined) return [`${subject} is still connected`];
     const lateMs = closedAt - Math.max(over, openedAt) - botLeavesWithinMs;
     const isBlind = bot === 'deaf' || bot === 'mute' || bot === 'flood';
-    return lateMs > 0 && !isBlind ? [`${where} was connected ${lateMs} ms too long`] : [];
+    return lateMs > 0 && !isBlind ? [`${subject} was connected ${lateMs} ms too long`] : [];
   });
 }
 
-/** Each of a call's, told apart by the command that began it: it is over once, and nothing is told of it after that. */
+/**
+ * Each stream of a call ends once, and no event about it follows. The command that began a stream
+ * identifies it.
+ */
 export function streamsOverOnce(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
     const over = new Set<string>();
@@ -30,29 +39,38 @@ export function streamsOverOnce(aftermath: Aftermath): string[] {
   });
 }
 
-/** `over`: before and after this event. */
+/**
+ * Returns the problem of this event, if any. `over` holds the streams that have ended, and this
+ * function adds to it.
+ */
 function streamProblem(
   over: Set<string>,
   { type, callId, data: { commandId, willRetry } }: StreamEvent,
 ): string | undefined {
-  const stream = typeof commandId === 'string' ? commandId : 'of its request';
-  if (over.has(stream)) return `${callId}: the stream ${stream} was over before ${type}`;
+  const stream = typeof commandId === 'string' ? commandId : 'of the request';
+  if (over.has(stream)) return `${callId}: the stream ${stream} had ended before ${type}`;
   const goesOn = type === 'stream-started' || willRetry === true;
   if (!goesOn) over.add(stream);
   return undefined;
 }
 
-/** Each start has one outcome, before the next start and before the call's end; where the process was lost, `completed` alone tells it. */
+/**
+ * Each start of a sound has one outcome, before its next start and before the end of the call. If
+ * the process died, there is no outcome, and only `completed` reports the end.
+ */
 export function playbacksOverOnce(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
     const playing = new Set<unknown>();
     const problems = story.flatMap((event) => playbackProblem(playing, event) ?? []);
     if (playing.size === 0 || wasLost(story.at(-1))) return problems;
-    return [...problems, `${story[0]?.callId}: what it played has no outcome`];
+    return [...problems, `${story[0]?.callId}: a sound that it played has no outcome`];
   });
 }
 
-/** `playing`: before and after this event. */
+/**
+ * Returns the problem of this event, if any. `playing` holds the sounds that play, and this
+ * function updates it.
+ */
 function playbackProblem(
   playing: Set<unknown>,
   { type, callId, data: { playbackId, reason } }: StreamEvent,
@@ -64,24 +82,24 @@ function playbackProblem(
   }
   if (type !== 'playback-finished') return undefined;
   const isKnown = playing.delete(playbackId);
-  // What could not even start has an outcome, too.
+  // A sound that could not start has an outcome too.
   return isKnown || reason !== 'done'
     ? undefined
     : `${callId}: ${String(playbackId)} has two outcomes`;
 }
 
-/** What `completed` says of a message is what was played: none is claimed that was not, and none is left out. */
-export function messagesAreTold(aftermath: Aftermath): string[] {
+/** `completed` reports a voicemail message exactly if one was played. */
+export function messagesAreReported(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
     const end = story.at(-1);
     if (end?.type !== 'completed') return [];
     const { outcome, voicemail } = end.data;
-    const isTold = voicemail !== undefined;
-    const isPlayed = story.some(isMessage);
-    if (isPlayed === isTold && (isPlayed || outcome !== 'voicemail-left')) return [];
-    const [what, told] = [isPlayed ? 'a' : 'no', isTold ? 'tells' : 'does not tell'];
+    const isReported = voicemail !== undefined;
+    const wasPlayed = story.some(isMessage);
+    if (wasPlayed === isReported && (wasPlayed || outcome !== 'voicemail-left')) return [];
+    const [what, reports] = [wasPlayed ? 'a' : 'no', isReported ? 'reports' : 'does not report'];
     return [
-      `${end.callId}: ${what} message was played, and its end (${String(outcome)}) ${told} of one`,
+      `${end.callId}: ${what} message was played, but its end (${String(outcome)}) ${reports} one`,
     ];
   });
 }
@@ -89,7 +107,7 @@ export function messagesAreTold(aftermath: Aftermath): string[] {
 const isMessage = ({ type, data }: StreamEvent): boolean =>
   type === 'playback-started' && data['source'] === 'voicemail';
 
-/** Stated by another process, which knows no more than what was stored. */
+/** Returns true if another process published the end. That process knows only what was stored. */
 function wasLost(end: StreamEvent | undefined): boolean {
   const isEnd = end !== undefined && isTerminal(end.type);
   return isEnd && /^Gateway (restarted|lost|failed)/.test(String(end.data['reason']));

@@ -1,6 +1,7 @@
-// Outages of PostgreSQL, one after the other, while people talk: how many of them are hung up. Its
-// connections are cut and refused (a server that restarts), it stands still (a paused machine), or
-// it only reads (a fail-over that is not through).
+// Makes PostgreSQL unavailable several times while people talk, and counts the calls that are hung
+// up. There are three kinds of outage. `cut` breaks and refuses its connections, as a restart does.
+// `freeze` stops its processes, as a paused machine does. `read-only` refuses writes, as an
+// unfinished fail-over does.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -19,20 +20,20 @@ export type OutageOptions = {
   readonly gateways: number;
   readonly callsEach: number;
   readonly postgres: PostgresServer;
-  /** Of an empty database on that server. */
+  /** The URL of an empty database on `postgres`. */
   readonly databaseUrl: string;
-  /** The folder of another build. */
+  /** The folder of another build. Default: this tree. */
   readonly build?: string;
   readonly log: (line: string) => void;
 };
 
 export type OutageReport = {
   readonly outages: number;
-  /** In which somebody was hung up. */
+  /** The outages during which at least one call was hung up. */
   readonly harmful: number;
   readonly talking: number;
   readonly hungUp: number;
-  /** Gateways that ended themselves, because another one had taken their calls. */
+  /** Gateways that ended themselves because another gateway had taken over their calls. */
   readonly ended: number;
 };
 
@@ -40,9 +41,12 @@ const kinds = ['cut', 'freeze', 'read-only'] as const;
 type Kind = (typeof kinds)[number];
 type World = OutageOptions & { readonly cluster: Cluster; readonly wire: Wire };
 
-/** The lease is the default: an outage is longer than it. */
+/** The length of an outage. It exceeds the lease, which has its default here. */
 const outageMs = { from: 9_000, to: 20_000 } as const;
-/** A node that wrongly takes others for dead has hung up their calls by then: a lease and a sweep. */
+/**
+ * How long to wait after an outage. If a node wrongly declares others dead, it has hung up their
+ * calls within one lease and one sweep.
+ */
 const aftermathMs = 14_000;
 const upTimeoutMs = 60_000;
 
@@ -85,13 +89,16 @@ async function suffer(world: World): Promise<OutageReport> {
   return report;
 }
 
-/** The ACK leaves when the answer is stored; before, it is hung up while SQL is away. */
+/**
+ * A call is up from its ACK to its end. The gateway sends the ACK once it has stored the answer. It
+ * hangs up a call whose answer it cannot store because SQL is away.
+ */
 const isUp = ({ acknowledgedAt, endedAt }: FarCall): boolean =>
   acknowledgedAt !== undefined && endedAt === undefined;
 
 let numbers = 0;
 
-/** Every gateway runs, and as many people talk as should. */
+/** Starts the gateways that do not run, and places calls until as many people talk as wanted. */
 async function fill(world: World, gateways: Map<string, GatewayProcess>): Promise<void> {
   const { cluster, databaseUrl, wire, build } = world;
   for (let index = 0; index < world.gateways; index += 1) {
@@ -126,7 +133,10 @@ async function end(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<
   else await readOnly(databaseUrl, false);
 }
 
-/** To all processes of the server; not to the shell above them, which ends them with this process. */
+/**
+ * Sends a signal to all processes of the server, but not to the shell above them. That shell ends
+ * them when this process ends.
+ */
 function signal(postgres: PostgresServer, name: 'SIGSTOP' | 'SIGCONT'): void {
   for (const { pid } of processesUnder(postgres.pid)) {
     if (pid !== postgres.pid) process.kill(pid, name);

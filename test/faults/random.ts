@@ -1,9 +1,10 @@
-// One seed, one script: a generator whose numbers are the same everywhere (mulberry32).
+// A seeded random number generator (mulberry32). The same seed gives the same numbers on every
+// machine.
 
 export type Random = {
-  /** From 0, below 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   next(): number;
-  /** Whole, both ends included. */
+  /** Returns an integer from `from` to `to`, both included. */
   between(from: number, to: number): number;
   pick<const Item>(items: readonly [Item, ...Item[]]): Item;
 };

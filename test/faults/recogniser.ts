@@ -1,11 +1,12 @@
-// A speech-to-text provider for the storm: a voice of a second is a call screener to it.
+// A speech-to-text provider for the storm. It takes every voice that lasts a second for a call
+// screener.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EngineSession, startEngine } from '../amd-stt/support/scripted-engine.ts';
 
-/** As requests name it. */
+/** The name by which requests select the provider. */
 export const recogniserName = 'storm';
 
 export type Recogniser = AsyncDisposable & { readonly providersFile: string };
@@ -28,8 +29,9 @@ export async function startRecogniser(): Promise<Recogniser> {
 const screening =
   'Hi. The person you are calling uses a call screening service. Please say your name, and why you are calling.';
 const heardAfterMs = 1_000;
-/** Of 16 bits. */
+/** 8,000 samples a second, of 16 bits each. */
 const bytesPerMs = 16;
+/** The amplitude above which a sample counts as voice. */
 const quiet = 1_000;
 
 function hearScreener(session: EngineSession): void {

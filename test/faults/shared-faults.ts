@@ -1,4 +1,4 @@
-// Faults of what all nodes share: NATS, the SIP engine, the receiver, the bots.
+// Faults of the parts that all nodes share: NATS, the SIP engine, the receiver and the bots.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '../support/cluster.ts';
@@ -15,7 +15,10 @@ type World = {
 };
 
 export const leaseMs = 3_000;
-/** The node that took over what was left has ended it within this: it may have to wait for a lease until it is steady. */
+/**
+ * Within this time after a fault, the node that took over the orphaned calls has ended them. It may
+ * first have to wait one lease until it counts as steady.
+ */
 export const knownWithinMs = 3 * leaseMs;
 
 const kinds = ['nats-kill', 'nats-stop', 'engine', 'receiver', 'bots-kill', 'bots-stop'] as const;
@@ -81,7 +84,7 @@ async function botsKilled(world: World, ms: number): Promise<void> {
   await world.bots.revive();
 }
 
-/** Longer than anything else: to 9 s. */
+/** Stops the bots for up to 9 s, longer than any other shared fault. */
 async function botsStopped(world: World, ms: number): Promise<void> {
   world.count('botPauses', `stop the bots for ${3 * ms} ms`);
   world.bots.stop();

@@ -1,12 +1,13 @@
-// A short storm: two nodes killed, one cut off from the database for longer than its lease, NATS killed, the receiver refusing,
-// and the bots of four calls in ten, which do what bots do wrong, stopped and killed. Longer ones, which stop nodes and kill the SIP
-// engine too: npm run test:faults -- --seconds 600
+// A short storm. Two nodes are killed, one node is cut off from the database for longer than its
+// lease, NATS is killed, and the receiver refuses requests. Four calls in ten have bots, which
+// misbehave and are stopped and killed. `npm run test:faults -- --seconds 600` runs longer storms,
+// which also stop nodes and kill the SIP engine.
 
 import { expect, test } from 'vitest';
 import { openTestDatabase } from '../support/databases.ts';
 import { runStorm } from './storm.ts';
 
-test('whatever dies, every accepted call has its one end, and no phone is rung twice or left in a call', async () => {
+test('whatever dies, every accepted call ends exactly once, and no phone is called twice or left in a call', async () => {
   await using database = await openTestDatabase('postgres');
   const lines: string[] = [];
   const report = await runStorm({

@@ -1,5 +1,6 @@
-// The storm: calls at a steady rate into a cluster of three nodes whose parts are killed, stopped and cut off by a seeded
-// script; then calm, until everything that was accepted has been told; then the invariants.
+// The storm sends calls at a steady rate into a cluster of three nodes, while a seeded script
+// kills, stops and cuts off its parts. Then all faults end, and the storm waits until the end of
+// every accepted call has been delivered. Finally it checks the invariants.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
@@ -15,24 +16,33 @@ export type StormOptions = {
   readonly seed: number;
   readonly seconds: number;
   readonly callsPerSecond: number;
-  /** Between the beginnings of two faults, which last for seconds: how many of them there are at once. */
+  /**
+   * The time between the starts of two faults. A fault lasts for seconds, so this decides how many
+   * faults there are at once.
+   */
   readonly faultEveryMs: { readonly from: number; readonly to: number };
-  /** Of an empty database. */
+  /** The URL of an empty database. */
   readonly databaseUrl: string;
   readonly log: (line: string) => void;
-  /** Where the nodes' logs go. */
+  /** The folder for the logs of the nodes. Default: no logs are written. */
   readonly logFolder?: string;
 };
 
 export type StormReport = {
   readonly violations: readonly string[];
-  /** Calls, faults by kind, redeliveries: for people. */
+  /** Numbers for people to read: calls, faults by kind, redeliveries. */
   readonly counts: Readonly<Record<string, number>>;
 };
 
-/** Longer than any phone talks, any lease and any retry that the calm may still need. */
+/**
+ * How long to wait after the faults. It exceeds every call, and every lease and retry that may
+ * still be needed.
+ */
 const calmTimeoutMs = 120_000;
-/** After this a phone that is still up has been excused for long enough. */
+/**
+ * How long to wait for phones and bots that are still up. After this time no excuse for them is
+ * left.
+ */
 const lastLookMs = 45_000;
 
 export async function runStorm(options: StormOptions): Promise<StormReport> {
@@ -56,7 +66,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   const pool = new Pool({ connectionString: options.databaseUrl, max: 1 });
   try {
     await untilNotified(world, traffic, pool, options.log);
-    tellHungUpAgain(world, traffic, options.log);
+    logRepeatedByes(world, traffic, options.log);
     return await report(world, traffic, pool);
   } finally {
     await pool.end();
@@ -84,7 +94,8 @@ async function untilNotified(
     const unnotified = traffic.unnotified();
     const waitedMs = performance.now() - started;
     if (owed + unnotified + up + open === 0) return;
-    // Phones and bots that stay in a call are a violation; they need not be waited for for ever.
+    // Phones and bots that stay in a call are a violation. There is no need to wait for them any
+    // longer.
     if (owed + unnotified === 0 && waitedMs > lastLookMs) return;
     if (waitedMs > calmTimeoutMs) {
       log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up, ${open} bots open`);
@@ -118,7 +129,8 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       ...world.counts(),
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
-      // The answer to a BYE may die with who sent it: then another says it again, and is told that it is known.
+      // The answer to a BYE may get lost if its sender dies. Then another process sends a BYE
+      // again, and the phone answers 481.
       hungUpAgain: farEnd.calls.filter(({ byes }) => byes.some(({ status }) => status === 481))
         .length,
       ...countsOf(
@@ -140,8 +152,11 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
   };
 }
 
-/** For people: which fault stood between the BYE and its answer. */
-function tellHungUpAgain(world: FaultyCluster, traffic: Traffic, log: StormOptions['log']): void {
+/**
+ * Logs the calls whose phone got a repeated BYE, so that people can find the fault between the BYE
+ * and its answer.
+ */
+function logRepeatedByes(world: FaultyCluster, traffic: Traffic, log: StormOptions['log']): void {
   for (const { number, byes, endedAt } of world.cluster.farEnd.calls) {
     if (!byes.some(({ status }) => status === 481)) continue;
     const callId = traffic.accepted.get(traffic.agents.get(number) ?? number);
@@ -150,7 +165,7 @@ function tellHungUpAgain(world: FaultyCluster, traffic: Traffic, log: StormOptio
       ((one - world.startedAt) / 1_000).toFixed(1),
     );
     log(
-      `${callId}: its ${who} was hung up at ${at.slice(0, -1).join(', ')} s; over at ${at.at(-1)} s`,
+      `${callId}: its ${who} was hung up at ${at.slice(0, -1).join(', ')} s and had left the call at ${at.at(-1)} s`,
     );
   }
 }
@@ -161,7 +176,7 @@ function countsOf(types: readonly string[], wanted: readonly string[]): Record<s
   );
 }
 
-/** What no node would ever look at again. */
+/** Returns what is left in SQL although no node would ever look at it again. */
 async function leftovers(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ what: string; count: number }>(
     `select 'calls without an end' as what, count(*)::integer from calls where ended_at is null

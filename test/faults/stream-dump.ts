@@ -1,4 +1,5 @@
-// Every message of the calls stream. One that is published again, by another process, may have its members in another order.
+// Reads every message of the calls stream. A message that another process publishes again may have
+// its members in another order, so their order is normalised.
 
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
@@ -25,7 +26,7 @@ export async function eventsOnStream(natsUrl: string): Promise<readonly StoredEv
   }
 }
 
-/** The same for the same members and values. */
+/** Serialises a value with sorted members, so that equal values give equal texts. */
 function canonicalOf(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

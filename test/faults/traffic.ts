@@ -1,5 +1,5 @@
-// A dialer application that cannot afford to lose a call: it sends each request with an idempotency key, to any node, and
-// where it got no answer it asks again until it has one.
+// A dialer application that cannot afford to lose a call. It sends each request to any node, with
+// an idempotency key. If a request has no answer, it sends the request again until it has one.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isTerminal } from '../support/receiver.ts';
@@ -18,12 +18,16 @@ function isRefusal(status: number, { type }: { readonly type?: string }): boolea
   return status === 429 || (status === 503 && type === 'urn:offhook:problem:unavailable');
 }
 
-/** After the storm every node answers; more than a few tries mean that something is wrong. */
+/**
+ * The most attempts for one request after the storm, when every node answers. More mean that
+ * something is wrong.
+ */
 const mostDoubtTries = 50;
+
 export class Traffic {
-  /** Call ids by number. */
+  /** Ids of the accepted calls, by number. */
   readonly accepted = new Map<string, string>();
-  /** Numbers of requests of which nothing was accepted. */
+  /** Numbers of requests whose answer said that nothing was accepted. */
   readonly refused = new Set<string>();
   readonly #world: FaultyCluster;
   readonly #random: Random;
@@ -52,12 +56,15 @@ export class Traffic {
     await Promise.all(this.#underWay);
   }
 
-  /** The numbers of agents: of each the number of the person that it is for. */
+  /** The number of each agent, with the number of the person whom the agent is for. */
   get agents(): ReadonlyMap<string, string> {
     return this.#wishes.agents;
   }
 
-  /** Asks again for every request that had no answer: what was accepted must be known. */
+  /**
+   * Repeats every request that had no answer. Each call that a node accepted must be known before
+   * the checks.
+   */
   async settleDoubts(): Promise<void> {
     for (const request of this.#doubts.splice(0)) {
       for (let tries = 1; !(await this.#send(request)); tries += 1) {
@@ -67,13 +74,13 @@ export class Traffic {
     }
   }
 
-  /** Accepted calls whose end the receiver has not heard of. */
+  /** Counts the accepted calls whose end the receiver has not received. */
   unnotified(): number {
-    const told = new Set<string>();
+    const ended = new Set<string>();
     for (const { body } of this.#world.cluster.receiver.accepted()) {
-      if (isTerminal(body)) told.add(body.callId);
+      if (isTerminal(body)) ended.add(body.callId);
     }
-    return [...this.accepted.values()].filter((callId) => !told.has(callId)).length;
+    return [...this.accepted.values()].filter((callId) => !ended.has(callId)).length;
   }
 
   counts(): Readonly<Record<string, number>> {
@@ -108,7 +115,7 @@ export class Traffic {
     };
   }
 
-  /** False: whether it was accepted is not known. */
+  /** Sends a request once. Returns false if it is unknown whether the call was accepted. */
   async #send({ number, key, body, commands }: Request): Promise<boolean> {
     const dialer = this.#world.anyDialer(this.#random);
     if (dialer === undefined) return false;
@@ -121,7 +128,8 @@ export class Traffic {
         if (commands.length > 0) this.#commandLater(callId, commands);
         return true;
       }
-      // Those say that nothing was accepted; what else may come, as a 503 that does not know, says nothing.
+      // Only a refusal says that nothing was accepted. Any other answer, such as a 503 of a node
+      // that does not know, says nothing.
       if (!isRefusal(answer.status, answer.body)) return false;
       this.refused.add(number);
       return true;
@@ -141,7 +149,10 @@ export class Traffic {
     this.#keep(command().catch(() => undefined));
   }
 
-  /** Asked again at another node where it had no answer: by its id it is one. */
+  /**
+   * Sends a command, and repeats it at another node if there was no answer. The id of the command
+   * makes this idempotent.
+   */
   async #command(callId: string, command: Wish['commands'][number]): Promise<void> {
     for (let tries = 0; tries < 2; tries += 1) {
       const answer = await this.#world
@@ -161,7 +172,7 @@ export class Traffic {
       await dialer.request('DELETE', `/api/public/bot/${dialer.botId}/calls/${callId}`);
       this.#counts.hungUp += 1;
     };
-    // Where the node died meanwhile, the call ends by itself.
+    // If the node died in the meantime, the call ends by itself.
     this.#keep(hangUp().catch(() => undefined));
   }
 

@@ -1,4 +1,5 @@
-// What the calls of a storm are to do beside ringing a phone: bots, transfers, messages, answers to screeners, commands.
+// Decides what the calls of a storm do besides ringing a phone: bots, transfers, voicemail
+// messages, answers to call screeners, commands.
 
 import { numberFor } from '../support/far-end.ts';
 import type { BotKind } from './bots-process.ts';
@@ -7,33 +8,33 @@ import { recogniserName } from './recogniser.ts';
 
 export type Wish = {
   readonly number: string;
-  /** Members of the request. */
+  /** Additional members of the request. */
   readonly members: Readonly<Record<string, unknown>>;
-  /** Sent when the call was accepted, one after the other. */
+  /** Commands that are sent one after the other once the call is accepted. */
   readonly commands: readonly Readonly<Record<string, unknown>>[];
 };
 
-/** Uploaded before the storm. */
+/** The id of the sound that is uploaded before the storm. */
 export const stormSound = 'storm';
-/** Of all calls. */
+/** The share of all calls that have a bot from the beginning. */
 const streamed = 0.4;
-/** Of all calls, each; the rest only rings and talks. */
+/** The share of all calls that do each of these things. The remaining calls only ring and talk. */
 const shares = {
   ...{ bridge: 0.12, refer: 0.05, transfer: 0.12, message: 0.1, screened: 0.05 },
   ...{ waitsForPerson: 0.05, commands: 0.08 },
 } as const;
-/** Half of the bots do what bots should. */
+/** The bots of the other half: one half of all bots behaves well. */
 const oddBots: readonly [BotKind, ...BotKind[]] = [
   ...(['goodbye', 'goodbye', 'deploy', 'deploy', 'cut', 'cut'] as const),
   ...(['deaf', 'mute', 'garbage', 'flood'] as const),
 ];
 const play = `sound:${stormSound}`;
 const voicemail = { play, waitForBeepMs: 500, maxMs: 2_000 };
-/** The end of a greeting is told that soon, so that something comes after it in a short call. */
+/** The time-outs are short, so that something follows the greeting even in a short call. */
 const timers = { greetingCompletionTimeoutMs: 800, noSpeechTimeoutMs: 2_000 };
 
 export class Wishes {
-  /** The numbers of agents: of each the number of the person that it is for. */
+  /** The number of each agent, with the number of the person whom the agent is for. */
   readonly agents = new Map<string, string>();
   readonly #random: Random;
   readonly #botUrl: (bot: BotKind, number: string) => string;
@@ -47,7 +48,7 @@ export class Wishes {
     const kind = this.#kind();
     const number = this.#number(kind, index);
     const stream = this.#random.next() < streamed ? { stream: this.#stream(number) } : {};
-    const { members, commands = [] } = this.#of(kind, number, index);
+    const { members, commands = [] } = this.#detailsOf(kind, number, index);
     return { number, members: { ...stream, ...members }, commands };
   }
 
@@ -60,7 +61,10 @@ export class Wishes {
     return undefined;
   }
 
-  /** Who is to be left a message talks, mostly. */
+  /**
+   * Returns a number whose phone fits the kind of call. For example, a phone that is to be left a
+   * message mostly talks.
+   */
   #number(kind: keyof typeof shares | undefined, index: number): string {
     const random = this.#random;
     const silent = ['talk', 'talk', 'talk', 'stay', 'busy', 'ring', 'late'] as const;
@@ -74,7 +78,7 @@ export class Wishes {
     return numberFor(random.pick(behaviours), random.between(1, 30), index);
   }
 
-  #of(
+  #detailsOf(
     kind: keyof typeof shares | undefined,
     number: string,
     index: number,
@@ -113,7 +117,10 @@ export class Wishes {
     }
   }
 
-  /** A bot comes, and an agent is called, if there is one; some are called before that. */
+  /**
+   * A call with both a bot and an agent. Some of these calls connect when a person is detected,
+   * others when the call is answered.
+   */
   #waiting(number: string, index: number): Pick<Wish, 'members'> {
     const on = this.#random.pick(['person', 'answered']);
     const members = {
@@ -142,7 +149,7 @@ export class Wishes {
   #transfer(number: string, index: number): Record<string, unknown> {
     const random = this.#random;
     const behaviour = random.pick(['talk', 'talk', 'stay', 'busy', 'ring', 'late']);
-    // Beside the numbers of those who are called first.
+    // This index range is separate from the numbers of the persons.
     const agent = numberFor(behaviour, random.between(1, 20), 5_000_000 + index);
     this.agents.set(agent, number);
     const timeoutMs = random.between(1_000, 4_000);
@@ -155,7 +162,7 @@ export class Wishes {
   }
 }
 
-/** Each with an id of its own: what is asked again is the same. */
+/** Gives each command an id of its own, so that a repeated request is the same command. */
 function numbered(
   commands: readonly Readonly<Record<string, unknown>>[],
   index: number,
