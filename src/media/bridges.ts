@@ -1,5 +1,5 @@
-// The bridges of a worker. Each bridge joins a call's first session with the session of its second
-// leg, and records how far the connection has come.
+// A worker's bridges. Each bridge connects a call's first session to the session of its second leg,
+// and tracks the phase of that connection.
 
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RtpSession } from './rtp/rtp-session.ts';
@@ -18,7 +18,7 @@ export class Bridges {
   /** Each bridge is stored twice: under the id of each of its two sessions. */
   readonly #bridges = new Map<number, Bridge>();
 
-  /** `onConnected` is called once both far ends have been sent audio of the other. */
+  /** `onConnected` is called once each far end has been sent audio from the other. */
   constructor(
     sessionOf: (id: number) => RtpSession | undefined,
     onConnected: (partner: number) => void,
@@ -44,8 +44,8 @@ export class Bridges {
         break;
       case 'early':
         if (bridge.phase === 'answered') return;
-        // The ringback stops only with the first packet of early media: announced early media that
-        // never arrives must not silence it.
+        // Ringback stops at the first packet of early media. If the far end announces early media
+        // and sends none, the person keeps hearing ringback.
         if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(false));
         break;
       case 'answered':
@@ -55,7 +55,7 @@ export class Bridges {
     bridge.phase = phase;
   }
 
-  /** Ends the bridge of session `id`: neither side hears the other any more. */
+  /** Ends the bridge of session `id`. The two sides no longer hear each other. */
   leave(id: number): void {
     const bridge = this.#bridges.get(id);
     if (bridge === undefined) return;
@@ -67,8 +67,8 @@ export class Bridges {
   }
 
   /**
-   * Returns the bridge between the two sessions, which it creates if neither session has one.
-   * @returns undefined if one of the sessions is in another bridge
+   * Returns the bridge between the two sessions. Creates it if neither session has a bridge.
+   * @returns undefined if either session is in another bridge
    */
   #bridgeOf(person: number, partner: number): Bridge | undefined {
     const known = this.#bridges.get(person) ?? this.#bridges.get(partner);

@@ -1,5 +1,5 @@
-// Runs one call's detector and contains its failures: whatever the detector throws becomes
-// `amd_error` and `amd_stopped`, and affects no other call.
+// Runs one call's detector and isolates its failures. If the detector throws, the call gets
+// `amd_error` and `amd_stopped`, and other calls are unaffected.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
@@ -32,7 +32,7 @@ export class Detection {
     return this.#isDone;
   }
 
-  /** What the call's plan hears. Undefined if the detector has no ear, and after `stop`. */
+  /** What the call's plans hear. Undefined if the detector has no ear, and after `stop`. */
   get ear(): PlanEar | undefined {
     return this.#detector?.ear;
   }

@@ -1,16 +1,16 @@
-// Records how loud a call is in both directions: one byte for each time step. When the buffer is
-// full, each two steps are merged into one.
+// Records the loudness of a call in both directions, one byte per time step. When the buffer is
+// full, every two steps are merged into one.
 
 import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
 
-/** Length of a step until the buffer is full for the first time: two ticks of the session. */
+/** Length of a step until the buffer first fills up: two ticks of the session. */
 const firstStepMs = 40;
 const ticksInFirstStep = 2;
 const firstRoom = 256;
 /**
- * Steps kept in each direction: 11 minutes in steps of 40 ms. Both directions together stay below
- * 64 KiB as JSON.
+ * Steps kept per direction: 11 minutes in steps of 40 ms. Both directions together stay below 64
+ * KiB as JSON.
  */
 const mostSteps = 16_384;
 
@@ -77,8 +77,7 @@ function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): n
   // µ-law has 127 at silence and counts down; A-law counts up with every other bit inverted.
   const mask = codec === 'PCMU' ? 0x7f : 0x55;
   let peak = 0;
-  // Every sample is read: with every fourth one only, a tone of 1,000 Hz could be sampled at its
-  // zero crossings alone.
+  // Don't skip samples: every fourth sample of a 1,000 Hz tone could be a zero crossing.
   for (let index = start; index < end; index += 1) {
     const level = ((packet[index] as number) ^ mask) & 0x7f;
     if (level > peak) peak = level;

@@ -2,7 +2,7 @@
 
 export type Codec = 'PCMU' | 'PCMA';
 
-/** The byte that encodes silence: each law's decoder turns it into (almost) zero. */
+/** The byte that encodes silence. It decodes to zero in µ-law and almost zero in A-law. */
 export const silenceByte: Readonly<Record<Codec, number>> = { PCMU: 0xff, PCMA: 0xd5 };
 
 const mulawBias = 0x84;

@@ -1,5 +1,5 @@
-// The media engine of one worker thread: its sockets, its sessions, its playout clock, and its
-// answers to messages of the main thread.
+// The media engine of one worker thread. Owns the sockets, the sessions and the playout clock, and
+// handles messages from the main thread.
 
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -25,12 +25,13 @@ import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
 /**
- * Ports tried for one call. Another gateway on this host may hold as many consecutive pairs as it
- * has calls. One attempt costs about 0.1 ms, and the next call continues after the last port tried.
+ * Ports tried for one call. Another gateway on this host may hold a run of consecutive pairs, one
+ * for each of its calls. One attempt costs about 0.1 ms, and the next call continues after the last
+ * port tried.
  */
 const maxBindAttempts = 512;
 
-/** Programs of other folders that run in the media worker. */
+/** Code of other folders that runs in the media worker. */
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
@@ -79,8 +80,8 @@ export class MediaEngine {
       {
         tick: (transmit) => this.#tickAll(transmit),
         isIdle: () => this.#live.size === 0,
-        // A bridge must relay packets without delay, and connecting a bot takes several turns of
-        // the event loop. In both cases the thread does not rest.
+        // The thread must not rest while it relays packets between two legs. Neither must it rest
+        // while a call has a bot, because connecting takes several turns of the event loop.
         restTicks: () =>
           !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
         ran: (lateMs, hasCaughtUp) => lateFrames.look(performance.now(), lateMs, hasCaughtUp),
@@ -129,7 +130,7 @@ export class MediaEngine {
     this.#post({ kind: 'session', id, event });
   }
 
-  /** Opens the sockets of a session. Never rejects: a failure is reported as `refused`. */
+  /** Opens a session and its sockets. If every attempt fails, posts `refused`. */
   async #open(id: number): Promise<void> {
     let reason = 'no free port';
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
@@ -150,7 +151,7 @@ export class MediaEngine {
       }
       this.#pool.release(port, performance.now());
       reason = opened.reason;
-      // Another port would fail as well: there are too many open files, or the address went away.
+      // Any other error would hit every port: too many open files, or the address is gone.
       if (!reason.includes('EADDRINUSE')) break;
     }
     this.#post({ kind: 'refused', id, reason });
@@ -222,8 +223,8 @@ export class MediaEngine {
   }
 
   /**
-   * Whether two ticks may run at once. If silence is sent in every tick, they may not: two packets
-   * in a row every 40 ms would be jitter at the far end.
+   * Whether two ticks may run back to back. They may not if silence is sent in every tick: two
+   * packets in a row every 40 ms would be jitter at the far end.
    */
   #areQuiet(): boolean {
     if (this.#silenceFrames === 1) return false;
@@ -243,7 +244,7 @@ export class MediaEngine {
   }
 
   #close(id: number): void {
-    // `amd_stopped` is always reported, even if the caller did not stop detection.
+    // Detection must report `amd_stopped` even if the caller did not stop it.
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
@@ -271,8 +272,8 @@ export class MediaEngine {
   }
 
   /**
-   * Passes a packet to its session. A defect that one call's packets expose must not end the other
-   * calls of the thread.
+   * Passes a packet to its session. If it triggers a bug, only this call fails, not every call of
+   * the thread.
    */
   #receive(
     session: RtpSession,
@@ -322,8 +323,8 @@ export class MediaEngine {
 }
 
 /**
- * Wraps `createDetector` so that recognised words are added to the call's notes. Their times count
- * from the creation of the detector.
+ * Wraps `createDetector` so that recognised words are added to the call's notes. The words' offsets
+ * count from the creation of the detector.
  */
 function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
   return (settings) => {
@@ -336,8 +337,8 @@ function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetecto
 }
 
 /**
- * Replaces reports that would hang the call up. While a plan has the call, the stream merely stops
- * if its bot leaves or is lost.
+ * Replaces reports that would hang up the call. While a plan controls the call, the loss of the bot
+ * or its goodbye only stops the stream.
  */
 function withoutHangUp(report: StreamReport): StreamReport {
   if (report.kind === 'botLeft') {
@@ -347,8 +348,8 @@ function withoutHangUp(report: StreamReport): StreamReport {
 }
 
 /**
- * Describes anything thrown. A WebAssembly trap is an error of another realm, which `instanceof`
- * does not recognise.
+ * Describes anything thrown, with the stack if it has one. A WebAssembly trap is an error of
+ * another realm, so `instanceof` does not recognise it.
  */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,5 +1,5 @@
-// Messages between the main thread and a media worker. A call needs a handful of them; no packet
-// needs one.
+// Messages between the main thread and a media worker. They are sent a handful of times per call,
+// never per packet.
 
 import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
@@ -24,16 +24,16 @@ export type MediaWorkerData = {
   /** URL of a module that exports `createDetector`. Default: the module of src/amd. */
   readonly detectorModule?: string;
   /**
-   * Data for src/app/media-worker.ts and the detector, which the media code passes on unread. It is
-   * copied to the worker.
+   * Data for src/app/media-worker.ts and the detector, opaque to the code of this folder. Copied to
+   * the worker.
    */
   readonly detectorData?: unknown;
 };
 
 export type StreamWorkerData = {
-  /** Limit of the audio that all bots of this worker have queued. */
+  /** Limit on the audio that all bots of this worker together have queued. */
   readonly bufferBytes: number;
-  /** Networks (CIDR) in which bots may be although their addresses are not public. */
+  /** Networks (CIDR) with non-public addresses at which bots are allowed. */
   readonly allowedNetworks: readonly string[];
 };
 
@@ -48,8 +48,8 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'session'; readonly id: number; readonly command: MediaCommand }
   /**
-   * Connects `id` with `partner`, the session of a second leg: `id` hears it ring, hears its early
-   * media, or talks with it.
+   * Connects `id` to `partner`, the session of a second leg. Depending on `phase`, `id` hears
+   * ringback, hears early media, or talks with the agent.
    */
   | {
       readonly kind: 'bridge';
@@ -73,15 +73,15 @@ export type FromMediaWorker =
       readonly statistics: MediaStatistics;
     };
 
-/** A warning of a worker, for the main thread to log. */
+/** A warning from a worker, for the main thread to log. */
 export type WorkerWarning =
   /** The worker stalled. */
   | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
-  /** A detector threw. Its call gets `amd_error`. Sent at most once per session. */
+  /** A detector threw. Its call gets `amd_error`. Sent once per round of detection at most. */
   | { readonly kind: 'detectorError'; readonly reason: string }
   /**
-   * Speech-to-text failed, so the detector counts words by ear, which its events report. `failures`
-   * is the number of failures since the last message.
+   * Speech-to-text failed, so the detector estimates the number of words from the audio alone. Its
+   * events say so. `failures` is the number of failures since the last message.
    */
   | {
       readonly kind: 'transcriptionFailed';
@@ -92,28 +92,28 @@ export type WorkerWarning =
   /** A bot violated the wire format. Sent once per call for each kind of violation. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string };
 
-/** Statistics of one worker, or the sum over all workers. Counters start with the worker. */
+/** Statistics of one worker, or of all workers together. Counters start at 0 with the worker. */
 export type MediaStatistics = {
   readonly sessions: number;
   readonly idlePorts: number;
   readonly packetsReceived: number;
   /**
-   * Packets that are not RTP or RTCP, have a payload type that was not agreed, or come from another
-   * source.
+   * Packets that are not RTP or RTCP, have a payload type that was not negotiated, or come from
+   * another source than the far end.
    */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
-  /** Packets not sent because the clock reached their tick over 60 ms late. */
+  /** Packets not sent because their tick ran over 60 ms late. */
   readonly packetsUnsent: number;
   /** Packets received too late to be heard. */
   readonly packetsLate: number;
   /** Ticks of 20 ms that ran over 60 ms late. */
   readonly ticksLate: number;
-  /** Frames of late ticks for detection or a bot, counted for each call. */
+  /** Frames that reached detection or a bot over 60 ms late, or not at all. */
   readonly framesLate: number;
   /**
-   * The longest delay of the playout clock so far. It is the first number to rise when a worker is
-   * overloaded.
+   * The longest delay of the playout clock so far. It is the first statistic to rise when a worker
+   * is overloaded.
    */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {

@@ -1,5 +1,5 @@
-// Implements `MediaPort` for calls: RTP sessions in worker threads. The main thread reads and
-// writes SDP. A worker has the sockets, the jitter buffers and the detectors.
+// Implements `MediaPort` with RTP sessions in worker threads. The main thread reads and writes SDP.
+// The workers own the sockets, the jitter buffers and the detectors.
 
 import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/media.ts';
@@ -13,7 +13,8 @@ import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
 /**
- * Longer than packets of an ended call keep arriving: a lost BYE is retransmitted for some seconds.
+ * Long enough for the last packets of an ended call. They keep coming for some seconds if our BYE
+ * is lost and retransmitted.
  */
 const defaultPortDrainMs = 5_000;
 
@@ -22,38 +23,42 @@ const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
 const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
 
 export type MediaPortOptions = {
-  /** Address that the sockets are bound to: an IP literal. */
+  /** IP literal that the sockets bind to. */
   readonly host: string;
-  /** Address written into SDP, at which the far end reaches us. */
+  /** Address at which the far end reaches us. Goes into our SDP. */
   readonly publicHost: string;
   readonly portMin: number;
   readonly portMax: number;
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
-  /** Interval between silence packets once our side has been silent for a second. At least 20. */
+  /**
+   * Interval between silence packets once our side has been silent for a second. At least 20 ms.
+   */
   readonly silenceIntervalMs: number;
   /**
-   * Settings for bots' streams, for all workers together. Default: no bot may be at a non-public
-   * address.
+   * Limits for bots' streams. `bufferBytes` is shared out among the workers. Default: one second of
+   * audio per worker, and no bots at non-public addresses.
    */
   readonly streams?: StreamWorkerData;
   readonly logger: Logger;
-  /** How long a closed call's port rests before another call gets it. */
+  /** How long the port of an ended call stays unused. Default: 5,000. */
   readonly portDrainMs?: number;
-  /** URL of another module that exports `createDetector`, for tests. */
+  /** URL of a module that exports `createDetector`, for tests. Default: the detector of src/amd. */
   readonly detectorModule?: string;
-  /** Data that src/app/media-worker.ts passes to the detector besides a call's settings. */
+  /**
+   * Data that src/app/media-worker.ts passes to the detector in addition to the call's settings.
+   */
   readonly detectorData?: unknown;
 };
 
 export type MediaGateway = MediaPort &
   AsyncDisposable & {
-    /** True once every worker has started. */
+    /** Waits for the workers to start. Resolves to false if any of them is not ready in time. */
     ready(): Promise<boolean>;
     statistics(): Promise<MediaStatistics>;
   };
 
-/** @throws Error if the addresses cannot be offered */
+/** @throws Error if `host` is not an IP address, or `publicHost` is a wildcard address */
 export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const { host, publicHost, logger } = options;
   if (isIP(host) === 0) throw new Error(`MEDIA_HOST must be an IP address, not ${host}`);
@@ -143,7 +148,6 @@ function sum(all: readonly (MediaStatistics | undefined)[]): MediaStatistics {
   };
 }
 
-/** Adds statistics up, member by member. */
 function addUp<Counts extends Readonly<Record<string, number>>>(
   all: readonly Counts[],
   zero: Counts,

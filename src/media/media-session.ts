@@ -1,5 +1,5 @@
-// A call's media on the main thread: its offer, its answers, and the connection to the worker that
-// has the sockets.
+// A session as the main thread sees it: offer and answer, and the commands for the worker that owns
+// its sockets.
 
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
@@ -12,9 +12,9 @@ export type MediaSessionOptions = {
   /** Address written into the SDP. */
   readonly publicHost: string;
   readonly port: number;
-  /** IP version of the sockets. They cannot reach an address of the other version. */
+  /** IP version of the sockets. Addresses of the other version are unreachable. */
   readonly ipVersion: 4 | 6;
-  /** Codecs to offer, in this order. */
+  /** Codecs to offer, in order of preference. */
   readonly codecs: readonly VoiceCodec[];
 };
 

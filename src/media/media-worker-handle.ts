@@ -1,6 +1,7 @@
-// One media worker as the main thread sees it. The handle starts it, watches it and restarts it
-// when it dies. Its sessions then report `failed`. Detection that was under way is closed with
-// `amd_error` and `amd_stopped`, as the grammar of events requires.
+// One media worker as the main thread sees it. The handle starts the worker, watches it, and
+// restarts it if it dies. All sessions of a dead worker report `failed`. If detection was running
+// in a session, it first reports `amd_error` and `amd_stopped`, because the grammar of events
+// requires them.
 
 import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../calls/call-types.ts';
@@ -23,17 +24,19 @@ import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
-/** Loading the detector takes less than a second, but many times that on a loaded machine. */
+/**
+ * Loading the detector takes less than a second on an idle machine, but many times that under load.
+ */
 const startTimeoutMs = 20_000;
-/** A worker that does not answer for twice this long is stuck, and so are its calls. */
+/** A worker that does not answer `open` for twice this long is stuck, and so are its calls. */
 const answerTimeoutMs = 5_000;
-/** The longest wait for a busy worker at shutdown. */
+/** How long shutdown waits for a busy worker. */
 const flushTimeoutMs = 500;
-/** Longest restart delay: a worker that dies at once each time must not use up the processor. */
+/** Longest restart delay. A worker that keeps dying at startup must not eat the CPU. */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
-/** Receives reports whose log lines cover all workers together. */
+/** Receives reports that are logged for all workers together. */
 export type MediaWorkerListener = {
   readonly onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly onFramesLate: (report: LateFramesReport) => void;
@@ -41,12 +44,12 @@ export type MediaWorkerListener = {
 
 /** State of the worker. */
 type Life =
-  /** The worker loads. Requests for sessions wait for it. */
+  /** The worker is loading. Requests for sessions wait for it. */
   | { readonly kind: 'starting'; readonly worker: Worker }
   | { readonly kind: 'ready'; readonly worker: Worker }
-  /** The worker died. It restarts when the timer fires. */
+  /** The worker died. `timer` restarts it. */
   | { readonly kind: 'down'; readonly timer: NodeJS.Timeout }
-  /** The handle is disposed and starts no worker again. */
+  /** The handle is disposed. No worker starts again. */
   | { readonly kind: 'stopping'; readonly worker: Worker | undefined };
 
 type Entry = {
@@ -54,9 +57,11 @@ type Entry = {
   phase:
     | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
     | { readonly kind: 'open' }
-    /** `close` was sent. Only the last reports of detection and loudness are still passed on. */
+    /**
+     * `close` was sent. Only the last reports of detection and loudness still reach the observer.
+     */
     | { readonly kind: 'closing' };
-  /** State of detection. It runs once, and again if a plan starts another round. */
+  /** State of detection. Detection runs once, and again if a plan starts another round. */
   detection: 'none' | 'over' | { readonly startedMs: number };
   /** Round of detection, from 1. */
   round: number;
@@ -101,8 +106,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Waits until the worker is ready.
-   * @returns false if the worker was not ready within the start time-out, or is being stopped
+   * Waits until the worker is ready, for the start time-out at most.
+   * @returns false if the worker is still not ready, or the handle is being disposed
    */
   async whenReady(): Promise<boolean> {
     await this.#lifeChanges.until(
@@ -114,7 +119,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   /**
    * Opens a session.
-   * @returns undefined if the worker refused it (which is logged) or died
+   * @returns undefined if the worker refuses the session (which is logged), dies, or does not start
+   * in time
    */
   async open(observer: MediaObserver): Promise<{ id: number; port: number } | undefined> {
     if (!(await this.whenReady())) return undefined;
@@ -147,10 +153,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'session', id, command });
   }
 
-  /**
-   * Sets what the sessions `id` and `partner` hear of each other. They are the two legs of one
-   * call.
-   */
+  /** Sets what `id` and `partner`, the sessions of a call's two legs, hear of each other. */
   bridge(id: number, partner: number, phase: BridgePhase): void {
     if (this.#isLive(id)) this.#post({ kind: 'bridge', id, partner, phase });
   }
@@ -187,8 +190,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (before.kind === 'down') clearTimeout(before.timer);
     const worker = 'worker' in before ? before.worker : undefined;
     this.#enter({ kind: 'stopping', worker });
-    // The worker answers messages in order. Its answer therefore means that stopped detection has
-    // reported everything.
+    // The worker handles messages in order. Once it answers this one, it has reported all events of
+    // detections that were stopped before.
     if (before.kind === 'ready') await this.#askStatistics(flushTimeoutMs);
     await worker?.terminate();
   }
@@ -329,9 +332,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Ends the worker if it does not answer `open` within twice the time-out. Two timers run one
-   * after the other: if this thread itself stalled, it reads the answer before the second timer
-   * fires, and does not blame a healthy worker.
+   * Terminates the worker if it does not answer `open` within twice the time-out. There are two
+   * timers in a row because this thread itself may have stalled. It then reads the answer before
+   * the second timer fires, and does not kill a healthy worker.
    */
   #watchAnswer(id: number): void {
     const isWaiting = (): boolean => this.#entries.get(id)?.phase.kind === 'opening';
@@ -347,8 +350,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Passes an event to the session's observer. A session that is being closed still reports the
-   * last events of its detection and its loudness.
+   * Passes an event to the session's observer. A session that is closing still reports the last
+   * events of its detection, and its loudness.
    */
   #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);

@@ -1,17 +1,19 @@
-// Reads the far end's SDP (RFC 4566) with sdp-transform. It bounds the input, reduces it to the
-// lines that telephone audio needs, and never throws. The result is checked: numbers are numbers,
-// addresses are addresses.
+// Parses the far end's SDP (RFC 4566) with sdp-transform. Limits the input, keeps only the lines
+// that telephone audio needs, validates the result, and never throws.
 
 import ipaddr from 'ipaddr.js';
 import { parse } from 'sdp-transform';
 import { z } from 'zod';
 
-/** Real audio descriptions are under 2 kB, WebRTC's under 10 kB. */
+/** Real descriptions are under 2 kB for audio, and under 10 kB for WebRTC. */
 const maxSdpCharacters = 16_384;
-/** Longer lines are fmtp lines and candidates of codecs that we do not support. */
+/** Longer lines are WebRTC candidates, or fmtp lines of codecs that we do not support. */
 const maxLineCharacters = 512;
 const maxLines = 400;
-/** Audio, fax and video make three. An answer must repeat every line of the offer. */
+/**
+ * Audio, fax and video make three. We need a limit because our answer repeats every line of the
+ * offer.
+ */
 const maxMediaLines = 16;
 
 const usedLines =
@@ -22,13 +24,13 @@ export type Direction = (typeof directions)[number];
 
 export type SdpAddress = { readonly version: 4 | 6; readonly address: string };
 /**
- * 'unreadable' if the connection line has a host name or no valid address: there is no address to
- * send to.
+ * 'unreadable' if the host is a name or not a valid address, so that there is no address to send
+ * to.
  */
 export type SdpConnection = SdpAddress | 'unreadable';
 
 export type SdpMedia = {
-  /** Media type of the m= line. An answer that refuses the line repeats it. */
+  /** Media type of the m= line, such as `audio`. An answer that refuses the line repeats it. */
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
@@ -101,7 +103,7 @@ export function parseSdp(text: string): Sdp | undefined {
   };
 }
 
-/** Adapts a line to the library's grammar, which is stricter than carriers are. */
+/** Adapts a line to the library's grammar, which is stricter than what carriers send. */
 function normaliseLine(line: string): string {
   const trimmed = line.trimEnd();
   // sdp-transform does not know the number of ports in `m=audio 4000/1 RTP/AVP 0`.
@@ -124,8 +126,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     type: line.type,
     port: line.port,
     protocol: line.protocol,
-    // Our answer repeats the formats if it refuses the line, so they keep printable characters
-    // only.
+    // Our answer repeats the formats if it refuses the line, so keep only printable characters.
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
@@ -161,12 +162,12 @@ function optionalConnection(value: z.infer<typeof connection>): { connection?: S
 }
 
 /**
- * Reads an IP literal and returns it in the normal form in which sockets report addresses. It
- * rejects names, because they would need DNS in the middle of an answer.
+ * Reads an IP literal and normalises it to the form in which sockets report addresses. Rejects
+ * names: they would need DNS in the middle of an answer.
  */
 function readAddress(text: string): SdpAddress | undefined {
-  // The suffix in `224.2.1.1/127` is the time-to-live of multicast. It also occurs with unicast
-  // addresses.
+  // `/127` in `224.2.1.1/127` is a multicast time-to-live. Some senders add one to unicast
+  // addresses, too.
   const [literal = ''] = text.split('/');
   if (ipaddr.IPv4.isValidFourPartDecimal(literal)) {
     return { version: 4, address: ipaddr.IPv4.parse(literal).toString() };
@@ -179,12 +180,14 @@ function readAddress(text: string): SdpAddress | undefined {
   return { version: 6, address: parsed.toRFC5952String() };
 }
 
-/** Whether the address is `0.0.0.0` or `::`, by which RFC 2543 says: send no media. */
+/** Whether the address is `0.0.0.0` or `::`, which means "send no media" in RFC 2543. */
 export function isUnspecified(address: SdpAddress): boolean {
   return address.address === '0.0.0.0' || address.address === '::';
 }
 
-/** Whether the address belongs to one host. Media is never sent to multicast or broadcast. */
+/**
+ * Whether the address belongs to one host. We never send media to multicast or broadcast addresses.
+ */
 export function isUnicast(address: SdpAddress): boolean {
   const range = ipaddr.parse(address.address).range();
   return range !== 'multicast' && range !== 'broadcast' && range !== 'unspecified';

@@ -1,5 +1,5 @@
-// Offer and answer (RFC 3264) for one audio stream: PCMU, PCMA and telephone-event. Builds our
-// descriptions, and reduces the far end's descriptions to what the media worker needs.
+// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. Builds our
+// descriptions, and extracts what the media worker needs from the far end's.
 
 import type { Codec } from './g711.ts';
 import {
@@ -24,40 +24,44 @@ const codecEncodings: Readonly<Record<string, Codec>> = { pcmu: 'PCMU', pcma: 'P
 export type LocalMedia = {
   readonly address: string;
   readonly port: number;
-  /** Session id of the o= line, in decimal digits. */
+  /** Session id in the o= line, in decimal digits. */
   readonly sessionId: string;
   /**
-   * Codecs that we offer, in order of preference. An offer of the far end may have either codec.
+   * Codecs that we offer, in order of preference. Answers to the far end's offers accept both
+   * codecs regardless.
    */
   readonly codecs: readonly Codec[];
 };
 
-/** What offer and answer agreed on: plain data for the worker. */
+/** The result of offer and answer, as plain data for the worker. */
 export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
-  /** Where the far end sends and receives RTCP. */
+  /** The far end's RTCP address. */
   readonly rtcp: { readonly address: string; readonly port: number };
   /**
-   * Whether the far end holds in the old way (RFC 2543), by `c=IN IP4 0.0.0.0`: there is no address
-   * to send to.
+   * Whether the far end put us on hold in the RFC 2543 way, with `c=IN IP4 0.0.0.0`. There is then
+   * no address to send to.
    */
   readonly addressWithheld: boolean;
-  /** Whether we send audio. False on hold: the far end wants no audio. */
+  /** Whether the far end wants audio from us. False on hold. */
   readonly weSend: boolean;
-  /** Whether the far end sends audio. False if its description says that it sends none. */
+  /** Whether the far end sends audio, according to its description. */
   readonly theySend: boolean;
   readonly codec: Codec;
   /** Payload type of the packets that we send. */
   readonly payloadType: number;
   /**
-   * Payload types that we accept for each codec: those of our description, and those of the far
+   * Payload types that we accept for each codec: those of our description, plus those of the far
    * end's, which many senders use instead.
    */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   /** Payload types that we accept for telephone events. */
   readonly telephoneEvents: readonly number[];
-  /** Payload type for keys that we send, as the far end declared it. Absent if it takes no keys. */
+  /**
+   * Payload type that the far end declared for keys, for those that we send. Absent if the far end
+   * takes no keys.
+   */
   readonly keyPayloadType?: number;
 };
 
@@ -72,7 +76,7 @@ export function buildOffer(local: LocalMedia, version: number): string {
 }
 
 /**
- * Reads an answer to our offer, early or final.
+ * Reads an early or final answer to our offer.
  * @returns undefined if no audio line in it is usable
  */
 export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefined {
@@ -98,14 +102,14 @@ export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
 export type ReofferAnswer = {
   readonly remote: RemoteMedia;
   /**
-   * Builds the answer with this o= version. The caller keeps the previous version if nothing else
-   * changed.
+   * Builds the answer with this version in its o= line. The caller keeps the previous version if
+   * nothing else changed.
    */
   readonly build: (version: number) => string;
 };
 
 /**
- * Answers an offer of the far end within the call.
+ * Answers a re-offer of the far end.
  * @returns undefined if no audio line in it is usable
  */
 export function answerOffer(
@@ -176,8 +180,8 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
 }
 
 /**
- * Returns the far end's RTCP address: that of `a=rtcp` (RFC 3605), or the port above the RTP port
- * (RFC 3550, section 11). If the host in `a=rtcp` is unreadable, the RTP host is used.
+ * Returns the far end's RTCP address: from `a=rtcp` (RFC 3605), or else the port above the RTP port
+ * (RFC 3550, section 11). Falls back to the RTP host if `a=rtcp` has no readable host.
  */
 function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
   if (rtcp === undefined) return { address, port: port + 1 };
@@ -187,8 +191,8 @@ function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] 
 }
 
 /**
- * Whether the line is RTP audio that we support. We do not offer or support RTP/SAVP. RTP/AVPF only
- * adds feedback that we need not send.
+ * Whether the line is RTP audio that we support. We don't support RTP/SAVP. RTP/AVPF only adds
+ * feedback, which we need not send.
  */
 function isRtpAudio(line: SdpMedia): boolean {
   return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
@@ -220,7 +224,7 @@ function supportedFormats(line: SdpMedia): readonly Format[] {
 function encodingOf(line: SdpMedia, payloadType: number): Format['encoding'] | undefined {
   const map = line.rtpmaps.find((entry) => entry.payloadType === payloadType);
   if (map === undefined) {
-    // RFC 3551: 0 and 8 need no rtpmap, and old gateways write no rtpmap for them.
+    // Payload types 0 and 8 need no rtpmap (RFC 3551), and old gateways omit it.
     return codecs.find((codec) => codecPayloadTypes[codec] === payloadType);
   }
   if ((map.clockRateHz ?? clockRateHz) !== clockRateHz) return undefined;
@@ -233,8 +237,8 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
   const typesFor = (codec: Codec): readonly number[] => {
     const declared = formats.filter((format) => format.encoding === codec);
     const own = codecPayloadTypes[codec];
-    // Also accept our own number, unless the far end uses it for something else: both codecs were
-    // offered, and gateways switch between them.
+    // We offered both codecs, and gateways switch between them. So also accept our own payload
+    // type, unless the far end uses it for something else.
     return [...declared.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
   };
   return { PCMU: typesFor('PCMU'), PCMA: typesFor('PCMA') };
@@ -242,8 +246,8 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
 
 function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
   const declared = formats.filter((format) => format.encoding === 'telephone-event');
-  // Accept our number even if the answer names no telephone-event: gateways use the number of our
-  // offer all the same.
+  // Accept our own payload type even if the answer has no telephone-event: gateways send keys with
+  // the type of our offer regardless.
   const taken = formats.some((format) => format.payloadType === telephoneEventPayloadType);
   return [
     ...declared.map((format) => format.payloadType),

@@ -1,5 +1,5 @@
-// The bot of a session: whether it has one, what the bot may hear and say, and which events of the
-// call reach it.
+// A session's connection to its bot. Controls what the bot hears, whether the bot's audio is
+// played, and which events of the call it receives.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -7,7 +7,6 @@ import type { PlayoutQueue } from './playout/playout-queue.ts';
 import type { SoundPlayer } from './playout/sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
-/** A bot's stream, and the audio that the bot has queued. */
 type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 
 export class SessionStream {
@@ -15,16 +14,16 @@ export class SessionStream {
   #streaming: Streaming | undefined;
   /** While true, the bot receives silence and no keys. */
   #isGated = false;
-  /** While true, nothing that the bot says is played. */
+  /** While true, the bot's audio is discarded. */
   #isMuted = false;
-  /** Events of detection so far, a dozen at most. A bot that comes later receives them first. */
+  /** Events of detection so far, a dozen at most. A bot that joins later receives them first. */
   readonly #amdEvents: AmdEvent[] = [];
 
   constructor(player: SoundPlayer) {
     this.#player = player;
   }
 
-  /** Whether a bot has the call, or will have it after the answer. */
+  /** Whether the call has a bot, or will have one after the answer. */
   get isOn(): boolean {
     return this.#streaming !== undefined;
   }
@@ -34,7 +33,7 @@ export class SessionStream {
   }
 
   /**
-   * Gives the call to a bot. From the answer on, its queued audio is played, and the stream
+   * Gives the call a bot. From the answer on, the bot's queued audio is played, and the stream
    * receives what the far end says.
    */
   start(stream: BotStream, queue: PlayoutQueue): void {
@@ -44,7 +43,7 @@ export class SessionStream {
     this.#player.attach(queue);
   }
 
-  /** Ends the stream and drops what the bot has queued. */
+  /** Ends the stream and drops the bot's queued audio. */
   stop(reason: string): void {
     this.#streaming?.stream.stop(reason);
     this.#streaming?.queue.close();
@@ -52,15 +51,15 @@ export class SessionStream {
     this.#player.attach(undefined);
   }
 
-  /** Mutes the bot, or unmutes it. Nothing that a muted bot says is played. */
+  /** Mutes or unmutes the bot. The audio of a muted bot is discarded. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     this.#streaming?.queue.mute(isMuted);
   }
 
   /**
-   * Closes or opens the gate. While it is closed, the bot hears nothing: what a person says to an
-   * agent is not meant for the bot.
+   * Closes or opens the gate. While it is closed, the bot hears only silence: what a person says to
+   * an agent is not meant for the bot.
    */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;

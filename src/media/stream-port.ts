@@ -1,6 +1,6 @@
 // The media worker's interface to a bot's stream, implemented by src/streams. The stream receives
-// what the far end says, and fills the queue of what is to be played. All of it runs in the
-// worker's thread.
+// what the far end says, and writes the bot's audio to the playout queue. It runs in the worker's
+// thread.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
@@ -8,43 +8,40 @@ import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 
 export type BotStream = {
-  /** Prepares the connection as far as possible while the phone rings. */
+  /** Sets up the connection as far as possible while the phone rings. */
   prepare(): void;
-  /** Reports the 200 OK. */
+  /** Handles the 200 OK. */
   answer(): void;
   /**
-   * Passes 20 ms of the far end in µ-law, silence if nothing was received. The array is reused for
-   * the next frame of any call.
+   * Takes the next 20 ms from the far end in µ-law, or silence if nothing was received. The array
+   * is reused for the next frame of any call.
    */
   hear(frame: Uint8Array): void;
   tellDigit(digit: string): void;
   tellAmd(event: AmdEvent): void;
-  /** Reports that the second leg of a transfer failed: the call goes on with the bot. */
+  /** Reports that the second leg of a transfer failed, and the call continues with the bot. */
   tellTransferFailed(failure: TransferFailure): void;
-  /** Reports that all audio before the mark was played. */
+  /** Returns a mark to the bot: all audio before it was played or dropped. */
   tellMark(name: string): void;
-  /** Reports the end of a tick. */
+  /** Called once every 20 ms. */
   tick(): void;
-  /**
-   * Ends the stream because the call ended or the stream is no longer wanted. The bot receives
-   * `stop`. Idempotent.
-   */
+  /** Ends the stream. The bot receives `stop`. Idempotent. */
   stop(reason: string): void;
 };
 
 export type StreamSink = {
   readonly statistics: StreamStatistics;
   report(report: StreamReport): void;
-  /** Logs what a bot does wrong, once for each kind. */
+  /** Reports a bot's protocol violation, once for each kind. */
   warn(warning: string): void;
-  /** Records what the bot did when, for people who inspect the call. */
+  /** Records the bot's actions for people who inspect the call. */
   readonly note?: {
     mark(name: string): void;
     clear(droppedMs: number): void;
   };
   /**
-   * Reports a defect that a bot's message exposed. It ends this call only, not the other calls of
-   * the thread.
+   * Reports a bug in our code that the bot's messages triggered. Only this call fails, not every
+   * call of the thread.
    */
   defect(error: unknown): void;
 };
@@ -55,11 +52,11 @@ export type CreateStream = (
   sink: StreamSink,
 ) => BotStream;
 
-/** Statistics of one worker. Counters start with the worker. */
+/** Statistics of one worker. Counters start at 0 with the worker. */
 export type StreamStatistics = {
   open: number;
   framesSent: number;
-  /** Frames of the far end that the bot did not read in time. */
+  /** Frames dropped because the bot did not read in time. */
   framesDropped: number;
   bytesReceived: number;
   messagesIgnored: number;

@@ -1,4 +1,4 @@
-// Logs failures of speech-to-text, for all workers together.
+// Logs speech-to-text failures of all workers.
 
 import type { Logger } from '../lib/logger.ts';
 
@@ -9,8 +9,8 @@ export type TranscriptionReport = {
 };
 
 /**
- * Most provider names that are remembered and logged. Names come from requests: an app that sends a
- * new name with each call must fill neither the memory nor the log.
+ * Limit on remembered provider names. Names come from requests, and an app that sends a new name
+ * with each call must not flood memory or the log.
  */
 const mostNames = 100;
 

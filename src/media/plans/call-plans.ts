@@ -1,5 +1,5 @@
-// The plans of one call. Passes frames, events and reports of sounds to them, and carries out their
-// actions in the session.
+// Runs the plans of one call. Passes them frames, detection events and playback reports, and
+// carries out their actions in the session.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
@@ -9,7 +9,7 @@ import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';
 import { VoicemailPlan } from './voicemail-plan.ts';
 
-/** What the plans may do in their session. */
+/** What plans can do in their session. */
 export type PlanHost = {
   play(playback: Playback): void;
   stopPlayback(): void;
@@ -25,11 +25,11 @@ export class PlannedCall {
   readonly #host: PlanHost;
   readonly #voicemail: VoicemailPlan | undefined;
   readonly #screening: ScreeningPlan | undefined;
-  /** Whether a plan's sound waits or plays. */
+  /** Whether a plan's sound is queued or playing. */
   #isPlaying = false;
-  /** Whether any of the voicemail message was sent. */
+  /** Whether any part of the voicemail message was sent. */
   #hasLeftMessage = false;
-  /** The plan that has the call, as reported last. */
+  /** The plan that controls the call, as last reported. */
   #holder: PlanName | undefined;
   #isDone = false;
 
@@ -39,12 +39,12 @@ export class PlannedCall {
     if (plans.voicemail !== undefined) this.#voicemail = new VoicemailPlan(plans.voicemail);
   }
 
-  /** Whether a plan has the call. While one has it, the bot cannot end the call. */
+  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
   get hasCall(): boolean {
     return this.#holderNow() !== undefined;
   }
 
-  /** Whether all plans are over. Until then they need frames. */
+  /** Whether all plans are finished. Until then they need frames. */
   get isOver(): boolean {
     return this.#voicemail?.isOver !== false && this.#screening?.isOver !== false;
   }
@@ -53,8 +53,8 @@ export class PlannedCall {
   onAmd(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
     this.#do(this.#screening?.onAmd(event));
-    // The voicemail plan gets no events of a screener. Only the end of detection concerns both
-    // plans: after it, no other voice follows the screener.
+    // The voicemail plan gets no events about a screener. It only needs the end of detection,
+    // because then nobody else will come after the screener.
     const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
     if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.onAmd(event));
     this.#reportProgress();
@@ -65,7 +65,10 @@ export class PlannedCall {
     if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
   }
 
-  /** Takes what was heard in the next 20 ms. The events that detection found in them come first. */
+  /**
+   * Handles the next 20 ms. `onAmd` must already have received the events that detection found in
+   * them.
+   */
   tick(heard: HeardOnLine | undefined): void {
     const isPlaying = this.#isPlaying;
     this.#do(this.#screening?.advance({ heard, isPlaying }));
@@ -73,7 +76,7 @@ export class PlannedCall {
     this.#reportProgress();
   }
 
-  /** Ends all plans: two people talk from now on, and must hear nothing of a plan. */
+  /** Ends all plans. Two people talk from now on, and must not hear a plan's sounds. */
   abandon(): void {
     if (this.#isPlaying) this.#host.stopPlayback();
     if (this.#holder !== undefined) {
@@ -142,8 +145,8 @@ export class PlannedCall {
   }
 
   /**
-   * Corrects the outcome `voicemail-left` if no packet of the message was sent. After a stall of
-   * the worker, a voice may stop a message before its first packet.
+   * Changes the outcome `voicemail-left` to `machine` if no packet of the message was sent. When
+   * the worker stalls, a voice can stop a message before its first packet.
    */
   #asPlayed(report: PlanReport): PlanReport {
     const claimsMessage = report.kind === 'over' && report.outcome === 'voicemail-left';

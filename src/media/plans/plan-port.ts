@@ -1,5 +1,5 @@
-// The interface of a plan: frames and events in, actions out. A plan does no I/O, so tests run it
-// without a line.
+// The interface of a plan: frames and events in, actions out. Plans do no I/O, so tests need no
+// phone line.
 
 import type { PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback } from '../../calls/playback/playback.ts';
@@ -8,28 +8,25 @@ import type { HeardOnLine } from '../detector-port.ts';
 export const frameMs = 20;
 
 export type PlanAction =
-  /** Plays the sound at once, and drops whatever else is queued. */
+  /** Plays the sound now and drops everything else that is queued. */
   | { readonly do: 'play'; readonly playback: Playback }
   | { readonly do: 'stopPlaying' }
-  /**
-   * Mutes the bot, or unmutes it. Nothing that a muted bot says is played. Its marks still come
-   * back.
-   */
+  /** Mutes or unmutes the bot. A muted bot's audio is discarded, but its marks still come back. */
   | { readonly do: 'muteBot'; readonly isMuted: boolean }
-  /** Ends the bot's stream, so that the bot hears nothing more either. */
+  /** Ends the bot's stream, so that the bot no longer hears the call. */
   | { readonly do: 'stopStream' }
-  /** Counts whoever speaks next as another speaker. */
+  /** Treats the next voice as a new speaker. */
   | { readonly do: 'forgetSpeaker' }
   | { readonly do: 'stopDetection'; readonly reason: string }
-  /** Starts another round of detection, for whoever comes next. */
+  /** Starts another round of detection. */
   | { readonly do: 'detect' }
   | { readonly do: 'report'; readonly report: PlanReport };
 
-/** What a plan learns with each frame of 20 ms. */
+/** What a plan learns every 20 ms. */
 export type PlanInput = {
-  /** Undefined if nothing is heard: detection failed, or another round is about to begin. */
+  /** Undefined if detection failed, or if the next round has not begun. */
   readonly heard: HeardOnLine | undefined;
-  /** Whether the plan's sound waits or plays. */
+  /** Whether the plan's sound is queued or playing. */
   readonly isPlaying: boolean;
 };
 

@@ -1,11 +1,11 @@
 // Answers a call screening. States:
 //
-// listening  The plan waits for the verdict that this is a screening. Only words can show that, so
-//            without speech-to-text the plan stays here.
-// asked      The screener speaks. When it stops or beeps, the plan answers (`answering`).
-// answering  The answer plays, once in a call. Then detection starts another round for whoever
-//            comes next: a person, a mailbox, or the screener again. The plan listens to the
-//            screener in a further round, but does not answer again.
+// listening  Waits for the verdict "screening". Only recognised words lead to it, so without
+//            speech-to-text the plan stays here.
+// asked      The screener is speaking. When it stops or beeps, the plan answers (`answering`).
+// answering  The answer plays, once per call. Then detection starts another round, for a person, a
+//            mailbox, or the screener again. If the screener speaks again, the plan listens but
+//            does not answer a second time.
 // over       Nothing is left to answer.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,7 +13,7 @@ import type { ScreeningSettings } from '../../calls/plans/plans.ts';
 import { nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * Rounds of detection in a call, at most. Each time the screener speaks again ("please stay on the
+ * Limit on rounds of detection in a call. Each time the screener speaks again ("please stay on the
  * line"), another round follows.
  */
 const maxRounds = 4;
@@ -35,8 +35,8 @@ export class ScreeningPlan {
   }
 
   /**
-   * Whether the plan has the call. The end of this round is then not the end of detection, because
-   * the next round shows who comes.
+   * Whether the plan controls the call. The end of this round is then not the end of detection:
+   * another round shows who comes next.
    */
   get hasCall(): boolean {
     return this.#state === 'asked' || this.#state === 'answering';
@@ -56,8 +56,8 @@ export class ScreeningPlan {
 
   #onAmdWhileListening({ event, reason }: AmdEvent): void {
     if (event === 'amd_machine_detected' && reason === 'call-screening') this.#state = 'asked';
-    // If this was not a person after all, detection corrects its own verdict. A round that ends
-    // without a screening is the last.
+    // If the person turns out to be a screener, detection itself corrects the verdict. A round that
+    // ends without a screening is the last one.
     else if (event === 'amd_stopped') this.#state = 'over';
   }
 

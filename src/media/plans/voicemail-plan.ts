@@ -1,16 +1,16 @@
-// Leaves a message. States:
+// Leaves a message on a machine. States:
 //
-// listening    The plan waits for the verdict. A machine leads to `greeting`. The end of detection
-//              without a machine leads to `over`.
-// greeting     A machine speaks, or is about to beep. The bot is muted. The beep leads to
-//              `playing`. If no beep comes in time, the message plays without one. A plan that may
-//              only speak after a beep is then `over`.
-// playing      The message plays. A beep restarts it. A voice stops it (`interrupted`). Its end
-//              leads to `leaving`.
-// interrupted  A voice was heard. If the greeting went on, the message restarts after it. If it is
-//              a person, nothing more is played.
-// leaving      The plan waits while the far end plays the last packets.
-// over         The plan hung up, or has nothing to do in this call.
+// listening    Waits for the verdict. A machine leads to `greeting`. If detection ends without a
+//              machine, the plan is `over`.
+// greeting     The machine speaks or is about to beep. The bot is muted. The beep leads to
+//              `playing`. If no beep comes in time, the message plays without one, unless the plan
+//              may only speak after a beep: then it is `over`.
+// playing      The message plays. A beep restarts it. A voice stops it (`interrupted`). After its
+//              end the plan is `leaving`.
+// interrupted  A voice stopped the message. If the voice was the rest of the greeting, the message
+//              restarts after it. If it was a person, nothing more is played.
+// leaving      Waits until the far end has played the last packets.
+// over         The plan has reported its outcome, or has nothing to do in this call.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { VoicemailSettings } from '../../calls/plans/plans.ts';
@@ -18,21 +18,21 @@ import type { HeardOnLine } from '../detector-port.ts';
 import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * Speech that interrupts the message. Anything shorter is a cough, a click, or the start of comfort
- * noise.
+ * This much speech interrupts the message. Anything shorter is a cough, a click, or the start of
+ * comfort noise.
  */
 const interruptedByMs = 240;
 /**
- * A pause after which the speaker is a person who waits for an answer. A greeting would have beeped
- * by then.
+ * After this pause, the speaker is a person waiting for an answer. A greeting would have ended with
+ * its beep by then.
  */
 const personWaitsMs = 1_300;
 /**
- * Restarts of the message, at most. Then it plays over a line that is never quiet, or over a menu
- * that repeats itself.
+ * Limit on restarts of the message. After that, the message plays on, because the line is never
+ * quiet or a menu repeats forever.
  */
 const maxRestarts = 5;
-/** Audio that the far end's jitter buffer may still hold. */
+/** Longest stretch of audio that the far end's jitter buffer may still hold. */
 const leavingMs = 200;
 
 type State =
@@ -40,11 +40,14 @@ type State =
   | {
       readonly name: 'greeting';
       /**
-       * True after the network's three tones (SIT): this is an announcement, not a mailbox, unless
-       * it beeps.
+       * True after the network's three tones (SIT). What speaks is then an announcement and not a
+       * mailbox, unless it beeps.
        */
       readonly needsBeep: boolean;
-      /** True if detection is over. The plan itself must then end the wait for the beep. */
+      /**
+       * True if detection has ended. The plan itself must then decide when to stop waiting for the
+       * beep.
+       */
       readonly waitsItself: boolean;
     }
   | { readonly name: 'playing' | 'interrupted' | 'leaving' | 'over' };
@@ -71,8 +74,8 @@ export class VoicemailPlan {
   }
 
   /**
-   * Whether the plan has the call. Then neither detection nor a bot ends the call, and the bot is
-   * muted.
+   * Whether the plan controls the call. While it does, neither detection nor the bot ends the call,
+   * and the bot is muted.
    */
   get hasCall(): boolean {
     const { name } = this.#state;
@@ -80,7 +83,8 @@ export class VoicemailPlan {
   }
 
   /**
-   * Takes the next event of detection. Events of a screener that will be answered do not come here.
+   * Takes the next event of detection. Receives no events about a screener that the screening plan
+   * answers.
    */
   onAmd(event: AmdEvent): readonly PlanAction[] {
     if (this.#state.name === 'listening') return this.#onAmdWhileListening(event);
@@ -108,7 +112,7 @@ export class VoicemailPlan {
   #onAmdWhileListening({ event, reason }: AmdEvent): readonly PlanAction[] {
     if (event === 'amd_tone_detected') return this.#start(true);
     if (event === 'amd_stopped') {
-      // If a screening is not answered, only this event reports who came after it.
+      // If no plan answers the screening, only this event shows what came after it.
       if (reason === 'machine-after-screening') return this.#greet(false, true);
       this.#state = over;
     }
@@ -132,7 +136,7 @@ export class VoicemailPlan {
   }
 
   #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // Nothing is heard any more. If detection is over, no event will end the wait either.
+    // The ear is gone. If detection has ended, no event will end the wait either.
     if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
     if (heard.beep) return this.#start(true);
     const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;

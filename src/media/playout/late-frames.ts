@@ -1,5 +1,5 @@
-// Reports and logs stalls of media workers. The metric `offhook_media_frames_late_total` counts
-// every late frame.
+// Reports and logs stalls of media workers. The log is rate-limited. The metric
+// `offhook_media_frames_late_total` counts every late frame.
 
 import type { Logger } from '../../lib/logger.ts';
 
@@ -7,22 +7,22 @@ const longestWaitMs = 1_000;
 const warningEveryMs = 60_000;
 
 export type LateFramesReport = {
-  /** Frames of 20 ms, of all calls, that detection or a bot heard over 60 ms late or not at all. */
+  /** 20 ms frames, in all calls, that detection or a bot heard over 60 ms late or not at all. */
   readonly frames: number;
   /** The longest delay of the playout clock. */
   readonly lateMs: number;
 };
 
 /**
- * Runs in the worker. It sends one report for each stall, once the worker has caught up. An
- * overloaded worker never catches up, so it reports once a second.
+ * Runs in the worker. Sends one report per stall once the worker has caught up. An overloaded
+ * worker never catches up, so it reports once a second.
  */
 export class LateFrames {
   readonly #counts: { readonly framesLate: number };
   readonly #report: (report: LateFramesReport) => void;
   #reported = 0;
   #lateMs = 0;
-  /** When the first unreported late frame came. Undefined if there is no such frame. */
+  /** Time of the first late frame that is not yet reported. Undefined if all are reported. */
   #sinceMs: number | undefined;
 
   constructor(counts: { readonly framesLate: number }, report: (report: LateFramesReport) => void) {
@@ -45,8 +45,8 @@ export class LateFrames {
 }
 
 /**
- * Runs in the main thread. It logs one warning a minute for all workers, however overloaded the
- * machine is.
+ * Runs in the main thread. Logs at most one warning a minute for all workers, however overloaded
+ * the machine is.
  */
 export function createLateFramesLog(
   logger: Logger,

@@ -1,15 +1,15 @@
-// Memory for the audio that a worker's bots have queued: blocks of one second, in a bounded number
-// for all calls together. If no block is free, a stream takes the newest block of the stream that
-// has the most, provided that this one has at least two blocks more.
+// Memory for the audio that a worker's bots have queued: one-second blocks, limited in number for
+// all calls together. If no block is free, a stream takes the newest block from the stream that
+// holds the most, provided that it holds at least two more.
 
 /** One second of G.711. */
 export const blockBytes = 8_000;
-/** Free blocks kept for the next call. Memory of any further block goes back to the system. */
+/** Free blocks kept for reuse. Further blocks are left to the garbage collector. */
 const maxIdleBlocks = 64;
 
 export type BlockHolder = {
   readonly heldBlocks: number;
-  /** Gives up the newest block, with the audio in it. */
+  /** Gives up the newest block and the audio in it. */
   yieldNewestBlock(): Uint8Array;
 };
 
@@ -29,7 +29,7 @@ export class PlayoutPool {
 
   /**
    * Takes a block for `holder`.
-   * @returns undefined if all blocks are in use and no stream has at least two more than `holder`
+   * @returns undefined if all blocks are in use and no stream holds at least two more than `holder`
    */
   take(holder: BlockHolder): Uint8Array | undefined {
     this.#holders.add(holder);
@@ -38,7 +38,7 @@ export class PlayoutPool {
       return this.#idle.pop() ?? new Uint8Array(blockBytes);
     }
     const greediest = this.#greediest();
-    // With one block more, `holder` would have as many as the other: then each keeps what it has.
+    // A difference of one block is fair: taking it would only swap the two.
     if (greediest === undefined || greediest.heldBlocks <= holder.heldBlocks + 1) return undefined;
     return greediest.yieldNewestBlock();
   }

@@ -1,21 +1,19 @@
-// The audio that a call still has to play: µ-law in the order of its arrival, with marks in
-// between. It is read 20 ms at a time without allocating memory for each frame. A mark has a
-// position in the audio. However the audio is cut, cleared or dropped, each mark comes back once
-// and in order, when nothing before it is left to play.
+// A bot's audio that the call has not played yet: µ-law in order of arrival, with marks in between.
+// It is read 20 ms at a time without an allocation per frame. Each mark has a position in the
+// audio. No matter how the audio is split, cleared or dropped, each mark comes back once, in order,
+// when nothing before it is left to play.
 
 import { type BlockHolder, blockBytes, type PlayoutPool } from './playout-pool.ts';
 
-/** Bots send a whole answer at once. Ten minutes are longer than any answer. */
+/** Ten minutes. Bots send a whole answer at once, and none is that long. */
 export const maxQueuedBytes = 600 * blockBytes;
-/**
- * Enough for a mark every 60 ms in ten minutes of audio. One known peer sets a mark every 200 ms.
- */
+/** A mark every 60 ms for ten minutes. The busiest known client sets a mark every 200 ms. */
 const maxMarks = 10_000;
-/** Total length of the marks' names: queued marks are bounded in memory as well as in number. */
+/** Limit on the total length of the names of queued marks, which bounds their memory. */
 const maxMarkNameLength = 256 * 1_024;
 /**
- * A pause up to 200 ms was not intended: the bot's audio came too late. A longer pause is the end
- * of what the bot said.
+ * A gap of up to 200 ms counts as an underrun: the bot's audio came too late. A longer gap is a
+ * pause that the bot intended.
  */
 const maxUnderrunFrames = 10;
 
@@ -37,29 +35,23 @@ export class PlayoutQueue implements BlockHolder {
   readonly #onMark: (name: string) => void;
   readonly #maxBytes: number;
   readonly #blocks: Uint8Array[] = [];
-  /**
-   * Where the next byte is read in the first block, and where the next byte is written in the last
-   * block.
-   */
+  /** Offsets of the next read in the first block and of the next write in the last block. */
   #readAt = 0;
   #writeAt = blockBytes;
   /**
-   * Bytes that were played and bytes that were queued, both since the queue was made. Positions are
-   * counts of these bytes.
+   * Bytes played and bytes queued since the queue was created. Positions are counts of these bytes.
    */
   #played = 0;
   #queued = 0;
   readonly #marks: Mark[] = [];
   #markNameLength = 0;
   #isMuted = false;
-  /**
-   * Frames without audio since the last audio. Undefined before the first audio and after a clear.
-   */
+  /** Frames since audio was last played. Undefined before the first audio and after a clear. */
   #dryFrames: number | undefined;
   readonly statistics = createPlayoutStatistics();
   readonly #total: PlayoutStatistics;
 
-  /** `total` adds up the statistics of every queue of the thread. */
+  /** `total` accumulates the statistics of all queues of the thread. */
   constructor(
     pool: PlayoutPool,
     onMark: (name: string) => void,
@@ -77,14 +69,13 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * The position of what is queued next. Sounds use positions to keep their place in the bot's
-   * audio.
+   * Position of the next byte to be queued. Sounds use it to keep their place in the bot's audio.
    */
   get bytesWritten(): number {
     return this.#queued;
   }
 
-  /** The position of what is played next. */
+  /** Position of the next byte to be played. */
   get bytesPassed(): number {
     return this.#played;
   }
@@ -94,8 +85,8 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Mutes the queue, or unmutes it. Muting drops the queued audio and all audio that comes
-   * meanwhile. Marks come back at once.
+   * Mutes or unmutes the queue. Muting drops the queued audio and all audio that arrives while
+   * muted. Marks come back immediately.
    */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
@@ -104,7 +95,7 @@ export class PlayoutQueue implements BlockHolder {
 
   /**
    * Copies `audio` into the queue.
-   * @returns false if some of it was dropped, the newest first, because there was no room
+   * @returns false if there was not enough room and the end of `audio` was dropped
    */
   write(audio: Uint8Array): boolean {
     if (this.#isMuted) return true;
@@ -123,9 +114,9 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Sets a mark. It comes back when all audio that is queued now was played, and at once if the
+   * Sets a mark. It comes back once all audio queued before it was played, or immediately if the
    * queue is empty.
-   * @returns false if there are too many marks
+   * @returns false if too many marks are queued, and this mark was dropped
    */
   mark(name: string): boolean {
     if (this.queuedBytes === 0) {
@@ -142,7 +133,7 @@ export class PlayoutQueue implements BlockHolder {
     return true;
   }
 
-  /** Drops the queued audio. Its marks come back. */
+  /** Drops the queued audio and returns its marks. */
   clear(): void {
     this.#played = this.#queued;
     this.#dryFrames = undefined;
@@ -150,16 +141,15 @@ export class PlayoutQueue implements BlockHolder {
     this.returnMarks();
   }
 
-  /** Drops the marks of a bot that is gone. */
+  /** Drops all marks without returning them, because the bot is gone. */
   forgetMarks(): void {
     this.#marks.length = 0;
     this.#markNameLength = 0;
   }
 
   /**
-   * Copies at most `count` of the next bytes into `packet` from `start` on. `returnMarks` returns
-   * the marks that they reach.
-   * @returns how many bytes there were
+   * Copies up to `count` bytes into `packet`, beginning at `start`. Call `returnMarks` afterwards.
+   * @returns the number of bytes copied
    */
   read(packet: Uint8Array, start: number, count: number): number {
     let done = 0;
@@ -171,8 +161,7 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Returns the marks whose audio was played. To be called after the packet with that audio was
-   * sent.
+   * Returns the marks whose audio was played. Call it after the packet with that audio was sent.
    */
   returnMarks(): void {
     let count = 0;
@@ -187,7 +176,7 @@ export class PlayoutQueue implements BlockHolder {
     }
   }
 
-  /** Gives another call the newest second of audio that is queued here. */
+  /** Drops the newest queued block and hands over its memory for another call. */
   yieldNewestBlock(): Uint8Array {
     const block = this.#blocks.pop();
     if (block === undefined) throw new Error('an empty queue has no block to give up');
@@ -222,7 +211,7 @@ export class PlayoutQueue implements BlockHolder {
     if (block === undefined) throw new Error('audio is queued, but no block holds it');
     const end = this.#blocks.length === 1 ? this.#writeAt : blockBytes;
     const count = Math.min(wanted, end - this.#readAt);
-    // Copies byte by byte: for 160 bytes this is faster than making a view of the block.
+    // For 160 bytes, this loop is faster than creating a view of the block.
     for (let index = 0; index < count; index += 1) {
       packet[start + index] = block[this.#readAt + index] as number;
     }
@@ -246,7 +235,7 @@ export class PlayoutQueue implements BlockHolder {
     this.#writeAt = blockBytes;
   }
 
-  /** Moves marks whose audio was dropped: they come back after the last audio that is left. */
+  /** Moves marks whose audio was dropped to the end of the remaining audio. */
   #moveMarksBack(): void {
     for (let index = this.#marks.length - 1; index >= 0; index -= 1) {
       const mark = this.#marks[index];

@@ -1,16 +1,16 @@
-// The playout clock of a worker: every session ticks once in 20 ms. A late clock makes up for each
-// missed tick, because detection measures time by counting frames. What the sockets hold is read
-// before its time counts as over.
+// The playout clock of a worker. Every session ticks every 20 ms. A late clock makes up for missed
+// ticks, because detection measures time by counting frames. Packets that wait in the sockets are
+// read before the ticks that they belong to.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
 export const tickMs = 20;
-/** Three packets in a row refill a far end's jitter buffer. More packets would only overflow it. */
+/** A burst of three packets refills the far end's jitter buffer. More packets would overflow it. */
 const maxTransmitLateMs = 60;
-/** After 200 ms of ticks the sockets are read, however late the clock is. */
+/** Reads the sockets after 200 ms worth of ticks, however late the clock is. */
 const maxTicksAtOnce = 10;
 
-/** Counts ticks by a monotonic clock that the caller reads, and does not drift from that clock. */
+/** Counts ticks of a monotonic clock that the caller reads. Does not drift from it. */
 export class PlayoutClock {
   #dueMs: number;
 
@@ -24,8 +24,8 @@ export class PlayoutClock {
   }
 
   /**
-   * Runs the ticks that are due, up to a bounded number. Returns false if more ticks are due.
-   * `transmit` is false if packets of this tick would only add to a burst.
+   * Runs the ticks that are due, up to `maxTicksAtOnce`, and returns false if more are due.
+   * `transmit` is false if the tick is so late that its packets would only add to a burst.
    */
   run(nowMs: number, tick: (transmit: boolean) => void): boolean {
     for (let ticks = 0; ticks < maxTicksAtOnce && this.#dueMs <= nowMs; ticks += 1) {
@@ -39,18 +39,18 @@ export class PlayoutClock {
 
 export type PlayoutLoopSink = {
   tick(transmit: boolean): void;
-  /** Whether no session needs the clock. The clock then stops until the next `start`. */
+  /** Whether there are no sessions. The clock then stops until the next `start`. */
   isIdle(): boolean;
   /**
-   * Returns for how many ticks all input can wait. The thread then sleeps instead of waking for
-   * each packet, which saves a seventh of the CPU of a call with detection (at 5 calls/s). Two
-   * ticks at once halve the reads that find no packet: 250 system calls in a call of 10 s. A
-   * message of the main thread ends the rest.
+   * Returns how many ticks all input can wait. The thread sleeps meanwhile instead of waking up for
+   * each packet, which saves a seventh of the CPU of a call with detection (at 5 calls/s). Sleeping
+   * for two ticks halves the reads that find no packet, which saves 250 system calls in a call of
+   * 10 s. A message from the main thread ends the sleep.
    */
   restTicks(): 0 | 1 | 2;
   /**
-   * Reports that ticks ran, `lateMs` after the first of them was due. If the clock has not caught
-   * up, more ticks follow once the sockets have been read.
+   * Called after ticks ran, the first of them `lateMs` after its planned time. If the clock has not
+   * caught up, more ticks follow after the sockets are read.
    */
   ran(lateMs: number, hasCaughtUp: boolean): void;
 };
@@ -61,7 +61,8 @@ export class PlayoutLoop {
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
   /**
-   * When the loop plans to run. If it rests for two ticks, this is one tick after the clock is due.
+   * Time at which the loop plans to run: when the clock is due, or one tick later if it rests for
+   * two ticks.
    */
   #wakeMs = 0;
   #maxLateMs = 0;
@@ -77,7 +78,7 @@ export class PlayoutLoop {
     return this.#maxLateMs;
   }
 
-  /** Ticks that came too late to send. */
+  /** Ticks that ran too late to send packets. */
   get ticksLate(): number {
     return this.#ticksLate;
   }
@@ -89,8 +90,8 @@ export class PlayoutLoop {
   }
 
   /**
-   * Waits for the next tick, then runs it in setImmediate: after a stall, the sockets are read
-   * before that time counts as over.
+   * Waits for the next tick and runs it in setImmediate. After a stall, the sockets are thus read
+   * before the missed ticks run.
    */
   #wait(clock: PlayoutClock): void {
     const run = () => setImmediate(() => this.#run(clock));
@@ -100,8 +101,7 @@ export class PlayoutLoop {
       setTimeout(run, Math.max(1, Math.ceil(this.#wakeMs - performance.now())));
       return;
     }
-    // The rest begins in the next turn of the event loop. By then the packets of this tick have
-    // left.
+    // Rest in the next turn of the event loop, after the packets of this tick have left.
     setImmediate(() => {
       this.#rest.rest(this.#wakeMs - performance.now());
       run();

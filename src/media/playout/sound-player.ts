@@ -1,22 +1,22 @@
-// Plays sounds and a bot's audio to a call, in the order in which they were requested. A sound has
-// a position in the bot's queue, as a mark has. Audio queued before it plays first, and audio
-// queued later waits for its end. On hold, sounds wait because nobody would hear them, but a bot's
-// audio is consumed.
+// Plays sounds and a bot's audio in the order in which they were requested. Like a mark, a sound
+// has a position in the bot's queue. Audio queued before the sound plays first, and audio queued
+// after it waits until the sound ends. On hold, sounds wait because nobody would hear them, but the
+// bot's audio is consumed.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import { encodeMulaw, silenceByte } from '../g711.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
-/** Sounds that may wait in one call. A dialogue of prompts and pauses has about a dozen. */
+/** Limit on queued sounds per call. A script of prompts and pauses has about a dozen. */
 const maxWaiting = 100;
 const samplesPerMs = 8;
 const sampleRateHz = 8_000;
-/** Both ringback tones together repeat after 1/40 s. */
+/** The sum of the two ringback tones repeats every 1/40 s. */
 const periodSamples = sampleRateHz / 40;
 const onSamples = 2 * sampleRateHz;
 const cycleSamples = 6 * sampleRateHz;
-/** -19 dBm0 for each tone, as exchanges send it. A sine at full scale is 3 dBm0. */
+/** -19 dBm0 per tone, the level of telephone exchanges. A full-scale sine has 3.17 dBm0. */
 const amplitude = 32_124 * 10 ** ((-19 - 3.17) / 20);
 
 const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => {
@@ -26,7 +26,7 @@ const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => 
 
 type Waiting = {
   readonly playback: Playback;
-  /** Position in the bot's queue: audio before it plays first. */
+  /** Position in the bot's queue. Audio before it plays first. */
   position: number;
   /** Offset of the next byte in the sound. */
   offset: number;
@@ -46,32 +46,32 @@ export class SoundPlayer {
     this.#report = report;
   }
 
-  /** Whether a sound plays or waits. */
+  /** Whether a sound is playing or queued. */
   get isPlaying(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Whether there is nothing to send: no sound, no bot, no ringback. */
+  /** Whether there is no sound, bot or ringback. */
   get isUnused(): boolean {
     const hasSound = this.#queue !== undefined || this.#waiting.length > 0;
     return !hasSound && this.#ringback === undefined;
   }
 
-  /** Starts or stops ringback, which replaces silence. */
+  /** Starts or stops ringback. It plays whenever there is no other audio. */
   ring(isRinging: boolean): void {
     this.#ringback = isRinging ? new Ringback() : undefined;
   }
 
   /**
-   * Sets the queue of the call's bot, or undefined if the call has no bot any more. Audio of a
-   * previous bot is dropped, so waiting sounds no longer wait for it.
+   * Sets the queue of the call's bot, or undefined if the bot is gone. Queued sounds no longer wait
+   * for the previous bot's audio.
    */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;
     for (const waiting of this.#waiting) waiting.position = queue?.bytesWritten ?? 0;
   }
 
-  /** Adds a sound. It ends any sound that loops. */
+  /** Queues a sound. Ends any looping sound. */
   play(playback: Playback): void {
     for (const looped of this.#waiting.filter((one) => one.playback.loop === true)) {
       this.#finish(looped, 'stopped');
@@ -93,14 +93,16 @@ export class SoundPlayer {
     this.#queue?.clear();
   }
 
-  /** Returns marks whose audio is over. To be called after the due packet was sent or skipped. */
+  /**
+   * Returns the marks whose audio was played. Call it after this tick's packet was sent or skipped.
+   */
   returnMarks(): void {
     this.#queue?.returnMarks();
   }
 
   /**
-   * Copies at most `count` of the next bytes into `packet` from `start` on.
-   * @returns how many bytes there were
+   * Copies up to `count` bytes into `packet`, beginning at `start`.
+   * @returns the number of bytes copied
    */
   read(packet: Uint8Array, start: number, count: number): number {
     const done = this.#readSounds(packet, start, count);
@@ -125,8 +127,8 @@ export class SoundPlayer {
   }
 
   /**
-   * Passes 20 ms in which the far end hears none of our audio: the bot's audio is consumed, sounds
-   * wait.
+   * Handles 20 ms in which the far end hears none of our audio: consumes the bot's audio and keeps
+   * sounds waiting.
    */
   pass(): void {
     const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
@@ -174,9 +176,8 @@ function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playb
 }
 
 /**
- * The tone that a person hears while the phone of a second leg rings without audio of its own. It
- * is the ringback tone of North America (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement
- * 2), in µ-law.
+ * The tone that a person hears while the second leg rings without early media: North American
+ * ringback in µ-law (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2).
  */
 class Ringback {
   #at = 0;

@@ -1,5 +1,6 @@
-// Receives telephone events (RFC 4733). Their packets repeat a key and its duration so far. They
-// become one press with its duration, whatever is lost, repeated or reordered on the way.
+// Receives telephone events (RFC 4733). The packets of a press repeat the key and its duration so
+// far. The receiver reports each press once, with its duration, even if packets are lost, repeated
+// or reordered.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -8,23 +9,23 @@ import { timestampDistance } from './rtp-packet.ts';
 const digits = '0123456789*#ABCD';
 const samplesPerMs = 8;
 /**
- * Frames without an update after which a press counts as ended: all copies of its end packet were
- * lost (RFC 4733, section 2.5.1.4, sends three).
+ * After this many frames without an update, a press counts as ended. All copies of its end packet
+ * were lost (RFC 4733, section 2.5.1.4, sends three).
  */
 const lostEndFrames = 10;
 /**
- * 5 s: a packet that is older than the last reported press by less than this is a late copy. If it
- * is older by more, the sender set its clock anew, and it is another press.
+ * 5 s. A packet up to this much older than the last reported press is a late copy. An even older
+ * packet means that the sender reset its clock, and is a new press.
  */
 const repeatedWithinSamples = 40_000;
 /**
- * A press of this length is split into segments, each with its own timestamp (RFC 4733, section
+ * Senders split longer presses into segments, each with its own timestamp (RFC 4733, section
  * 2.5.1.3).
  */
 const segmentSamples = 0xff00;
 /**
- * Limits presses to 25 a second, after a burst of 10. No person is faster, and a flood of forged
- * events must not become a flood of messages.
+ * Limits presses to 25 a second, in bursts of up to 10. No person is faster, and forged events must
+ * not flood us with messages.
  */
 const maxBurstPresses = 10;
 const framesPerPress = 2;
@@ -37,7 +38,7 @@ export class DtmfReceiver {
   #duration = 0;
   #earlierSegments = 0;
   #framesSinceUpdate = 0;
-  /** Timestamp of the last press that was reported. */
+  /** Timestamp of the last reported press. */
   #reportedTimestamp: number | undefined;
   #allowance = maxBurstPresses;
   #frames = 0;
@@ -49,7 +50,7 @@ export class DtmfReceiver {
   receive(packet: Uint8Array, start: number, end: number, timestamp: number): void {
     if (end - start < 4) return;
     const event = packet[start] as number;
-    // 16 is the hook flash. The others are fax, modem and trunk signals, not keys.
+    // Event 16 is hook flash. Higher events are fax, modem and trunk signals, not keys.
     if (event >= digits.length) return;
     const isEnd = ((packet[start + 1] as number) & 0x80) !== 0;
     const duration = ((packet[start + 2] as number) << 8) | (packet[start + 3] as number);
@@ -73,7 +74,7 @@ export class DtmfReceiver {
     if (this.#framesSinceUpdate >= lostEndFrames) this.#reportPress();
   }
 
-  /** Forgets the previous sender. Timestamps of another sender are unrelated to it. */
+  /** Forgets the previous sender. The new sender's timestamps are unrelated. */
   reset(): void {
     if (this.#pressed) this.#reportPress();
     this.#reportedTimestamp = undefined;

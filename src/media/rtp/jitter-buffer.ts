@@ -1,15 +1,15 @@
-// Puts received G.711 back on a steady clock of 20 ms. One sample is one timestamp unit, so the
-// buffer is a ring of samples addressed by RTP timestamp. Order, duplicates and packet sizes then
-// need no special care, and whatever is missing when its time comes is silence. The buffer has no
-// sockets or clocks: its owner calls `take` once every 20 ms.
+// Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer
+// is a ring of samples addressed by RTP timestamp. It needs no special cases for reordering,
+// duplicates or packet sizes. Audio that is missing when its time comes is silence. The buffer has
+// no sockets or clocks. Its owner calls `take` every 20 ms.
 
 import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
 export const frameSamples = 160;
 
 /**
- * 512 ms in 8 kB. The longest delay is 300 ms. A power of two, so that the ring survives the wrap
- * of the timestamp.
+ * 512 ms in 8 kB, more than the longest delay. A power of two, so that the ring stays aligned when
+ * the timestamp wraps.
  */
 const capacitySamples = 4096;
 const slotMask = capacitySamples - 1;
@@ -17,29 +17,27 @@ const granuleShift = 3;
 const samplesPerGranule = 1 << granuleShift;
 const granuleMask = capacitySamples / samplesPerGranule - 1;
 /**
- * How long the first packet is held: two frames, which covers the reordering and jitter of ordinary
- * carrier routes.
+ * Delay of the first packet: two frames. This covers the reordering and jitter of ordinary carrier
+ * routes.
  */
 const targetDelaySamples = 2 * frameSamples;
 /**
- * The longest delay: 300 ms. Beyond it, the oldest audio is skipped, because hearing all later
- * audio so late would be worse.
+ * The longest delay: 300 ms. Beyond it we skip the oldest audio, because delaying everything after
+ * it would be worse.
  */
 const maxDelaySamples = 2_400;
-/** A timestamp more than a second off is not jitter: the sender set its clock anew. */
+/** A timestamp more than a second off is not jitter. The sender has reset its clock. */
 const jumpSamples = 8_000;
-/** Further apart than reordering can be: the sender restarted its sequence. */
+/** Packets are never reordered this far. The sender has restarted its sequence. */
 const maxReorderedPackets = 100;
-/**
- * 1 s: how long the delay must have been longer than needed before it is shortened by one frame.
- */
+/** 1 s. If the delay was longer than needed for this long, it shrinks by one frame. */
 const shrinkWindowFrames = 50;
-/** Shortening waits this many frames for a pause in the speech. Then it skips speech. */
+/** Frames for which we wait for a pause in the speech before we skip a frame anyway. */
 const maxSkipWaitFrames = 100;
-/** Highest sample of a pause: about -44 dBFS. */
+/** Loudest sample of a pause: about -44 dBFS. */
 const quietPeak = 200;
 
-/** Minimum delay of a window without packets: it means nothing. */
+/** Minimum delay of a window without packets. */
 const unmeasured = 2 ** 31;
 
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
@@ -50,14 +48,16 @@ export function createJitterStatistics(): JitterStatistics {
 
 export class JitterBuffer {
   readonly #samples = new Int16Array(capacitySamples);
-  /** 1 where a granule of 8 samples was received. */
+  /** 1 for each granule of 8 samples that was received. */
   readonly #received = new Uint8Array(capacitySamples / samplesPerGranule);
   readonly statistics: JitterStatistics;
   /** Timestamp of the next sample to play. Valid only if `#started`. */
   #playTimestamp = 0;
   #started = false;
   #highestSequence = 0;
-  /** The timestamp that would confirm a jump. Undefined unless a first packet has jumped. */
+  /**
+   * Timestamp expected of the packet that confirms a jump. Undefined unless the last packet jumped.
+   */
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
   #windowMinDelay = unmeasured;
@@ -70,14 +70,16 @@ export class JitterBuffer {
   }
 
   /**
-   * Whether a packet has come. The arrival of the first one determines how long later ones are
-   * held.
+   * Whether a packet has arrived. The arrival of the first packet determines the delay of the later
+   * ones.
    */
   get isStarted(): boolean {
     return this.#started;
   }
 
-  /** Stores the audio in `packet[start..end)`. `decode` has the linear sample of each code word. */
+  /**
+   * Stores the audio in `packet[start..end)`. `decode` maps each code word to its linear sample.
+   */
   put(
     packet: Uint8Array,
     start: number,
@@ -101,7 +103,7 @@ export class JitterBuffer {
 
   /**
    * Copies the next 20 ms into `frame`. Missing samples are silence.
-   * @returns false if less than half of it was received
+   * @returns false if less than half of the frame was received
    */
   take(frame: Int16Array): boolean {
     if (!this.#started) {
@@ -119,7 +121,7 @@ export class JitterBuffer {
     return present;
   }
 
-  /** Forgets everything, because the sender changed or what was heard came before the answer. */
+  /** Drops all audio and starts over with the next packet. */
   reset(): void {
     this.#samples.fill(0);
     this.#received.fill(0);
@@ -129,7 +131,7 @@ export class JitterBuffer {
     this.#restartWindow();
   }
 
-  /** Decides whether a packet is played, and moves the play position if necessary. */
+  /** Decides whether to play a packet, and moves the play position if necessary. */
   #place(sequence: number, timestamp: number, length: number): boolean {
     if (!this.#started) {
       this.#anchor(sequence, timestamp);
@@ -152,10 +154,10 @@ export class JitterBuffer {
   }
 
   /**
-   * Handles a packet of which at least a part is too late. If it is a straggler, only the part that
-   * is still in time is played. But if no newer packet came before it, the path became longer, or
-   * the sender stopped its timestamp in a pause. Playing then continues from this packet, and the
-   * delay grows by the part that was missing.
+   * Handles a packet that is at least partly too late. If a newer packet has already arrived, this
+   * one is a straggler, and only the part that is still in time is played. Otherwise the network
+   * path has become longer, or the sender stopped its timestamps during a pause. Playout then
+   * continues from this packet, and the delay grows accordingly.
    */
   #placeLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {
@@ -168,8 +170,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Applies the rule of RFC 3550, appendix A.1, to timestamps: one stray packet changes nothing,
-   * two in a row do.
+   * Applies the rule of RFC 3550, appendix A.1, to timestamps: two packets in a row confirm a jump,
+   * one stray packet does not.
    */
   #confirmJump(sequence: number, timestamp: number, length: number): boolean {
     const expected = this.#jumpTimestamp;
@@ -202,8 +204,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Moves the play position forward. It leaves silence behind, for samples that reuse these places
-   * of the ring.
+   * Moves the play position forward and clears the samples behind it, because the ring reuses their
+   * slots.
    */
   #advance(count: number): void {
     const samples = this.#samples;
@@ -228,8 +230,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Measures the delay. It becomes longer than needed if the sender's clock is faster than ours,
-   * and after a stall.
+   * Checks whether the delay is longer than needed. It grows after a stall, or if the sender's
+   * clock is faster than ours.
    */
   #watchDelay(): void {
     this.#windowFrames += 1;
@@ -250,7 +252,7 @@ export class JitterBuffer {
     if (present && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
     this.#skipDue = false;
     this.#skipWaitFrames = 0;
-    // A delay measured before the skip is one frame too long.
+    // Delays measured before the skip are one frame too long.
     this.#restartWindow();
     return true;
   }

@@ -1,6 +1,7 @@
-// Sends keys as telephone events (RFC 4733). A packet every 20 ms has the key and its duration so
-// far, all under one timestamp. The last packet is sent three times (section 2.5.1.4), because only
-// it says that the key is released. No audio of ours is sent meanwhile.
+// Sends keys as telephone events (RFC 4733). Every 20 ms, a packet carries the key and its duration
+// so far. All packets of a key have the same timestamp. The last packet is sent three times
+// (section 2.5.1.4), because only it says that the key was released. While a key is pressed, we
+// send no audio of our own.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -14,21 +15,22 @@ const keys = '0123456789*#ABCD';
 const waitSign = 'w';
 const waitFrames = 25;
 const samplesPerMs = 8;
-/** -10 dBm0: if a gateway turns the event into a tone, every exchange accepts this level (Q.24). */
+/** -10 dBm0. If a gateway turns the event into a tone, every exchange accepts this level (Q.24). */
 const volume = 10;
 const endFlag = 0x80;
 const copiesOfEnd = 3;
-/** 80 ms from the end of a key to the next key. No exchange needs more than 70 ms (Q.24). */
+/** 80 ms between two keys. No exchange needs more than 70 ms (Q.24). */
 const pauseFrames = 4;
-/** Commands with keys that may wait in one call. */
+/** Limit on queued key commands per call. */
 const maxWaiting = 100;
 const payloadBytes = 4;
 /**
- * Buffers used in turn: a socket whose buffer is full sends a packet later, from the same memory.
+ * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
+ * same memory.
  */
 const packetsInTurn = 4;
 
-/** `done` is the number of signs (keys and pauses) that are over. */
+/** `done` counts the characters (keys and pauses) that are finished. */
 type Waiting = Keys & { done: number };
 
 type Phase =
@@ -74,7 +76,7 @@ export class KeySender {
   }
 
   /**
-   * Stops pressing keys. The key that is pressed ends as usual, because the receiver waits for its
+   * Drops all queued keys. The key being pressed ends normally, because the receiver waits for its
    * end.
    */
   stop(): void {
@@ -85,8 +87,8 @@ export class KeySender {
   }
 
   /**
-   * Returns the packet of this tick, to be sent in place of audio. `isBeside` is true if audio of
-   * the other leg is sent meanwhile: a key must not shift its timestamps.
+   * Returns the packet to send instead of audio in this tick. `isRelaying` is true if audio from
+   * the other leg is being relayed, whose timestamps a key must not shift.
    * @returns undefined if audio may be sent
    */
   next(remote: RemoteMedia, isBeside: boolean): Uint8Array | undefined {
@@ -119,7 +121,7 @@ export class KeySender {
       return;
     }
     const event = keys.indexOf(sign);
-    // After a re-offer the far end may no longer take keys.
+    // After a re-offer the far end may no longer accept keys.
     if (keyPayloadType === undefined || event === -1 || sign === '') {
       this.#waiting.shift();
       this.#reportSent(first);
@@ -147,8 +149,7 @@ export class KeySender {
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
     if (phase.endsSent === copiesOfEnd) {
-      // The pause began with the first end packet. Its two copies have used two frames of the
-      // pause.
+      // The pause began with the first end packet. The two copies have used up two frames of it.
       this.#phase = { kind: 'pause', framesLeft: pauseFrames - (copiesOfEnd - 1) };
       this.#finishSign(phase.waiting);
     }
@@ -156,7 +157,7 @@ export class KeySender {
   }
 
   #finishSign(waiting: Waiting): void {
-    // The keys were stopped meanwhile.
+    // `stop` has dropped these keys.
     if (waiting !== this.#waiting[0]) return;
     waiting.done += 1;
     if (waiting.done < waiting.digits.length) return;

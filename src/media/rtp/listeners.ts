@@ -1,5 +1,5 @@
-// The listeners of a call: detection, round by round, the plans that use it, and the call's bot. A
-// plan speaks through the transmission.
+// Everything that listens to a call: detection, round by round, the plans that depend on it, and
+// the call's bot. Plans speak through the transmission.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,7 +13,7 @@ import { SessionStream } from '../session-stream.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-/** Call screeners give up within half this time. */
+/** Time limit of the rounds after a screening. Call screeners give up within half of it. */
 const longestScreeningMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'tell' | 'onDetectorError'>;
@@ -26,14 +26,11 @@ export class Listeners {
   #settings: AmdSettings | undefined;
   #detection: Detection | undefined;
   #plans: PlannedCall | undefined;
-  /**
-   * Number of the round. The first round begins with the call, another one when a call screening
-   * was answered.
-   */
+  /** Round of detection, from 1. Plans start further rounds. */
   #round = 1;
   #roundStartFrames = 0;
   #heardFrames = 0;
-  /** Whether detection has reported an event in this round. */
+  /** Whether detection has reported anything in this round. */
   #hasStated = false;
 
   constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
@@ -43,7 +40,7 @@ export class Listeners {
     this.streaming = new SessionStream(transmission.player);
   }
 
-  /** Whether any listener needs a frame every 20 ms. */
+  /** Whether any listener needs frames. */
   get areListening(): boolean {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
   }
@@ -52,12 +49,12 @@ export class Listeners {
     return this.#plans !== undefined;
   }
 
-  /** Whether a plan has the call. Then the bot cannot end the call. */
+  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
   get isPlanned(): boolean {
     return this.#plans?.hasCall === true;
   }
 
-  /** Starts detection. Called at the answer, because what was heard before it was ringback. */
+  /** Starts detection. Called at the answer, because everything before it is ringback. */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
     this.#settings = settings;
@@ -70,7 +67,7 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Ends all plans: two people talk from now on, and no plan may speak. */
+  /** Ends all plans. Two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#plans?.abandon();
     this.#plans = undefined;
@@ -78,8 +75,8 @@ export class Listeners {
   }
 
   /**
-   * Passes the next 20 ms of the far end to the listeners. `frame` is silence if they were not
-   * received.
+   * Passes the next 20 ms from the far end to the listeners. If nothing was received, `frame` is
+   * silence.
    */
   hear(frame: Int16Array, isReceived: boolean): void {
     if (this.streaming.isOn) {
@@ -93,13 +90,13 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Reports a key that the far end pressed. */
+  /** Handles a key that the far end pressed. */
   press(digit: string, durationMs: number): void {
     this.#sink.tell({ kind: 'dtmf', digit, durationMs });
     this.streaming.tellDigit(digit);
   }
 
-  /** Reports that a sound began or ended. */
+  /** Handles the start or end of a sound. */
   played(report: PlaybackReport): void {
     this.#sink.tell({ kind: 'playback', report });
     this.#plans?.played(report);
@@ -141,8 +138,8 @@ export class Listeners {
       this.#round === 1 ? roundEvents : roundEvents.map((event) => this.#inRound(event));
     for (const amd of events) this.#sink.tell({ kind: 'amd', amd });
     for (const event of events) {
-      // A reported verdict stands. If detection fails afterwards, the bot only learns that it
-      // stopped, as the call's events also say.
+      // A reported verdict stands. If detection fails afterwards, the bot does not get `amd_error`,
+      // only `amd_stopped`.
       if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
       this.#hasStated = true;
       this.#plans?.onAmd(event);
@@ -150,8 +147,8 @@ export class Listeners {
   }
 
   /**
-   * Adds the round to an event and converts its time. A detector's clock begins with its round, the
-   * call's clock with the answer.
+   * Adds the round to an event, and converts its time from the detector's clock, which starts with
+   * the round, to the call's clock, which starts at the answer.
    */
   #inRound(event: AmdEvent): AmdEvent {
     const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
@@ -159,8 +156,8 @@ export class Listeners {
   }
 
   /**
-   * Gives the detector back when it is done, unless a plan is active: plans need what it hears
-   * after `amd_stopped`.
+   * Releases the detector when it is done, unless plans are active: they need its ear even after
+   * `amd_stopped`.
    */
   #releaseWhenDone(): void {
     if (this.#plans?.isOver === true) this.#plans = undefined;
@@ -170,8 +167,8 @@ export class Listeners {
 }
 
 /**
- * Returns the settings for a round after the first. The person who comes after a call screening
- * must look at the phone first, so the timers are longer.
+ * Returns the settings for a round after the first. Its timers are longer, because a person who
+ * screens calls first looks at the phone and then decides.
  */
 function settingsOfLaterRound(settings: AmdSettings): AmdSettings {
   const { timers } = settings;

@@ -1,18 +1,18 @@
-// The RTP ports of one worker: the even ports of its share of the range, each with the odd port
-// above it for RTCP (RFC 3550, section 11). First in, first out: the port that rested longest is
-// used next, and no port before it is drained.
+// One worker's share of the RTP ports: even ports, each with the odd port above it for RTCP (RFC
+// 3550, section 11). First in, first out: the next port is always the one that was released longest
+// ago.
 
 export type PortPoolOptions = {
   readonly portMin: number;
   readonly portMax: number;
-  /** This worker uses every `workerCount`-th pair, so that workers need not coordinate. */
+  /** Each worker uses every `workerCount`-th pair, so workers need not coordinate. */
   readonly workerIndex: number;
   readonly workerCount: number;
-  /** How long packets of a port's previous call may still arrive. */
+  /** How long a released port stays unused, because late packets of its call may still arrive. */
   readonly drainMs: number;
   /**
-   * The last port of a worker that died. Its successor starts after it, because the ports before it
-   * were in use a moment ago.
+   * The last port that a dead predecessor took. The pool starts after it, because the ports before
+   * it were in use a moment ago.
    */
   readonly startAfterPort?: number;
 };
@@ -43,7 +43,7 @@ export class PortPool {
     for (const port of rotated) this.#resting.push({ port, freeAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** Number of ports that no call has, drained or not. */
+  /** Number of ports that no call uses, including those that are still draining. */
   get resting(): number {
     return this.#resting.length;
   }

@@ -1,6 +1,6 @@
-// The receiving side of a call. It accepts the packets of the far end. It passes keys and, every 20
-// ms, a frame of audio to the listeners. It reports where the far end is, and when it has been
-// silent for too long.
+// The receiving side of a call. Accepts the far end's packets, and passes the listeners its keys
+// and a frame of audio every 20 ms. Connects the socket once the far end's address is certain.
+// Reports a far end that has sent nothing for too long.
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
@@ -28,15 +28,15 @@ export class Reception {
   });
   #remote: RemoteMedia | undefined;
   /**
-   * Records how loud the far end is, from the answer on. Ringback and announcements come before the
-   * answer.
+   * Records the far end's loudness. Undefined before the answer, when there are only ringback and
+   * announcements.
    */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
   /** Exists only while a listener needs frames. */
   #jitter: JitterBuffer | undefined;
   #quietFrames = 0;
-  /** The other end of a bridge, which hears what is heard here. */
+  /** The other end of the bridge, to which packets are relayed. */
   #partner: Transmission | undefined;
 
   constructor(
@@ -52,13 +52,13 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
   }
 
-  /** Whether a listener needs frames and no packet has come yet. */
+  /** Whether a listener needs frames and no packet has arrived yet. */
   get awaitsFirstPacket(): boolean {
     return this.#jitter?.isStarted === false;
   }
 
   /**
-   * Takes the far end's description. `envelope` is undefined before the answer.
+   * Applies the far end's description. `envelope` is undefined before the answer.
    *
    * @returns whether the far end may have moved
    */
@@ -74,8 +74,8 @@ export class Reception {
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
-    // The old hold (0.0.0.0) has no address: the address at which the far end was heard stays
-    // valid.
+    // The old form of hold (0.0.0.0) has no address. Keep the address where we last heard the far
+    // end.
     if (remote.addressWithheld) return false;
     this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
     // An offer that changes nothing, such as a session timer's refresh, must not unlock the source.
@@ -86,8 +86,8 @@ export class Reception {
   }
 
   /**
-   * Also sends what is heard to `partner`'s far end. `onFirst` is called after the first such
-   * packet was sent.
+   * Also relays received packets to `partner`'s far end. `onFirst` is called when the first audio
+   * packet is relayed.
    */
   relayTo(partner: Transmission, onFirst: () => void): void {
     this.#partner = partner;
@@ -123,7 +123,7 @@ export class Reception {
     this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
   }
 
-  /** Uses RTCP as a sign of life only: some far ends send no audio while their person is silent. */
+  /** Uses RTCP only as a sign of life: some far ends send no audio while the person is silent. */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const sender = readRtcpSender(datagram);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
@@ -132,7 +132,7 @@ export class Reception {
   }
 
   /**
-   * Handles an ICMP error: a packet did not arrive. The call goes on, because its BYE or a new
+   * Handles an ICMP error for a packet that we sent. The call continues, because a BYE or a new
    * address may be on its way.
    */
   unreachable(): void {
@@ -164,7 +164,7 @@ export class Reception {
   }
 
   #watchActivity(): void {
-    // On hold either side may be silent for any time.
+    // On hold, either side may be silent indefinitely.
     if (this.#remote?.weSend !== true || !this.#remote.theySend) return;
     this.#quietFrames += 1;
     if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.tell({ kind: 'inactive' });

@@ -1,41 +1,41 @@
 // Symmetric RTP (RFC 4961) with latching (RFC 7362). Media goes to the address in the SDP until
 // packets show where the far end really is, behind its NAT. After the first seconds that address is
-// locked. An attacker who finds the port by spraying packets ("RTPBleed") then can neither be heard
-// nor divert the audio. A locked source follows one kind of move only: a NAT that gave the far end
-// another port in mid-call, without a re-INVITE.
+// locked. An attacker who finds the port by spraying packets ("RTPBleed") can then neither be heard
+// nor divert the audio. A locked source follows only one kind of move: a NAT that assigns another
+// port in mid-call, without a re-INVITE.
 
 import { sequenceDistance } from './rtp-packet.ts';
 
 /**
- * 3 s from the first packet: by then NATs and media relays have settled, and an attacker has had
+ * 3 s from the first packet. By then NATs and media relays have settled, and an attacker has had
  * little time to guess.
  */
 const learningFrames = 150;
-/** 0.5 s without a packet: the source may have moved, and another one may replace it. */
+/** After 0.5 s without a packet, the far end may have moved, and another address may replace it. */
 const silentFrames = 25;
-/** Packets in a row, with one SSRC, that move the source. A single stray packet moves nothing. */
+/** Consecutive packets with one SSRC that move the source. A single stray packet does not. */
 const packetsToBelieve = 2;
-/** Longest step of the candidate's sequence numbers: packets in between may be lost. */
+/** Largest step between consecutive sequence numbers. Packets in between may be lost. */
 const maxSequenceGap = 5;
 const silentFramesOfSsrc = 3;
 
 export class RemoteSource {
   #signalledAddress = '';
   #signalledPort = 0;
-  /** Where the SDP says that the far end's RTCP is. */
+  /** The far end's RTCP address, according to SDP. */
   #rtcpAddress = '';
   #rtcpPort = 0;
-  /** Where media is sent to and received from. */
+  /** Address to which media is sent and from which it is accepted. */
   #address = '';
   #port = 0;
   #heard = false;
   #framesSinceHeard = 0;
-  /** The SSRC of the last packet that was accepted. */
+  /** The SSRC of the last accepted packet. */
   #ssrc = 0;
   #unreachable = false;
-  /** Undefined until the first packet since the last signalling. */
+  /** Undefined until the first packet after `signal`. 0 if locked. */
   #learningFramesLeft: number | undefined;
-  /** A sender at another address, which may be the far end after a move. */
+  /** A sender at another address, possibly the far end after a move. */
   #candidate = { address: '', port: 0, ssrc: 0, sequence: 0, packets: 0 };
 
   get address(): string {
@@ -51,23 +51,24 @@ export class RemoteSource {
   }
 
   /**
-   * Whether the source is locked and was heard recently. While it is, no packet from elsewhere is
-   * accepted.
+   * Whether the source is locked, was heard recently and is reachable. While it is, packets from
+   * other addresses are rejected.
    */
   get settled(): boolean {
     return this.locked && this.#framesSinceHeard < silentFrames && !this.#unreachable;
   }
 
   /**
-   * Records an ICMP error for the address to which media is sent. The source counts as unsettled
-   * until it changes.
+   * Records an ICMP error for the address to which media is sent. The source is not settled until
+   * the address changes or is signalled again.
    */
   markUnreachable(): void {
     this.#unreachable = true;
   }
 
   /**
-   * Sets the address of an offer or answer. Unlocks the source, because the far end may have moved.
+   * Sets the address from an offer or answer. Unlocks the source, because the far end may have
+   * moved.
    */
   signal(address: string, port: number): void {
     const moved = address !== this.#signalledAddress || port !== this.#signalledPort;
@@ -76,15 +77,15 @@ export class RemoteSource {
     this.#learningFramesLeft = undefined;
     this.#candidate.packets = 0;
     this.#unreachable = false;
-    // The same address again (hold, resume): what was learned about the NAT in front of it stays
-    // valid until packets disprove it.
+    // The address is unchanged, for example after hold or resume. What we learned about its NAT
+    // stays valid until packets disprove it.
     if (!moved) return;
     this.#address = address;
     this.#port = port;
     this.#heard = false;
   }
 
-  /** Sets the RTCP address of an offer or answer. */
+  /** Sets the RTCP address from an offer or answer. */
   signalRtcp(address: string, port: number): void {
     this.#rtcpAddress = address;
     this.#rtcpPort = port;
@@ -99,8 +100,8 @@ export class RemoteSource {
   }
 
   /**
-   * Returns whether a well-formed packet from this address is the far end's. May move the source to
-   * it.
+   * Decides whether a well-formed packet from this address is the far end's. May move the source
+   * there.
    */
   accept(address: string, port: number, ssrc: number, sequence: number): boolean {
     if (port === this.#port && address === this.#address) {
@@ -118,15 +119,15 @@ export class RemoteSource {
   }
 
   /**
-   * Returns whether RTCP from this address, sent by this SSRC, is the far end's. The host alone
-   * proves nothing: a media relay serves hundreds of calls from one address, and may keep reporting
-   * for a call that had our port before. One of these conditions must hold:
+   * Decides whether RTCP from this address and SSRC is the far end's. The host alone proves
+   * nothing: a media relay serves hundreds of calls from one address, and may still be reporting
+   * for the previous call on our port. One of these conditions must hold:
    * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above the RTP port
    *   (RFC 3550, section 11).
-   * - The host is that of the audio, and the port is the audio's or the one above it. It is the
-   *   audio's port if the far end multiplexes (RFC 5761) without an agreement, and the one above
-   *   behind a NAT that keeps the two together.
-   * - Host and SSRC are those of the audio: the NAT chose another port.
+   * - The host is the audio's host, and the port is the audio's port or the one above it. The same
+   *   port means that the far end multiplexes (RFC 5761) without having negotiated it. The port
+   *   above is typical of a NAT that keeps port pairs together.
+   * - Host and SSRC are the audio's. The NAT chose an unrelated port.
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
     if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;
@@ -144,17 +145,17 @@ export class RemoteSource {
 
   #mayMoveTo(address: string, port: number, ssrc: number): boolean {
     const silent = this.#framesSinceHeard >= silentFrames;
-    // A NAT's new mapping has the host and the sender of the old one. An attacker off the path does
-    // not know the SSRC (RFC 3550, section 8.1). From the same host only the far end's neighbours
-    // could send.
+    // A new NAT mapping has the same host and SSRC as the old one. An attacker off the path does
+    // not know the SSRC (RFC 3550, section 8.1), and only the far end's neighbours behind the same
+    // NAT could send from its host.
     if (this.locked) return silent && address === this.#address && ssrc === this.#ssrc;
     if (!this.#heard || silent) return true;
     return this.#standing(address, port) > this.#standing(this.#address, this.#port);
   }
 
   /**
-   * Ranks addresses: the signalled address is best, its host with another port (a NAT's) is second,
-   * any other address is last.
+   * Ranks an address: 2 for the signalled address, 1 for its host with another port (as a NAT
+   * assigns), 0 for any other address.
    */
   #standing(address: string, port: number): number {
     if (address !== this.#signalledAddress) return 0;
@@ -178,9 +179,9 @@ export class RemoteSource {
 }
 
 /**
- * Accepts the packets of one sender at a time from one address, where two may overlap in a forked
- * or transferred call. The present sender must be silent for three frames before another SSRC takes
- * over: if both send at once, packets of both may be waiting to be read.
+ * Accepts packets of one SSRC at a time from one address. In a forked or transferred call, two
+ * senders may overlap. The current one must be silent for three frames before another SSRC takes
+ * over, because packets of both may be waiting in the socket.
  */
 export class PresentSsrc {
   readonly #onChange: () => void;

@@ -1,5 +1,5 @@
-// Reads packets of RFC 3550 without allocating memory and without ever throwing: the fixed header
-// of RTP (section 5.1), which it also writes in place, and the sender of an RTCP packet.
+// Reads and writes the fixed RTP header (RFC 3550, section 5.1), and reads the sender of an RTCP
+// packet. Allocates no memory and never throws.
 //
 //   0                   1                   2                   3
 //   |V=2|P|X|  CC   |M|     PT      |       sequence number         |
@@ -9,7 +9,7 @@
 
 export const rtpHeaderBytes = 12;
 
-/** Fields that `readRtp` fills. One object serves all packets. */
+/** The result of `readRtp`. One object is reused for all packets. */
 export type RtpHeader = {
   payloadType: number;
   marker: boolean;
@@ -59,8 +59,7 @@ function findPayload(packet: Uint8Array, first: number, header: RtpHeader): bool
   let end = packet.length;
   if ((first & 0x20) !== 0) {
     const padding = packet[end - 1] as number;
-    // RFC 3550, appendix A.1: the count includes itself, so zero is as wrong as a count beyond the
-    // packet.
+    // The count includes itself, so zero is invalid (RFC 3550, appendix A.1).
     if (padding === 0) return false;
     end -= padding;
   }
@@ -115,8 +114,8 @@ export function sequenceDistance(a: number, b: number): number {
   return ((a - b) << 16) >> 16;
 }
 
-// Compound RTCP packets (section 6.1), read only as far as a sign of life requires: whether a
-// datagram is one, and who sent it.
+// Compound RTCP packets (section 6.1). We need them only as a sign of life, so we only check that a
+// datagram is valid and read its sender.
 //
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |

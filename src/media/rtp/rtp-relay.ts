@@ -1,7 +1,6 @@
-// Relays the packets of one far end of a bridge to the other, each at once and in order, as a
-// packet of our own. The sequence number and SSRC are our sender's, so that the receiver sees one
-// stream, whichever side speaks. Timestamps keep the steps of the source as long as those are
-// plausible.
+// Relays packets from one far end of a bridge to the other, without delay and in order. Sequence
+// number and SSRC are our sender's, so the receiver sees one stream no matter whose audio it
+// carries. Timestamps follow the source's steps while those are plausible.
 
 import type { Codec } from '../g711.ts';
 import { alawToMulaw, mulawToAlaw } from '../g711.ts';
@@ -17,18 +16,19 @@ import type { RtpSender } from './rtp-sender.ts';
 /** 80 ms of G.711. No phone sends more in one packet. */
 const maxPayloadBytes = 640;
 /**
- * Buffers used in turn: a socket whose buffer is full sends a packet later, from the same memory.
+ * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
+ * same memory.
  */
 const packetsInTurn = 8;
 const frameSamples = 160;
 /**
- * After this many frames without a packet, and with nothing sent ahead of our clock, the source is
- * on hold or silent by choice. The receiver then gets our own silence.
+ * After this many frames without a packet, and with nothing sent ahead of our clock, we assume that
+ * the source is on hold or suppresses silence. The receiver then gets our own silence.
  */
 const longestPauseFrames = 5;
-/** A packet further behind than this many packets is not merely late (MAX_MISORDER of RFC 3550). */
+/** A packet this far behind is not merely late (MAX_MISORDER in RFC 3550). */
 const furthestBehind = 100;
-/** Timestamps that are further ahead of our clock than this belong to another stream. */
+/** A timestamp further ahead of our clock than this is not plausible. */
 const furthestAheadSamples = 8_000;
 
 export class RtpRelay {
@@ -43,26 +43,26 @@ export class RtpRelay {
   #ssrc: number | undefined;
   #sequence = 0;
   /**
-   * The sequence number that would confirm a restart of the source. Undefined until a packet is far
+   * The sequence number that confirms a restart of the source. Undefined until a packet is far
    * behind.
    */
   #expected: number | undefined;
-  /** Our timestamps minus the source's. Undefined until the next packet determines it. */
+  /** Our timestamps minus the source's. If undefined, the next packet determines it. */
   #offset: number | undefined;
   #pauseFrames = longestPauseFrames;
   /**
-   * Timestamps of the pressed key, in the source's packets and in ours. All packets of a key have
+   * Timestamp of the current key, in the source's packets and in ours. All packets of a key have
    * the same timestamp (RFC 4733, section 2.5.1.2).
    */
   #event: { readonly sourceTimestamp: number; readonly sentTimestamp: number } | undefined;
 
-  /** `onFirst` is called when the first audio was relayed. */
+  /** `onFirst` is called when the first audio packet is relayed. */
   constructor(sender: RtpSender, onFirst: () => void) {
     this.#sender = sender;
     this.#onFirst = onFirst;
   }
 
-  /** Whether relayed audio flows, so that no silence of ours must be sent. */
+  /** Whether relayed audio is flowing. We must not send our own silence then. */
   get isFlowing(): boolean {
     const { clockTimestamp, nextTimestamp } = this.#sender;
     return this.#pauseFrames < longestPauseFrames || nextTimestamp !== clockTimestamp;
@@ -74,8 +74,8 @@ export class RtpRelay {
   }
 
   /**
-   * Turns an audio packet into the packet to send, which is valid until seven more packets were
-   * made.
+   * Turns an audio packet into the packet to send. The result is valid until seven more packets
+   * were built.
    * @returns undefined if the packet came too late or is unusable
    */
   audio(
@@ -95,8 +95,8 @@ export class RtpRelay {
       timestamp,
       samples,
     });
-    // The limit counts from the end of the packet: a source with packets of 60 ms pauses for that
-    // long between two.
+    // Count from the end of the packet: a source that sends 60 ms packets sends nothing for 60 ms
+    // in between.
     this.#pauseFrames = 1 - Math.ceil(samples / frameSamples);
     if (!this.#hasRelayed) {
       this.#hasRelayed = true;
@@ -106,8 +106,8 @@ export class RtpRelay {
   }
 
   /**
-   * Turns a packet of a pressed key into the packet to send, its payload unchanged.
-   * @returns undefined if the packet came too late or is unusable, or the far end takes no keys
+   * Turns a key's packet into the packet to send. The payload stays unchanged.
+   * @returns undefined if the packet came too late or is unusable, or the far end accepts no keys
    */
   event(source: Uint8Array, header: RtpHeader, remote: RemoteMedia): Uint8Array | undefined {
     const bytes = header.payloadEnd - header.payloadStart;
@@ -122,7 +122,7 @@ export class RtpRelay {
       };
     }
     const packet = this.#write(source, header, bytes, undefined);
-    // A key takes no time in the stream: audio may continue beside it.
+    // A key takes up no time in the stream, because audio may continue in parallel.
     const { sentTimestamp: timestamp } = this.#event;
     this.#sender.relay(packet, { payloadType, marker: isBegin, timestamp, samples: 0 });
     this.#pauseFrames = 0;
@@ -141,8 +141,8 @@ export class RtpRelay {
   }
 
   /**
-   * Whether two consecutive packets are far behind: the source has restarted its count (RFC 3550,
-   * appendix A.1).
+   * Whether the source has restarted its sequence: two consecutive packets are far behind (RFC
+   * 3550, appendix A.1).
    */
   #beginsAnew(sequence: number): boolean {
     if (sequenceDistance(sequence, this.#sequence) > -furthestBehind) return false;

@@ -1,5 +1,5 @@
-// The RTP stream that one call sends: packets of 20 ms, of queued audio or of silence, in the far
-// end's codec. Sequence numbers have no gap. Timestamps follow the time, whatever was queued,
+// The RTP stream that one call sends: 20 ms packets of queued audio or silence, in the far end's
+// codec. Sequence numbers have no gaps. Timestamps follow real time, no matter what was queued,
 // cleared, held or late in between.
 
 import { mulawToAlaw, silenceByte } from '../g711.ts';
@@ -10,20 +10,20 @@ import { frameSamples } from './jitter-buffer.ts';
 import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.ts';
 
 /**
- * Buffers used in turn. A socket whose buffer is full sends a packet later, from the same memory,
- * so each buffer is reused only after 80 ms.
+ * Number of buffers used in rotation, so that each is reused after 80 ms. A socket whose buffer is
+ * full sends a packet later, from the same memory.
  */
 const packetsInTurn = 4;
 /**
- * Silence is sent without gaps for one second after the answer and after our own audio. Far ends
- * that latch to the first packets or fill a jitter buffer then receive all packets.
+ * For one second after the answer and after our own audio, silence is sent without gaps. Far ends
+ * use these packets to latch and to fill their jitter buffer.
  */
 const continuousTicks = 1_000 / tickMs;
 
 export type RtpSenderOptions = {
   /**
-   * Random, like the first sequence number and timestamp (RFC 3550, section 5.1), so that they
-   * cannot be guessed.
+   * Random, like the first sequence number and timestamp, so that attackers cannot guess them (RFC
+   * 3550, section 5.1).
    */
   readonly ssrc: number;
   readonly firstSequence: number;
@@ -49,8 +49,8 @@ export class RtpSender {
   /** The timestamp after the last sample that was sent. */
   #end: number;
   /**
-   * Whether the next packet begins a stretch of audio (RFC 3551, section 4.1). It does if it is the
-   * first packet, or if it follows a time without packets.
+   * Whether the next packet begins a talkspurt (RFC 3551, section 4.1), because it is the first
+   * packet or follows a gap.
    */
   #marker = true;
 
@@ -61,12 +61,15 @@ export class RtpSender {
     this.#end = this.#timestamp;
   }
 
-  /** The present timestamp of our clock. */
+  /** The current timestamp of our clock. */
   get clockTimestamp(): number {
     return this.#timestamp;
   }
 
-  /** The timestamp of our clock, but never before what was sent. */
+  /**
+   * Timestamp for the next packet: our clock, or the end of the audio already sent if that is
+   * later.
+   */
   get nextTimestamp(): number {
     return timestampDistance(this.#end, this.#timestamp) > 0 ? this.#end : this.#timestamp;
   }
@@ -76,7 +79,7 @@ export class RtpSender {
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
   }
 
-  /** Returns the packet of this tick. It is valid until three more packets were made. */
+  /** Returns this tick's packet. It is valid until three more packets were built. */
   next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
     const packet = this.#nextPacket();
     const end = rtpHeaderBytes + player.read(packet, rtpHeaderBytes, frameSamples);
@@ -88,7 +91,7 @@ export class RtpSender {
     return this.#say(packet, end, remote);
   }
 
-  /** Returns a packet with 20 ms of silence, in place of whatever is queued. */
+  /** Returns a packet with 20 ms of silence. Does not consume queued audio. */
   silence(remote: RemoteMedia): Uint8Array {
     return this.#say(this.#nextPacket(), rtpHeaderBytes, remote);
   }
@@ -111,8 +114,8 @@ export class RtpSender {
   }
 
   /**
-   * Makes a packet of the bridge's other end, or of a key, part of this stream. Our own audio
-   * begins a new stretch afterwards.
+   * Makes a relayed packet or a key's packet part of this stream. Our own audio begins a new
+   * talkspurt afterwards.
    */
   relay(packet: Uint8Array, fields: RelayedFields): void {
     this.#number(packet, fields);
@@ -127,35 +130,36 @@ export class RtpSender {
     if (timestampDistance(end, this.#end) > 0) this.#end = end;
   }
 
-  /**
-   * Records that nothing is sent in this tick, because the call is on hold or the clock is late.
-   */
+  /** Records that none of our own audio is sent in this tick. */
   skip(): void {
     this.#marker = true;
   }
 }
 
 /**
- * Decides how often silence is sent while our side has no bot, message or ringback to send. RFC
- * 3551, section 4.1, permits a sender to omit silence. In a call that is only listened to, sending
- * all silence would be half of the call's cost. Some packets are sent nevertheless: they keep NATs
- * and session border controllers open (RFC 6263), and show a packet counter that the line is alive.
+ * Decides how often we send silence while we have no bot, sound or ringback to play. RFC 3551,
+ * section 4.1, permits omitting silence, and sending it all would be half the cost of a call that
+ * we only listen to. We still send some packets. They keep NATs and session border controllers open
+ * (RFC 6263), and show anyone who counts packets that the line is alive.
  */
 export class SilencePacing {
   readonly #everyTicks: number;
   #silentTicks = 0;
 
-  /** With `everyTicks` 1, all silence is sent. */
+  /** If `everyTicks` is 1, all silence is sent. */
   constructor(everyTicks: number) {
     this.#everyTicks = everyTicks;
   }
 
-  /** Restarts the pacing after other packets were sent, or when another far end listens. */
+  /**
+   * Restarts the second of continuous silence, because other packets were sent or the far end may
+   * have moved.
+   */
   restart(): void {
     this.#silentTicks = 0;
   }
 
-  /** Returns whether the packet of this tick is to be sent. To be called once a tick. */
+  /** Decides whether to send a packet in this tick. Call it once per tick. */
   isDue(isSilent: boolean): boolean {
     this.#silentTicks = isSilent ? this.#silentTicks + 1 : 0;
     return this.#silentTicks <= continuousTicks || this.#silentTicks % this.#everyTicks === 0;

@@ -1,5 +1,5 @@
-// What one call's audio needs from outside: where its packets and events go, its detector, and what
-// it shares with the other calls of its worker.
+// What an RTP session needs from outside: the sink for its packets and events, its detector, and
+// the state that it shares with the other sessions of its worker.
 
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
@@ -11,8 +11,8 @@ import type { RtpSenderOptions } from './rtp-sender.ts';
 export type RtpSessionSink = {
   send(packet: Uint8Array, port: number, address: string): void;
   /**
-   * Fixes the far end's address until `disconnect`: all packets go there, and packets from
-   * elsewhere may be dropped.
+   * Fixes the far end's address until `disconnect`. All packets go there, and packets from other
+   * addresses may be dropped.
    */
   connect(port: number, address: string): void;
   disconnect(): void;
@@ -23,7 +23,7 @@ export type RtpSessionSink = {
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly inactivityFrames: number;
-  /** Ticks between two packets of silence: see SilencePacing. */
+  /** Ticks between two packets of silence. See SilencePacing. */
   readonly silenceFrames: number;
   readonly scratch: RtpScratch;
   readonly counts: RtpCounts;
@@ -37,12 +37,9 @@ export type RtpCounts = {
   received: number;
   discarded: number;
   sent: number;
-  /** Packets that a late clock omitted. */
+  /** Packets that were not sent because the clock was late. */
   unsent: number;
-  /**
-   * Frames of ticks over 60 ms late, in calls with detection or a bot, which heard them late or
-   * never.
-   */
+  /** Frames that detection or a bot heard over 60 ms late, or not at all. */
   framesLate: number;
   readonly jitter: JitterStatistics;
 };
@@ -58,10 +55,7 @@ export function createRtpCounts(): RtpCounts {
   };
 }
 
-/**
- * Memory that every session of a thread uses in turn, so that packets and frames need no
- * allocation.
- */
+/** Memory that all sessions of a thread share, so that packets and frames need no allocation. */
 export type RtpScratch = {
   readonly header: RtpHeader;
   readonly frame: Int16Array;

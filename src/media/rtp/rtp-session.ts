@@ -1,6 +1,6 @@
-// One call's audio. Its owner calls `receive` with every packet and `tick` every 20 ms. The session
-// has no sockets or timers, so tests run it on their own clock. The reception takes packets and
-// passes frames and keys to the listeners. The transmission sends our audio.
+// The audio of one call leg. The owner calls `receive` with every packet, and `tick` every 20 ms.
+// The session has no sockets or timers, so tests can drive it with their own clock. Its `Reception`
+// takes packets and passes frames and keys to the `Listeners`. Its `Transmission` sends our audio.
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
@@ -36,15 +36,15 @@ export class RtpSession {
     return this.#listeners.streaming;
   }
 
-  /** Whether a plan has the call. Then the bot cannot end the call. */
+  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
   get isPlanned(): boolean {
     return this.#listeners.isPlanned;
   }
 
   /**
-   * Whether two ticks may run at once. They may not while the far end hears audio of ours, or while
-   * a plan waits for a beep: people would notice the delay. They may not before the first packet
-   * either, because the time for which it is held would count both ticks.
+   * Whether two ticks may run back to back. They may not while we play audio or a plan waits for a
+   * beep, because people would notice the delay. They may not before the first packet either,
+   * because both ticks would count towards its delay in the jitter buffer.
    */
   get isQuiet(): boolean {
     return (
@@ -52,7 +52,7 @@ export class RtpSession {
     );
   }
 
-  /** Takes the far end's description in an early answer, in the answer, or in a later re-offer. */
+  /** Applies the far end's description from early media, the answer, or a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();
     const isElsewhere = this.#reception.apply(remote, this.#envelope);
@@ -78,7 +78,7 @@ export class RtpSession {
    * tick would only add to a burst.
    */
   tick(isInTime: boolean): void {
-    // The reception runs first, so that what a plan plays after a beep is sent in the same tick.
+    // Reception runs first, so that a plan's reply to a beep is sent in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
     this.streaming.tick();
@@ -130,24 +130,24 @@ export class RtpSession {
     this.#transmission.stop();
   }
 
-  /** @returns how loud both sides were since the answer, undefined before the answer */
+  /** @returns the loudness of both sides since the answer, or undefined before it */
   envelope(): AudioEnvelope | undefined {
     return this.#envelope?.read();
   }
 
-  /** Ends all plans: two people talk from now on, and no plan may speak. */
+  /** Ends all plans. Two people talk from now on, and no plan may speak. */
   abandonPlans(): void {
     this.#listeners.abandonPlans();
   }
 
-  /** Starts or stops ringback, which replaces silence. */
+  /** Starts or stops ringback. It plays whenever there is no other audio. */
   ring(isRinging: boolean): void {
     this.#transmission.player.ring(isRinging);
   }
 
   /**
-   * Sends what is heard here to `partner`, in place of its own audio. `onFirst` is called after the
-   * first packet was sent.
+   * Relays the packets received here to `partner`, where they replace our own audio. `onFirst` is
+   * called when the first audio packet is relayed.
    */
   relayTo(partner: RtpSession, onFirst: () => void): void {
     this.#reception.relayTo(partner.#transmission, onFirst);

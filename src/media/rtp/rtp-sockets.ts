@@ -1,6 +1,6 @@
-// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is only received, as
-// a sign of life, and never sent. The port is held so that the far end's reports cause no ICMP
-// error, and no other program uses it.
+// The UDP sockets of one call: RTP on the even port, RTCP on the odd port above it. We never send
+// RTCP. We keep the port open to receive reports as a sign of life, to cause no ICMP errors at the
+// far end, and to keep other programs off the port.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -8,7 +8,7 @@ import { isIPv6 } from 'node:net';
 export type RtpSocketHandlers = {
   onPacket(packet: Uint8Array, address: string, port: number): void;
   onRtcp(packet: Uint8Array, address: string, port: number): void;
-  /** The far end, or a router before it, refuses our packets. This is not a fault of the socket. */
+  /** The far end, or a router on the way, refuses our packets. The socket itself still works. */
   onUnreachable(): void;
   onError(reason: string): void;
 };
@@ -18,7 +18,7 @@ export type OpenResult =
   | { readonly kind: 'failed'; readonly reason: string };
 
 /**
- * Errors of a connected socket that ICMP and ICMPv6 cause (Linux: icmp_err_convert,
+ * Errors that ICMP and ICMPv6 cause on a connected socket (Linux: icmp_err_convert,
  * icmpv6_err_convert).
  */
 const pathErrors: ReadonlySet<string | undefined> = new Set([
@@ -42,8 +42,9 @@ export class RtpSockets {
   #connected = false;
 
   private constructor(host: string, rtp: Socket, rtcp: Socket) {
-    // Connecting would bind a wildcard socket to the one address of the route back. On a host with
-    // several addresses, packets of the far end may be sent to another one, and would be lost.
+    // Connecting would bind a wildcard socket to the local address of the route to the far end. On
+    // a host with several addresses, the far end may send to another one, and its packets would be
+    // lost.
     this.#mayConnect = host !== '0.0.0.0' && host !== '::';
     this.#rtp = rtp;
     this.#rtcp = rtcp;
@@ -66,26 +67,26 @@ export class RtpSockets {
       else handlers.onError(reasonOf(error));
     });
     rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address, from.port));
-    // Errors do not matter here: the call does not depend on RTCP.
+    // Ignore errors: the call does not depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };
   }
 
-  /** Sends a packet without a callback: a packet that cannot be sent is lost, as on any network. */
+  /** Sends a packet. If that fails, the packet is lost, as on any network. */
   send(packet: Uint8Array, port: number, address: string): void {
     if (this.#connected) this.#rtp.send(packet);
     else this.#rtp.send(packet, port, address);
   }
 
   /**
-   * Connects the RTP socket until `disconnect`. Sending then needs no route look-up, which saves 30
-   * % of its cost. The kernel drops packets of other senders.
+   * Connects the RTP socket until `disconnect`. Sending then needs no route look-up, which makes it
+   * 30 % cheaper, and the kernel drops packets of other senders.
    */
   connect(port: number, address: string): void {
     if (!this.#mayConnect) return;
     this.disconnect();
-    // The connection is in force on return, because the address is a literal. If it is refused (no
-    // route), the socket stays as it was, and the callback prevents an error.
+    // `connect` takes effect immediately, because the address is a literal. If it fails (no route),
+    // the socket stays unconnected. The callback prevents an error event.
     this.#rtp.connect(port, address, () => {});
     this.#connected = hasPeer(this.#rtp);
   }
@@ -102,7 +103,7 @@ export class RtpSockets {
   }
 }
 
-/** @returns why nothing can be received at this address, or undefined if it can */
+/** @returns why we cannot bind to this address, or undefined if we can */
 export async function addressProblem(host: string): Promise<string | undefined> {
   const socket = createUdpSocket(host);
   try {
@@ -117,8 +118,8 @@ export async function addressProblem(host: string): Promise<string | undefined> 
 
 function createUdpSocket(host: string): Socket {
   const family = isIPv6(host) ? 6 : 4;
-  // Only literals of this family get here. The default look-up would cost each packet a turn of the
-  // event loop.
+  // Only literals of this family get here. The default look-up would delay each packet by a turn of
+  // the event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
     callback(null, address, family);
   return createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup });
@@ -148,7 +149,7 @@ function closeQuietly(socket: Socket): void {
   try {
     socket.close();
   } catch {
-    // The socket was never bound, or is closed already: nothing is left to do.
+    // The socket is already closed.
   }
 }
 

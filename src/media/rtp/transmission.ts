@@ -1,5 +1,5 @@
-// The sending side of a call. Every 20 ms it sends a key, a sound, the bot's audio, or silence. In
-// a bridge it sends the packets of the other end at once.
+// The sending side of a call. Sends a key, a sound, the bot's audio, or silence every 20 ms. In a
+// bridge, relays the other end's packets as they arrive.
 
 import type { Keys, KeysSent } from '../../calls/keys/keys.ts';
 import type { PlaybackReport } from '../../calls/playback/playback.ts';
@@ -26,10 +26,10 @@ export class Transmission {
   readonly #silence: SilencePacing;
   readonly #keys: KeySender;
   readonly player: SoundPlayer;
-  /** Rewrites the packets of the other end of a bridge. */
+  /** Rewrites packets from the other end of the bridge. Undefined if nothing is relayed. */
   #relay: RtpRelay | undefined;
   /**
-   * The far end's description. Undefined before the answer, like `#envelope`: nothing is sent until
+   * The far end's description. Undefined before the answer, like `#envelope`. Nothing is sent until
    * then.
    */
   #remote: RemoteMedia | undefined;
@@ -46,19 +46,19 @@ export class Transmission {
   }
 
   /**
-   * The power of the sound in the last packet (1: full scale, 0: no sound). Its echo is not louder
-   * than that.
+   * Power of the sound in the last packet (1: full scale, 0: no sound). The sound's echo cannot be
+   * louder.
    */
   get soundPower(): number {
     return this.#soundPower;
   }
 
-  /** Whether only silence is sent. */
+  /** Whether there is nothing to send but silence. */
   get isQuiet(): boolean {
     return this.player.isUnused && !this.#keys.isPressing;
   }
 
-  /** Takes the far end's description in the answer or in a later re-offer. */
+  /** Applies the far end's description from the answer or a later re-offer. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, isElsewhere: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
@@ -69,7 +69,7 @@ export class Transmission {
     this.#keys.press(keys);
   }
 
-  /** Drops everything that waits to be sent: keys, sounds, the bot's audio. */
+  /** Drops everything that is queued: keys, sounds, and the bot's audio. */
   stop(): void {
     this.#keys.stop();
     this.player.stop();
@@ -77,8 +77,8 @@ export class Transmission {
   }
 
   /**
-   * Sends the packets of another far end in place of our own. `onFirst` is called after the first
-   * one was sent.
+   * Starts to relay packets of another far end in place of our own audio. `onFirst` is called when
+   * the first audio packet is relayed.
    */
   startRelay(onFirst: () => void): void {
     this.#relay = new RtpRelay(this.#sender, onFirst);
@@ -88,7 +88,7 @@ export class Transmission {
     this.#relay = undefined;
   }
 
-  /** Sends a packet of the other end of the bridge. */
+  /** Relays a packet from the other end of the bridge. */
   passOn(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
     const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true) return;
@@ -116,7 +116,8 @@ export class Transmission {
     if (key !== undefined) this.#send(key);
     this.#soundPower = 0;
     if (isRelayed || key !== undefined) {
-      // Another leg speaks, or a key is pressed. What the bot says meanwhile is discarded.
+      // The other leg's audio is relayed, or a key is pressed. The bot's audio is discarded
+      // meanwhile.
       this.#sender.skip();
       this.#silence.restart();
       this.player.pass();
@@ -138,7 +139,7 @@ export class Transmission {
       return;
     }
     this.#sender.skip();
-    // Audio that a late clock held up is sent later.
+    // If the clock is late, the audio stays queued.
     if (remote.weSend) this.#counts.unsent += 1;
     else this.player.pass();
   }
