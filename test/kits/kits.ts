@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Finished, run } from '../cli/support.ts';
+import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 
 export type Kit = {
@@ -26,7 +27,7 @@ export const nodeKits: readonly Kit[] = ['node.mjs', 'express.mjs', 'fastify.mjs
  * installs.
  */
 export const otherKits: readonly Kit[] = [
-  // Debian's own Python, which has Debian's Flask. Another one may precede it on PATH.
+  // Debian's own Python can import Debian's Flask. Another Python may precede it on PATH.
   { file: 'receiver.py', command: () => ['/usr/bin/python3', 'receiver.py'] },
   { file: 'receiver.go', command: () => ['go', 'run', 'receiver.go'] },
   {
@@ -65,10 +66,10 @@ export async function scoreKit(kit: Kit): Promise<Score> {
       HOME: folder,
       WEBHOOK_SECRET: secret,
       PORT: String(port),
-      // For PHP: it serves requests in parallel, and keeps its calls in this folder.
+      // PHP serves requests in parallel and keeps its calls in this folder.
       PHP_CLI_SERVER_WORKERS: '4',
       CALLS_FOLDER: join(folder, 'calls'),
-      // For Python: it writes no files beside the receiver.
+      // Python must not write files beside the receiver.
       PYTHONDONTWRITEBYTECODE: '1',
     },
   });
@@ -91,11 +92,14 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
   let failure: string | undefined;
   child.once('error', (error) => (failure = error.message));
   child.once('exit', (code) => (failure ??= `ended with ${code}`));
-  const deadline = performance.now() + startTimeoutMs;
-  while (!(await takesConnections(port))) {
-    if (failure !== undefined) throw new Error(`the kit ${failure}:\n${said}`);
-    if (performance.now() > deadline) throw new Error(`the kit does not listen:\n${said}`);
-  }
+  await eventually(
+    async () => {
+      if (failure !== undefined) throw new Error(`the kit ${failure}:\n${said}`);
+      return await takesConnections(port);
+    },
+    () => `the kit listens; it wrote:\n${said}`,
+    startTimeoutMs,
+  );
 }
 
 async function takesConnections(port: number): Promise<boolean> {

@@ -7,14 +7,11 @@ import { createEventLog, type EventLog, type EventScope } from '../../src/live/e
 import type { Chunk } from '../../src/live/follower.ts';
 import { LiveEvents } from '../../src/live/live-events.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
-import { eventually as eventuallyNamed } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 
 const acme: EventScope = { accountId: 'acme', botIds: ['bot-1'] };
 const dayMs = 86_400_000;
-const eventually = (condition: () => boolean) =>
-  eventuallyNamed(condition, 'what is followed came');
-
 describe.each(databaseKinds)('live events on %s', (kind) => {
   let live: LiveEvents;
   let reads = 0;
@@ -95,12 +92,12 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
   test('arrive as they are stored, with the ids of their call', async () => {
     await addCall('call-a');
     const follower = follow();
-    await eventually(() => follower.cursor() !== undefined);
+    await eventually(() => follower.cursor() !== undefined, 'the follower has a cursor');
 
     await addEvent('call-a', 1);
     wake();
 
-    await eventually(() => follower.ids().length === 1);
+    await eventually(() => follower.ids().length === 1, 'the follower has the event');
     expect(follower.events()[0]).toMatchObject({
       id: 'call-a/1',
       type: 'dtmf',
@@ -122,11 +119,11 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
 
     const follower = follow({ ...acme, callId: 'call-a' });
 
-    await eventually(() => follower.ids().length === 2);
+    await eventually(() => follower.ids().length === 2, 'the follower has two events');
     await addEvent('call-b', 2);
     await addEvent('call-a', 3);
     wake();
-    await eventually(() => follower.ids().length === 3);
+    await eventually(() => follower.ids().length === 3, 'the follower has three events');
     expect(follower.ids()).toEqual(['call-a/1', 'call-a/2', 'call-a/3']);
   });
 
@@ -136,12 +133,18 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     await addCall('call-c', 'bot-1', 'other');
     const follower = follow();
     const all = follow({ accountId: 'acme', botIds: 'all' });
-    await eventually(() => follower.cursor() !== undefined && all.cursor() !== undefined);
+    await eventually(
+      () => follower.cursor() !== undefined && all.cursor() !== undefined,
+      'both followers have a cursor',
+    );
 
     for (const callId of ['call-c', 'call-b', 'call-a']) await addEvent(callId, 1);
     wake();
 
-    await eventually(() => follower.ids().length === 1 && all.ids().length === 2);
+    await eventually(
+      () => follower.ids().length === 1 && all.ids().length === 2,
+      'each follower has the events that it may see',
+    );
     expect(follower.ids()).toEqual(['call-a/1']);
     expect(all.ids()).toEqual(['call-b/1', 'call-a/1']);
   });
@@ -149,18 +152,21 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
   test('continue after the cursor, each once, however many there are', async () => {
     await addCall('call-a');
     const first = follow();
-    await eventually(() => first.cursor() !== undefined);
+    await eventually(() => first.cursor() !== undefined, 'the first follower has a cursor');
     const begin = first.cursor();
     await database.pool.query(`insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
       select day, call_id, n, 'e' || n, 'dtmf', now(), '{"digit":"1"}' from generate_series(1, 1234) n, calls where call_id = 'call-a'`);
 
     const second = follow(acme, begin);
-    await eventually(() => second.ids().length === 1_234);
+    await eventually(
+      () => second.ids().length === 1_234,
+      'the second follower has all 1,234 events',
+    );
     second.leave();
     await addEvent('call-a', 1_235);
     const third = follow(acme, second.cursor());
 
-    await eventually(() => third.ids().length > 0);
+    await eventually(() => third.ids().length > 0, 'the third follower has an event');
     expect(third.ids()).toEqual(['call-a/1235']);
     expect(new Set(second.ids()).size).toBe(1_234);
   });
@@ -170,7 +176,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     const future = Buffer.from(`999999999999.${Date.now()}.1.call-a`).toString('base64url');
     for (const cursor of [old, future, 'nonsense']) {
       const follower = follow(acme, cursor);
-      await eventually(() => follower.text() !== '');
+      await eventually(() => follower.text() !== '', 'the follower has the reset event');
       expect(follower.text()).toMatch(/^id: \S+\nevent: reset\ndata: \{"reason":".*"\}\n\n$/);
     }
   });
@@ -178,15 +184,24 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
   test('are read once for ten followers', async () => {
     await addCall('call-a');
     const followers = Array.from({ length: 10 }, () => follow());
-    await eventually(() => followers.every((follower) => follower.cursor() !== undefined));
+    await eventually(
+      () => followers.every((follower) => follower.cursor() !== undefined),
+      'all ten followers have a cursor',
+    );
     await addEvent('call-a', 1);
     wake();
-    await eventually(() => followers.every((follower) => follower.ids().length === 1));
+    await eventually(
+      () => followers.every((follower) => follower.ids().length === 1),
+      'all ten followers have the event',
+    );
     const before = reads;
 
     await addEvent('call-a', 2);
     wake();
-    await eventually(() => followers.every((follower) => follower.ids().length === 2));
+    await eventually(
+      () => followers.every((follower) => follower.ids().length === 2),
+      'all ten followers have the second event',
+    );
 
     // One read, or a second one that was under way. Not ten.
     expect(reads - before).toBeLessThanOrEqual(2);
@@ -207,12 +222,12 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     // The follower waits for the first event, takes it, and never reads again.
     const taken = pieces.next();
     const other = follow();
-    await eventually(() => other.cursor() !== undefined);
+    await eventually(() => other.cursor() !== undefined, 'the other follower has a cursor');
     await addEvent('call-a', 1);
     await eventually(() => {
       wake();
       return other.ids().length === 1;
-    });
+    }, 'the other follower has the event');
     await taken;
 
     await database.pool.query(`insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
@@ -220,7 +235,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     await eventually(() => {
       wake();
       return other.ids().length === 402;
-    });
+    }, 'the other follower has all 402 events');
 
     expect(isTooSlow).toBe(true);
     expect((await pieces.next()).done).toBe(true);
@@ -231,7 +246,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     test('of a transaction that began first and commits last are not missed', async () => {
       for (const callId of ['call-a', 'call-b', 'call-c']) await addCall(callId);
       const follower = follow();
-      await eventually(() => follower.cursor() !== undefined);
+      await eventually(() => follower.cursor() !== undefined, 'the follower has a cursor');
       const early = await database.pool.connect();
       const late = await database.pool.connect();
       try {
@@ -244,7 +259,10 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
         // it.
         wake();
         const between = follow(acme, follower.cursor());
-        await eventually(() => between.cursor() !== undefined && reads > 1);
+        await eventually(
+          () => between.cursor() !== undefined && reads > 1,
+          'the second follower has a cursor after another read',
+        );
         expect(follower.ids()).toEqual([]);
         await early.query('commit');
       } finally {
@@ -254,12 +272,12 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
       await addEvent('call-c', 1);
       wake();
 
-      await eventually(() => follower.ids().length === 3);
+      await eventually(() => follower.ids().length === 3, 'the follower has three events');
       expect(follower.ids()).toEqual(['call-a/1', 'call-b/1', 'call-c/1']);
       const again = follow(acme, follower.cursor());
       await addEvent('call-c', 2);
       wake();
-      await eventually(() => again.ids().length > 0);
+      await eventually(() => again.ids().length > 0, 'the follower that came back has an event');
       expect(again.ids()).toEqual(['call-c/2']);
     });
 });

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaSession } from '../../src/calls/media.ts';
+import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { forSuite } from '../support/opened.ts';
 import { FarEnd } from './support/far-end.ts';
 import { answerFor, callId, createScripted, portOf } from './support/gateway.ts';
-import { type Observed, observe, until } from './support/observed.ts';
+import { type Observed, observe } from './support/observed.ts';
 
 const loud = 0x10;
 /** The source is locked 150 frames after the first packet. Each frame has at most one packet. */
@@ -48,7 +49,7 @@ describe('a call whose source is locked', () => {
   beforeAll(async () => {
     for (let call = 0; call < 3; call += 1) calls.push(await place());
     const isLocked = ({ farEnd }: LockedCall) => farEnd.received.length >= packetsUntilLocked;
-    await until(() => calls.every(isLocked), 'the locks');
+    await eventually(() => calls.every(isLocked), 'every call is locked to its phone');
   });
 
   afterAll(() => Promise.all(calls.map(end)));
@@ -59,7 +60,7 @@ describe('a call whose source is locked', () => {
     call.stopStream();
     moved.continue(call.farEnd);
     const stop = moved.stream(call.port, loud);
-    await until(() => moved.received.length >= 3, 'audio at the new port');
+    await eventually(() => moved.received.length >= 3, 'audio arrives at the new port');
     stop();
 
     expect(call.observed.failures).toEqual([]);
@@ -76,7 +77,10 @@ describe('a call whose source is locked', () => {
     expect(call.observed.failures).toEqual([]);
 
     await using again = await FarEnd.open('127.0.0.1', port);
-    await until(() => again.received.length >= 3, 'audio at the port that is open again');
+    await eventually(
+      () => again.received.length >= 3,
+      'audio arrives at the port that is open again',
+    );
     call.session.close();
   });
 
@@ -88,9 +92,12 @@ describe('a call whose source is locked', () => {
     call.session.answerReoffer(answerFor(other.port));
     const { ssrc } = call.farEnd;
     const header = [0x80, 101, 0, 10, 0, 0, 3, 0, 0, 0, ssrc >> 8, ssrc & 0xff];
-    await until(() => other.received.length >= 3, 'audio at the other address');
+    await eventually(() => other.received.length >= 3, 'audio arrives at the other address');
     other.sendRaw(call.port, Uint8Array.from([...header, 4, 0x8a, 0x03, 0x20]));
-    await until(() => call.observed.dtmf.length > 0, 'a key from the other address');
+    await eventually(
+      () => call.observed.dtmf.length > 0,
+      'a key from the other address is reported',
+    );
 
     expect(call.observed.dtmf).toEqual([{ digit: '4', durationMs: 100 }]);
     expect(call.observed.failures).toEqual([]);

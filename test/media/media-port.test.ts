@@ -6,6 +6,7 @@ import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AudioEnvelope } from '../../src/calls/capture/capture.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePortRange } from '../support/free-port.ts';
 import { forSuite } from '../support/opened.ts';
 import { FarEnd } from './support/far-end.ts';
@@ -16,7 +17,7 @@ import {
   portOf,
   untilQuiet,
 } from './support/gateway.ts';
-import { observe, settingsFor, until } from './support/observed.ts';
+import { observe, settingsFor } from './support/observed.ts';
 import { script } from './support/scripted-detector.ts';
 
 const loud = 0x10;
@@ -45,9 +46,9 @@ describe('media port', () => {
     expect(port % 2).toBe(0);
     expect(session.applyAnswer(answerFor(farEnd.port), 'answer')).toBe(true);
     session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
-    await until(() => farEnd.received.length >= 5, 'silence from the gateway');
+    await eventually(() => farEnd.received.length >= 5, 'silence arrives from the gateway');
     const stop = farEnd.stream(port, loud);
-    await until(() => observed.amd.length === 2, 'detection');
+    await eventually(() => observed.amd.length === 2, 'detection reports its two events');
     stop();
 
     expect(observed.amd.map((event) => event.event)).toEqual(['amd_human_detected', 'amd_stopped']);
@@ -74,9 +75,9 @@ describe('media port', () => {
 
     session.applyAnswer(answerFor(farEnd.port), 'answer');
     session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
-    await until(() => farEnd.received.length >= 5, 'silence from the gateway');
+    await eventually(() => farEnd.received.length >= 5, 'silence arrives from the gateway');
     session.send({ kind: 'stopDetection', reason: 'call-ended' });
-    await until(() => observed.amd.length > 0, 'the end of detection');
+    await eventually(() => observed.amd.length > 0, 'detection reports its end');
 
     expect(observed.amd.map((event) => event.reason)).toEqual(['call-ended']);
     session.close();
@@ -92,15 +93,18 @@ describe('media port', () => {
     });
     session?.applyAnswer(answerFor(farEnd.port), 'early');
     session?.send({ kind: 'askEnvelope' });
-    await until(() => envelopes.length === 1, 'the report that there is no envelope yet');
+    await eventually(
+      () => envelopes.length === 1,
+      'the reply that there is no envelope yet arrives',
+    );
     expect(envelopes).toEqual([undefined]);
 
     session?.applyAnswer(answerFor(farEnd.port), 'answer');
     session?.send({ kind: 'askEnvelope' });
-    await until(() => envelopes.length === 2, 'the envelope after the answer');
+    await eventually(() => envelopes.length === 2, 'the envelope after the answer arrives');
     expect(envelopes[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
     session?.close();
-    await until(() => envelopes.length === 3, 'the last envelope');
+    await eventually(() => envelopes.length === 3, 'the last envelope arrives');
     expect(envelopes[2]).toMatchObject({ stepMs: 40 });
   });
 
@@ -109,9 +113,12 @@ describe('media port', () => {
     await using actual = await FarEnd.open();
     const { session, port } = await open();
     session.applyAnswer(answerFor(signalled.port), 'answer');
-    await until(() => signalled.received.length > 0, 'silence at the signalled address');
+    await eventually(
+      () => signalled.received.length > 0,
+      'silence arrives at the signalled address',
+    );
     const stop = actual.stream(port, loud);
-    await until(() => actual.received.length >= 3, 'silence at the actual address');
+    await eventually(() => actual.received.length >= 3, 'silence arrives at the actual address');
     stop();
     session.close();
   });
@@ -120,12 +127,12 @@ describe('media port', () => {
     await using farEnd = await FarEnd.open();
     const { observed, session, port } = await open();
     session.applyAnswer(answerFor(farEnd.port), 'answer');
-    await until(() => farEnd.received.length > 0, 'the answer to be in force');
+    await eventually(() => farEnd.received.length > 0, 'the answer is in force');
     for (let copy = 0; copy < 3; copy += 1) {
       const header = [0x80, 101, 0, 10 + copy, 0, 0, 3, 0, 0, 0, 0, 9];
       farEnd.sendRaw(port, Uint8Array.from([...header, 4, 0x8a, 0x03, 0x20]));
     }
-    await until(() => observed.dtmf.length > 0, 'the key');
+    await eventually(() => observed.dtmf.length > 0, 'the key is reported');
 
     expect(observed.dtmf).toEqual([{ digit: '4', durationMs: 100 }]);
     session.close();
@@ -136,7 +143,7 @@ describe('media port', () => {
     const { session } = await open();
     const version = (sdp: string | undefined) => /o=- \d+ (\d+) /.exec(sdp ?? '')?.[1];
     session.applyAnswer(answerFor(farEnd.port), 'answer');
-    await until(() => farEnd.received.length > 0, 'silence');
+    await eventually(() => farEnd.received.length > 0, 'silence arrives from the gateway');
 
     const held = session.answerReoffer(answerFor(farEnd.port, 'a=sendonly\r\n'));
     expect(held).toContain('a=recvonly');
@@ -146,7 +153,7 @@ describe('media port', () => {
     const heldAgain = session.answerReoffer(answerFor(farEnd.port, 'a=sendonly\r\n'));
     const resumed = session.answerReoffer(answerFor(farEnd.port));
     const askedToOffer = session.answerReoffer('');
-    await until(() => markers() > before, 'resume');
+    await eventually(() => markers() > before, 'the gateway sends again after the hold');
 
     expect([held, heldAgain, resumed, askedToOffer].map(version)).toEqual(['2', '2', '3', '4']);
     expect(askedToOffer).toContain('RTP/AVP 0 8 101');
@@ -161,7 +168,7 @@ describe('media port', () => {
     session.applyAnswer(answerFor(farEnd.port), 'early');
 
     expect(session.applyAnswer('', 'answer')).toBe(true);
-    await until(() => farEnd.received.length > 0, 'silence');
+    await eventually(() => farEnd.received.length > 0, 'silence arrives from the gateway');
     session.close();
   });
 
@@ -183,8 +190,14 @@ describe('media port', () => {
     healthy.session.applyAnswer(answerFor(farEnd.port), 'answer');
     healthy.session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     const stop = farEnd.stream(healthy.port, loud);
-    await until(() => healthy.observed.amd.length === 2, 'detection of the healthy call');
-    await until(() => throwing.observed.amd.length === 2, 'the failure');
+    await eventually(
+      () => healthy.observed.amd.length === 2,
+      'detection of the healthy call reports its two events',
+    );
+    await eventually(
+      () => throwing.observed.amd.length === 2,
+      'detection of the other call reports its failure',
+    );
     stop();
 
     const failed = ['amd_error', 'amd_stopped'];
@@ -200,7 +213,7 @@ describe('media port', () => {
     session.close();
     session.close();
     session.send({ kind: 'stopDetection', reason: 'again' });
-    await until(() => observed.amd.length > 0, 'the end of detection');
+    await eventually(() => observed.amd.length > 0, 'detection reports its end');
 
     expect(observed.amd).toMatchObject([{ event: 'amd_stopped', reason: 'call-ended' }]);
   });
@@ -234,7 +247,7 @@ describe('a media port of its own', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     session?.applyAnswer(answerFor(farEnd.port), 'answer');
-    await until(() => observed.inactive > 0, 'inactivity');
+    await eventually(() => observed.inactive > 0, 'inactivity is reported');
 
     expect(observed.inactive).toBe(1);
   });
@@ -324,7 +337,10 @@ describe('a media port of its own', () => {
     await media.statistics();
     first?.applyAnswer(answerFor(4_000), 'answer');
     first?.send({ kind: 'detect', settings: settingsFor(script.kills) });
-    await until(() => bystander.failures.length > 0, 'the failure report');
+    await eventually(
+      () => bystander.failures.length > 0,
+      'the other call of the worker reports its failure',
+    );
 
     expect(killer.amd.map((event) => event.event)).toEqual(['amd_error', 'amd_stopped']);
     expect(killer.failures).toEqual(['media worker died']);
@@ -363,7 +379,7 @@ describe('a media port of its own', () => {
     expect(session?.applyAnswer(sdp, 'answer')).toBe(true);
     session?.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     const stop = farEnd.stream(portOf(session?.offerSdp ?? ''), loud, '::1');
-    await until(() => observed.amd.length === 2, 'detection');
+    await eventually(() => observed.amd.length === 2, 'detection reports its two events');
     stop();
 
     expect(farEnd.received.length).toBeGreaterThan(0);
@@ -389,7 +405,7 @@ describe('a media port of its own', () => {
     const timers = { ...defaultAmdTimers, noSpeechTimeoutMs: 200 };
     session?.applyAnswer(answerFor(4_000), 'answer');
     session?.send({ kind: 'detect', settings: { timers } });
-    await until(() => observed.amd.length === 2, 'detection');
+    await eventually(() => observed.amd.length === 2, 'detection reports its two events');
     await media[Symbol.asyncDispose]();
 
     expect(observed.amd.map((event) => event.event)).toEqual([

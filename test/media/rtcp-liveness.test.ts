@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { freePortRange, type PortRange } from '../support/free-port.ts';
 import { FarEnd } from './support/far-end.ts';
 import { answerFor, callId, createScripted, portOf } from './support/gateway.ts';
-import { observe, until } from './support/observed.ts';
+import { observe } from './support/observed.ts';
 import { description, receiverReport, senderReport } from './support/rtcp.ts';
 
 const ssrc = 0x1234;
@@ -37,7 +37,7 @@ async function answered(phone: FarEnd, extra = '') {
   const session = await media.open(callId, observed);
   if (session === undefined) throw new Error('no session');
   session.applyAnswer(answerFor(phone.port, extra), 'answer');
-  await until(() => phone.received.length > 0, 'silence from the gateway');
+  await eventually(() => phone.received.length > 0, 'silence arrives from the gateway');
   return { observed, session, rtpPort: portOf(session.offerSdp) };
 }
 
@@ -121,13 +121,19 @@ test('a silent call stays active by reports of its far end, but not by those of 
     neighbour.sendRaw(abandoned.rtpPort + 1, Uint8Array.from(receiverReport(ssrc)));
   }, 50);
   try {
-    await until(() => abandoned.observed.inactive > 0, 'the report of inactivity');
+    await eventually(
+      () => abandoned.observed.inactive > 0,
+      'the call without RTCP is reported as inactive',
+    );
   } finally {
     clearInterval(timer);
   }
 
   expect(reported.observed.inactive).toBe(0);
-  await until(() => reported.observed.inactive > 0, 'inactivity after the last report');
+  await eventually(
+    () => reported.observed.inactive > 0,
+    'inactivity is reported after the last RTCP report',
+  );
   reported.session.close();
   abandoned.session.close();
 });

@@ -16,10 +16,10 @@ function recordedBot() {
     prepare: () => undefined,
     answer: () => undefined,
     hear: (frame) => void log.push(`hears ${frame[0]}`),
-    tellDigit: (digit) => void log.push(`key ${digit}`),
-    tellAmd: ({ event }) => void log.push(event),
-    tellTransferFailed: () => undefined,
-    tellMark: () => undefined,
+    sendDigit: (digit) => void log.push(`key ${digit}`),
+    sendAmd: ({ event }) => void log.push(event),
+    sendTransferFailed: () => undefined,
+    returnMark: () => undefined,
     tick: () => undefined,
     stop: (reason) => void log.push(`stop ${reason}`),
   };
@@ -33,12 +33,12 @@ const voice = new Uint8Array(160).fill(1);
 describe('a bot that comes in mid-call', () => {
   test('receives the events of detection so far, but no keys pressed before it came', () => {
     const session = new SessionStream(new SoundPlayer(() => undefined));
-    session.tellAmd(amd('amd_human_detected'));
-    session.tellDigit('4');
-    session.tellAmd(amd('amd_stopped'));
+    session.sendAmd(amd('amd_human_detected'));
+    session.sendDigit('4');
+    session.sendAmd(amd('amd_stopped'));
     const { log, stream, queue } = recordedBot();
     session.start(stream, queue);
-    session.tellDigit('5');
+    session.sendDigit('5');
 
     expect(log).toEqual(['amd_human_detected', 'amd_stopped', 'key 5']);
   });
@@ -66,7 +66,7 @@ describe('a bot that comes in mid-call', () => {
     session.start(stream, queue);
     queue.write(voice);
     session.hear(voice, silence);
-    session.tellDigit('4');
+    session.sendDigit('4');
 
     expect(queue.queuedBytes).toBe(0);
     expect(log).toEqual(['hears 255']);

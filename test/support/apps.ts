@@ -1,4 +1,5 @@
-// An app in a database that the gateway under test will use: what `offhook apps create` does.
+// Creates an app in the database that the gateway under test will use, as `offhook apps create`
+// does.
 
 import { silentLogger } from '../../src/lib/logger.ts';
 import { scopes } from '../../src/store/apps/app-directory.ts';

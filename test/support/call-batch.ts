@@ -1,6 +1,7 @@
-// Calls that take seconds each: a test file describes them where it tests them, places all of them together before its tests,
-// and each test judges what its call came to. Where the gateway, or the callee, stood still meanwhile and the judgement is that
-// something is wrong, the call is placed again: the one did not hear, or the other did not say, what it should have.
+// Places calls that take seconds each. A test file describes its calls beside the tests, and
+// `place` places all of them together before the first test. Each test then judges its own call. If
+// the judgement fails and the gateway or the callee stood still during the call, the batch places
+// the call again: the gateway did not hear, or the callee did not send, what it should have.
 
 import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
@@ -15,12 +16,12 @@ import {
 
 export type Script = (callee: ImpairedCallee) => Promise<void>;
 type Request = Readonly<Record<string, unknown>>;
-/** `latestMs`: how late the callee's latest packet was sent. */
+/** `latestMs`: the longest delay with which the callee sent a packet. */
 export type BatchedEvents = ReceivedEvents & { readonly latestMs: number };
-/** `stoodStillMs`: of the gateway's media, at the longest. */
+/** `stoodStillMs`: the longest standstill of the gateway's media. */
 type Tried = { readonly received: BatchedEvents; stoodStillMs(): Promise<number> };
 export type BatchedCall = {
-  /** `judge` fails with what is wrong. */
+  /** Passes the received events to `judge`, which throws if something is wrong. */
   readonly judged: (judge: Judge) => Promise<void>;
 };
 type Judge = (received: BatchedEvents) => void;
@@ -51,15 +52,15 @@ export function createCallBatch() {
   }
 
   return {
-    /** To a callee that does this, ended by the dialer when detection has stopped. */
+    /** A call to a callee that runs `script`. The dialer ends it when detection has stopped. */
     call: (script: Script, request: Request = {}) => add(script, request, true),
-    /** The same, and only the gateway ends it. */
+    /** A call to a callee that runs `script`. Only the gateway ends it. */
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       const watch = watchOf(laptop);
-      // A call that failed is its test's to tell of.
+      // A call that fails is reported by the test that judges it.
       const all = Promise.allSettled(calls.map((call) => call({ laptop, watch })));
-      // Who cannot be asked now is asked when a call is judged.
+      // A gateway that does not answer now is asked again when a call is judged.
       watch.during(() => all).catch(() => undefined);
     },
   };
@@ -74,7 +75,7 @@ async function untilRight({ first, again }: Tries, judge: Judge): Promise<void> 
     } catch (error) {
       const stoodStillMs = Math.max(tried.received.latestMs, await tried.stoodStillMs());
       if (tries === maxTries || stoodStillMs < standstillMs) throw error;
-      console.error(`placed again, as a process stood still for ${stoodStillMs} ms:`, error);
+      console.error(`placed again because a process stood still for ${stoodStillMs} ms:`, error);
     }
     tried = await again();
   }

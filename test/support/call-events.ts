@@ -1,4 +1,4 @@
-// Events of a made-up call, well-formed, for tests of those who read them.
+// Well-formed events of an invented call, for tests of code that reads events.
 
 import { randomUUID } from 'node:crypto';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
@@ -28,7 +28,10 @@ export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentit
   };
 }
 
-/** States the events of one call one after the other, with sequences as the call itself gives them. */
+/**
+ * Returns builders for the events of one call. The events have the sequence numbers that the call
+ * itself would give them.
+ */
 export function eventTeller(identity: CallIdentity = someIdentity()) {
   let eventSequence = 0;
   let notificationSequence = 0;
@@ -57,7 +60,7 @@ export function eventTeller(identity: CallIdentity = someIdentity()) {
       type: 'ringing',
       data: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
     }),
-    /** An event that the request selects. */
+    /** An event type that a request may select with `notifyEvents`. */
     selected: (type: SelectedEventType): CallEvent => {
       const { time, eventSequence: number } = envelope(type);
       return exampleEvent(type, { identity, time, eventSequence: number, ...notified() });

@@ -1,4 +1,4 @@
-// Calls and events to store, complete and made up.
+// Complete invented calls and events, for tests that store them.
 
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -38,7 +38,7 @@ export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall 
   };
 }
 
-/** As a process has it that dials it. */
+/** Inserts a call in the state that it has while a process dials it. */
 export async function insertCall(
   pool: Pick<Pool, 'query'>,
   changes: Partial<AcceptedCall> = {},

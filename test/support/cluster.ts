@@ -1,5 +1,6 @@
-// Several gateway processes as in production: one PostgreSQL, one NATS, one SIP engine in a process of its own, one trunk to
-// phones that remember everything. Each part can be killed, stopped and started again.
+// Starts several gateway processes as in production: with one PostgreSQL, one NATS, one SIP engine
+// in its own process, and one trunk to phones that record every call. A test can kill, stop and
+// restart each part.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,16 +23,16 @@ import { type Receiver, startReceiver } from './receiver.ts';
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 export type ClusterOptions = {
-  /** Of an empty database that no other test uses. */
+  /** The URL of an empty database that no other test uses. */
   readonly databaseUrl: string;
-  /** Lines of the trunk beside its name and gateway, e.g. `callsPerSecond: 20`. */
+  /** Lines of the trunk in addition to its name and gateway, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
-  /** Where the phones hear; left out, they do not. */
+  /** The port at which the phones receive audio. Default: the phones receive none. */
   readonly audioPort?: number;
-  /** Some of them talk. */
+  /** Whether the phones with a voice talk. Default: false. */
   readonly voices?: boolean;
-  /** Who makes the app, and the tables with it; left out: this version. */
+  /** Creates the app and, with it, the tables. Default: this version of the product does. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
 
@@ -40,14 +41,14 @@ export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(
 export type Cluster = AsyncDisposable & {
   readonly farEnd: FarEnd;
   readonly receiver: Receiver;
-  /** Started again by itself when it is killed. */
+  /** Restarts by itself when it is killed. */
   readonly nats: NatsServer;
   readonly engine: Part & { readonly url: string };
-  /** By name; the same name twice is a restart. */
+  /** Starts the node `name`. A second start under the same name is a restart. */
   startNode(
     name: string,
     variables?: Readonly<Record<string, string>>,
-    /** The folder of another build. */
+    /** The folder of another build. Default: `dist`. */
     build?: string,
   ): Promise<GatewayProcess>;
 };
@@ -99,7 +100,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         build,
       );
       cleanups.push(() => {
-        // One that is stopped cannot be terminated.
+        // A process that is stopped by SIGSTOP does not handle SIGTERM.
         gateway.child.kill('SIGCONT');
         return gateway.terminate();
       });
@@ -133,7 +134,10 @@ function trunkFile(port: number, lines: readonly string[]): string {
 
 let ranges = 0;
 
-/** Nodes of a storm or a bench must not take each other's ports; those of tests are given theirs. */
+/**
+ * Gives the nodes of a storm or a bench disjoint media ports. Under vitest, `startGateway` chooses
+ * the ports.
+ */
 function stormMediaPorts(): Record<string, string> {
   if (process.env['VITEST'] !== undefined) return {};
   ranges += 1;

@@ -1,9 +1,12 @@
-// A folder of an embedded database, copied for a fifth of what `cp` of node:fs takes.
+// Copies the folder of an embedded database in a fifth of the time that `cp` of node:fs takes.
 
 import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A segment of PostgreSQL's log: 16 MB, of which a new database has written little. */
+/**
+ * Name of a segment of PostgreSQL's write-ahead log: 16 MB, of which a new database has used
+ * little.
+ */
 const logSegment = /^[0-9A-F]{24}$/;
 const blockBytes = 8_192;
 const emptyBlock = Buffer.alloc(blockBytes);
@@ -21,7 +24,10 @@ export async function copyDatabaseFolder(from: string, to: string): Promise<void
   );
 }
 
-/** The rest of it is a hole, which reads as the same zeros. */
+/**
+ * Copies a segment up to its last block that is not empty. The rest becomes a hole, which reads as
+ * zeros.
+ */
 async function copyWritten(from: string, to: string): Promise<void> {
   const bytes = await readFile(from);
   let end = bytes.length;

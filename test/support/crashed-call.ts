@@ -1,5 +1,6 @@
-// What the next process makes of a call whose process has died, on what SQL and the stream hold: one whole story, and each far end
-// that may be left in it hung up once.
+// Recovers a call after the death of its process, from what SQL and the stream hold. The result
+// must be one complete timeline, and each far end that may be left in the call must be hung up
+// once.
 
 import { expect } from 'vitest';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -45,7 +46,8 @@ function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: Sto
 async function recover({ world, outbox, row, random }: CrashedCall) {
   const at = new Date(row.call.acceptedAt.getTime() + 1_000_000);
   const hungUpBefore: StoredLeg[] = [];
-  // The next process may die too: before it has begun, or when it has the ends in SQL and some of them on the stream.
+  // The next process may also die: before it begins, or when SQL holds the ends and the stream
+  // holds some of them.
   if (random() < 0.3) {
     world.isPublishing = random() < 0.5;
     const dying = nextProcess(world, 'node-2/next', at, hungUpBefore);
@@ -58,13 +60,13 @@ async function recover({ world, outbox, row, random }: CrashedCall) {
   const hungUp: StoredLeg[] = [];
   const last = nextProcess(world, 'node-1/new', at, hungUp);
   const left = new Set(row.isSettled ? [] : sipCallIdsOf([...row.legs.values()]));
-  // A statement of the lost process arrives at last: it has no call any more.
+  // A late statement of the lost process arrives. That process no longer owns the call.
   if (random() < 0.3) outbox.commit();
   await last.endTakenOver();
   if (random() < 0.3) outbox.commit();
   await last.settleEnds();
   await settled();
-  // Each far end that may be left in the call is hung up once, by what SQL holds.
+  // Recovery hangs up each far end that may be left in the call once, as found in SQL.
   const ids = sipCallIdsOf(hungUp);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toEqual(expect.arrayContaining([...left]));
@@ -75,7 +77,10 @@ function sipCallIdsOf(legs: readonly StoredLeg[]): readonly string[] {
   return legs.map(({ sipCallId }) => sipCallId);
 }
 
-/** Of the call, whatever the next process does, and the one after that if it dies too. */
+/**
+ * Expects one complete timeline of the call, whatever the next process does, and the process after
+ * it if the next one also dies.
+ */
 export async function expectOneWholeStory(crashed: CrashedCall) {
   const { world, row } = crashed;
   const before = [...world.stream];
@@ -83,7 +88,7 @@ export async function expectOneWholeStory(crashed: CrashedCall) {
   const { left, hungUp } = await recover(crashed);
 
   const story = world.timelineOf(row.call.callId);
-  // What was stored, or heard of, stands.
+  // Events that were stored or published before the crash do not change.
   expect(story.slice(0, committed.length)).toEqual(committed);
   expect(world.stream.slice(0, before.length)).toEqual(before);
   expect(world.stream).toEqual(story);
@@ -92,12 +97,12 @@ export async function expectOneWholeStory(crashed: CrashedCall) {
   expect(story.map((event) => event.eventSequence)).toEqual(story.map((_, index) => index + 1));
   const notified = story.flatMap(({ data }) => data.notificationSequence ?? []);
   expect(notified).toEqual(notified.map((_, index) => index + 1));
-  // All of its events, where its request selects all.
+  // A call that selects events notifies all of its events.
   if ((row.call.request.notifyEvents ?? []).length > 0) expect(notified).toHaveLength(story.length);
   const ends = story.filter(({ type }) => type === 'completed' || type === 'failed');
   expect(ends).toEqual(story.slice(-1));
   expect(row).toMatchObject({ end: ends[0], isSettled: true });
-  // Whether it was answered is what SQL holds, and nothing else.
+  // Only SQL decides whether the call was answered.
   const isAnswered = row.answeredAt !== undefined;
   expect(story.some(({ type }) => type === 'answered')).toBe(isAnswered);
   expect(ends[0]?.type).toBe(isAnswered ? 'completed' : 'failed');

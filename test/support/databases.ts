@@ -1,16 +1,17 @@
-// An empty database with the schema for each test or file that asks, on both kinds:
-// `describe.each(databaseKinds)('… on %s', (kind) => …)`. A file with many tests opens one in `beforeAll` and calls `clear()`
-// after each. PGlite costs two seconds of a core to open, so that the files of one worker share an open one in turn.
+// Opens an empty database with the schema for each test or test file, of both kinds:
+// `describe.each(databaseKinds)('… on %s', (kind) => …)`. A file with many tests opens one in
+// `beforeAll` and calls `clear()` after each test. Opening PGlite takes two seconds of a core, so
+// the files of one worker take turns with one open database.
 
 import { randomUUID } from 'node:crypto';
 import { access, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { copyDatabaseFolder } from './copy-database-folder.ts';
+import { eventually } from './eventually.ts';
 import { makeDataDir } from './gateway-process.ts';
 import { empty, tableNamesIn } from './tables.ts';
 
@@ -20,20 +21,23 @@ export type DatabaseKind = (typeof databaseKinds)[number];
 type Location = { readonly databaseUrl?: string; readonly dataDir: string };
 
 export type TestDatabase = Database & {
-  /** What `openDatabase` was given: opens the same database again. */
+  /** The options that were passed to `openDatabase`. They open the same database again. */
   readonly location: Location;
   /** Empties all tables. */
   clear(): Promise<void>;
-  /** Closes and removes it. Idempotent. */
+  /** Closes and removes the database. Idempotent. */
   remove(): Promise<void>;
 };
 
 export type TestDatabaseOptions = {
-  /** For a test that changes more than rows: tables, plans, statistics. No other test gets it before or afterwards. */
+  /**
+   * For a test that changes more than rows: tables, plans or statistics. No other test uses this
+   * database before or after it. Default: false.
+   */
   readonly own?: boolean;
 };
 
-/** Call `remove()` in an `afterEach`, or use `await using`. */
+/** Opens a database for a test. Call `remove()` in an `afterEach`, or use `await using`. */
 export async function openTestDatabase(
   kind: DatabaseKind,
   { own = false }: TestDatabaseOptions = {},
@@ -53,7 +57,7 @@ export async function openTestDatabase(
   return { ...database, close, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** A database that no test has opened. It is removed with the run. */
+/** Creates a database without opening it. The end of the run removes it. */
 export async function makeTestDatabase(kind: DatabaseKind): Promise<Location> {
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
   return kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
@@ -78,12 +82,16 @@ async function openOwn(kind: DatabaseKind): Promise<TestDatabase & AsyncDisposab
   return { ...database, location, clear, close, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** Open and empty; they end with the worker's process, and their folders with the run's. */
+/**
+ * Open, empty databases that wait for the next test. They end with the process of the worker, and
+ * their folders are removed at the end of the run.
+ */
 const idle: (TestDatabase & AsyncDisposable)[] = [];
 
 async function giveBack(database: TestDatabase & AsyncDisposable): Promise<void> {
   await database.clear();
-  // What a test left beside the database (a key, a dev app) is not for the next one.
+  // Remove what a test left beside the database (a key, a dev app), so that the next test does not
+  // find it.
   for (const name of await readdir(database.location.dataDir)) {
     if (!name.startsWith('pglite'))
       await rm(join(database.location.dataDir, name), { recursive: true, force: true });
@@ -91,7 +99,7 @@ async function giveBack(database: TestDatabase & AsyncDisposable): Promise<void>
   idle.push(database);
 }
 
-// ── PostgreSQL: a template database with the schema, cloned in some 30 ms ───────────────────────────────────────────────────
+// ── PostgreSQL: a template database with the schema, cloned in about 30 ms ──
 
 const templateName = 'offhook_template';
 
@@ -129,14 +137,18 @@ async function asSuperuser(statement: string): Promise<void> {
   }
 }
 
-// ── PGlite: a data folder with the schema, copied (creating one takes seconds) ──────────────────────────────────────────────
+// ── PGlite: a data folder with the schema, copied, because creating one takes seconds ──
 
-/** For a gateway that starts on it: it finds the embedded database there as after its first start. */
+/**
+ * Puts an embedded database into `dataDir`. A gateway that starts there finds it as after its first
+ * start.
+ */
 export async function seedPglite(dataDir: string): Promise<void> {
   const template = join(inject('sharedFolder'), 'pglite-template');
   await once('pglite-template', async () => {
     const database = await openDatabase({ dataDir: template, logger: silentLogger });
-    // Two of its three databases are there for others to be made of: half of what would be copied.
+    // Two of the three databases are only templates for new databases. Without them the copy is
+    // half as large.
     await database.pool.query('update pg_database set datistemplate = false');
     for (const name of ['template0', 'template1'])
       await database.pool.query(`drop database ${name}`);
@@ -146,7 +158,10 @@ export async function seedPglite(dataDir: string): Promise<void> {
   await copyDatabaseFolder(join(template, 'pglite'), join(dataDir, 'pglite'));
 }
 
-/** A data folder whose embedded database is there already: a first start takes 5 s of a core to make it. */
+/**
+ * Makes a data folder that already holds an embedded database. A first start would take 5 s of a
+ * core to create it.
+ */
 export async function makeSeededDataDir(): ReturnType<typeof makeDataDir> {
   const dataDir = await makeDataDir();
   await seedPglite(dataDir.path);
@@ -158,7 +173,10 @@ async function seeded(dataDir: string): Promise<Location> {
   return { dataDir };
 }
 
-// ── Once for the whole run, though test files run in several processes ───────────────────────────────────────────────
+// ── Work that is done once for the whole run, although test files run in several processes ──
+
+/** Creating a PGlite data folder takes 5 s of a core, which several processes share. */
+const onceTimeoutMs = 50_000;
 
 async function once(name: string, work: () => Promise<void>): Promise<void> {
   const folder = inject('sharedFolder');
@@ -171,18 +189,14 @@ async function once(name: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      // The next test file tries for itself, and fails with the reason.
+      // The next test file tries again, and fails with the reason.
       await rm(join(folder, `${name}.begun`), { recursive: true });
       throw error;
     }
     await mkdir(done);
     return;
   }
-  const deadline = Date.now() + 50_000;
-  while (!(await exists(done))) {
-    if (Date.now() > deadline) throw new Error(`${name} was begun elsewhere and never finished`);
-    await pause(20);
-  }
+  await eventually(() => exists(done), `another process has made ${name}`, onceTimeoutMs);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
-// A thread whose server answers 200 until its gate is set, and then stands still: it accepts and reads nothing any more.
+// A thread with a server that answers 200 until its gate is set. Then the thread stands still: it
+// accepts no connection and reads nothing.
 
 import { createServer } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -11,6 +12,6 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
   parentPort?.postMessage(server.address().port);
 });
 setInterval(() => {
-  // For ever: `terminate` ends it.
+  // Waits for ever: only `terminate` ends this thread.
   if (Atomics.load(gate, 0) === 1) Atomics.wait(gate, 0, 1);
 }, 5);

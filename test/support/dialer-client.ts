@@ -1,4 +1,5 @@
-// A dialer application: the HTTP API as its users call it, with the credentials of the embedded profile's `dev` app.
+// A dialer application that calls the HTTP API as users do, with the credentials of an app (in the
+// embedded profile: the `dev` app).
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ export type DevApp = {
   readonly appId: string;
   readonly jwtSecret: string;
   readonly webhookSecret: string;
-  /** Absent where a test made the app. */
+  /** Absent if a test created the app. */
   readonly streamSecret?: string;
 };
 
@@ -41,7 +42,8 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     body?: unknown,
     headers: Record<string, string> = {},
   ) {
-    // Not `fetch`: it costs several times as much, which a bench on the same two cores would measure along.
+    // `fetch` would cost several times as much CPU, which would distort a bench on the same two
+    // cores.
     const response = await undiciRequest(`${httpUrl}${path}`, {
       method,
       headers: {
@@ -64,7 +66,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     token,
     app,
     request,
-    /** Whatever the answer is. */
+    /** Sends a dial-out and returns the answer, whatever its status. */
     post: (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
       request(
         'POST',
@@ -72,7 +74,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
         { botId, caller: '15559876543', ...body },
         headers,
       ),
-    /** Fails unless it is accepted. */
+    /** Sends a dial-out. @throws Error unless the gateway accepts it. */
     async dial(
       body: Record<string, unknown>,
       headers: Record<string, string> = {},
@@ -84,7 +86,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     },
     command: (callId: string, command: Record<string, unknown>) =>
       request('POST', `${calls}/${callId}/commands`, command),
-    /** Fails unless it is taken. */
+    /** Uploads a sound. @throws Error unless the gateway accepts it. */
     async addSound(name: string, wav: Uint8Array): Promise<void> {
       const response = await undiciRequest(`${httpUrl}/api/public/sounds/${name}`, {
         method: 'PUT',

@@ -1,5 +1,5 @@
-// What outlives a process, played in memory: the rows of SQL and the stream. Tests let a process die at any point and
-// look at what the next one makes of what is left.
+// Simulates in memory what outlives a process: the rows of SQL and the stream. Tests let a process
+// die at any point and check what the next process does with the remains.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -17,35 +17,35 @@ type Row = {
   readonly call: AcceptedCall;
   ownerId: string | undefined;
   previousOwnerId: string | undefined;
-  /** As the table has them, by their ids. */
+  /** The legs as in the table, by leg id. */
   readonly legs: Map<string, StoredLeg>;
   ringingAt: Date | undefined;
   answeredAt: Date | undefined;
   readonly events: CallEvent[];
   end: TerminalEvent | undefined;
-  /** The last event that is known to be on the stream. */
+  /** Sequence number of the last event that is known to be on the stream. */
   publishedThrough: number;
-  /** All is on the stream, and no far end is left in the call. */
+  /** True if all events are on the stream and no far end is left in the call. */
   isSettled: boolean;
 };
 
-/** One process: what it appends is stored at once, and published from there. */
+/** One process. What it appends is stored at once and then published. */
 export type WorldProcess = {
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   readonly settle: (callId: CallId) => void;
   readonly legsAreOver: (callId: CallId) => void;
-  /** Its events are on their way. */
+  /** Whether events of the call are still being published. */
   readonly holds: (callId: CallId) => boolean;
 };
 
 export class DialoutWorld {
   readonly #rows = new Map<CallId, Row>();
-  /** What `publish` stored, each id once, as JetStream drops what it knows. */
+  /** The events that `publish` stored. Each id occurs once, because JetStream drops duplicates. */
   readonly stream: CallEvent[] = [];
-  /** Every publish, repetitions included. */
+  /** Every published event, repetitions included. */
   readonly published: CallEvent[] = [];
-  /** NATS is unreachable while it is false: publishes wait. */
+  /** False while NATS is unreachable: publishes wait. */
   isPublishing = true;
   readonly #waiting: (() => void)[] = [];
 
@@ -68,7 +68,7 @@ export class DialoutWorld {
         .map(unsettledOf),
   };
 
-  /** As the intake does it: with its first event. No process has taken it. */
+  /** Accepts a call as the intake does: with its first event, and without an owner. */
   accept(call: AcceptedCall): void {
     this.#rows.set(call.callId, {
       ...{ call, ownerId: undefined, previousOwnerId: undefined, legs: new Map() },
@@ -81,7 +81,7 @@ export class DialoutWorld {
     this.row(callId).ownerId = ownerId;
   }
 
-  /** A process is gone, and this is left of a call of it. */
+  /** Adds a call as a process that died left it. */
   leave({ call, ownerId, legs, ringingAt, answeredAt, events }: UnfinishedCall): void {
     const known = legs.map((leg, index): [string, StoredLeg] => [
       index === 0 ? call.callId : `leg-${index}`,
@@ -100,7 +100,7 @@ export class DialoutWorld {
     });
   }
 
-  /** All that is not done with is this process's now. */
+  /** Makes `ownerId` the owner of all calls of other processes that are not settled. */
   takeOver(ownerId: string): void {
     for (const row of this.#rows.values()) {
       if (row.isSettled || row.ownerId === undefined || row.ownerId === ownerId) continue;
@@ -109,7 +109,10 @@ export class DialoutWorld {
     }
   }
 
-  /** As the statement does it: all or nothing. The events that hold; undefined: the call has ended, or is not this process's. */
+  /**
+   * Appends a step as the SQL statement does: all or nothing. @returns the events that now hold, or
+   * undefined if the call has ended or belongs to another process.
+   */
   append(
     ownerId: string,
     { callId }: AcceptedCall,
@@ -117,8 +120,8 @@ export class DialoutWorld {
     { isUntaken = false, publishedThrough = 0 } = {},
   ): readonly CallEvent[] | undefined {
     const row = this.row(callId);
-    const isOurs = isUntaken ? row.ownerId === undefined : row.ownerId === ownerId;
-    if (!isOurs || !mayEnd(row, step)) {
+    const isOwner = isUntaken ? row.ownerId === undefined : row.ownerId === ownerId;
+    if (!isOwner || !mayEnd(row, step)) {
       leaveLegs(row, step);
       return undefined;
     }
@@ -181,12 +184,12 @@ export class DialoutWorld {
     return this.row(callId).end;
   }
 
-  /** The calls whose end is in SQL. */
+  /** Ids of the calls whose end is in SQL. */
   ended(): readonly CallId[] {
     return this.rows().flatMap(({ call, end }) => (end === undefined ? [] : [call.callId]));
   }
 
-  /** What SQL holds, in order. */
+  /** Returns the events of a call that SQL holds, in order. */
   timelineOf(callId: CallId): readonly CallEvent[] {
     return inOrder(this.row(callId).events);
   }
@@ -197,12 +200,12 @@ export class DialoutWorld {
     }
   }
 
-  /** On the stream. */
+  /** Returns the events of a call that are on the stream. */
   eventsOf(callId: CallId): readonly CallEvent[] {
     return this.stream.filter((event) => event.callId === callId);
   }
 
-  /** NATS is back. */
+  /** NATS is reachable again: waiting publishes continue. */
   resumePublishing(): void {
     this.isPublishing = true;
     for (const resume of this.#waiting.splice(0)) resume();
@@ -217,7 +220,10 @@ export class DialoutWorld {
   }
 }
 
-/** An end that stands takes nothing more, but the same again. */
+/**
+ * Whether a call accepts the step. A call with a stored end accepts only the same end again, and
+ * only until it is settled.
+ */
 function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
   if (end === undefined) return true;
   const isSame = [ending?.event, ending?.ifAnswered?.at(-1)].some((event) =>
@@ -226,7 +232,7 @@ function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
   return isSame && !isSettled;
 }
 
-/** It has to be hung up. */
+/** Stores the legs of a step, so that recovery can hang them up. */
 function leaveLegs(row: Row, step: CallStep): void {
   for (const { legId, leg: stored } of legsOf(row.call.callId, step)) {
     const known = row.legs.get(legId);
@@ -236,7 +242,9 @@ function leaveLegs(row: Row, step: CallStep): void {
   }
 }
 
-/** What is known under its number stands. */
+/**
+ * Stores the events of a step. An event whose sequence number is already stored does not change.
+ */
 function storeEvents(row: Row, step: CallStep): readonly CallEvent[] {
   const events = [...step.events, ...endingOf(step, row.answeredAt !== undefined)];
   const known = new Set(row.events.map(({ eventSequence }) => eventSequence));
@@ -278,7 +286,7 @@ function isEnd(event: CallEvent): event is TerminalEvent {
   return event.type === 'completed' || event.type === 'failed';
 }
 
-/** Lets promises settle; nothing in this world waits on real time. */
+/** Lets promises settle. Nothing in this world waits on real time. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

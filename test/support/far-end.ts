@@ -1,5 +1,6 @@
-// Phones behind one UDP socket: a number says how its phone behaves. Written against RFC 3261 and not against our engine;
-// it repeats what a callee must repeat, and remembers who called when, and what was still up.
+// Phones behind one UDP socket. The number determines how its phone behaves. The phones follow RFC
+// 3261 and not our engine. They repeat what a callee must repeat, and record which calls came when,
+// and which were still up.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -7,19 +8,22 @@ import { freeUdpPort } from './free-port.ts';
 import { type PhoneVoices, type VoiceName, voiceNames } from './phone-voices.ts';
 import { first, type Message, parse, response, sdpOf } from './sip-text.ts';
 
-/** Of one Call-ID. Instants by `Date.now()`. */
+/** The call of one Call-ID. Instants are by `Date.now()`. */
 export type FarCall = {
   readonly sipCallId: string;
   readonly number: string;
   readonly invitedAt: number;
-  /** Where the caller wants its audio. */
+  /** The port at which the caller wants to receive audio. */
   readonly audioPort?: number;
   rangAt?: number;
   answeredAt?: number;
   acknowledgedAt?: number;
-  /** Of the other side, each counted once: the first has 200, and one that comes when the call is over already has 481. */
+  /**
+   * BYEs of the caller, without retransmissions. The first is answered with 200. A BYE that comes
+   * after the end of the call is answered with 481.
+   */
   readonly byes: { readonly at: number; readonly status: 200 | 481 }[];
-  /** BYE, either way, or a final response that is no 200. */
+  /** When either side sent BYE, or the phone sent a final response other than 200. */
   endedAt?: number;
 };
 
@@ -27,44 +31,53 @@ type Dialog = FarCall & {
   readonly invite: Message;
   readonly from: RemoteInfo;
   readonly timers: Set<NodeJS.Timeout>;
-  /** What each was answered with, by its branch (RFC 3261, 17.2.3). */
+  /** The answer to each BYE, by its branch (RFC 3261, 17.2.3). */
   readonly byeAnswers: Map<string, 200 | 481>;
   lastResponse: string;
   hasReferred?: boolean;
 };
 
-/** What a number does, by its fourth and fifth digit; the two after are its parameter, in tenths of a second. */
+/**
+ * Behaviours by the fourth and fifth digit of a number. The two digits after them are a parameter
+ * in tenths of a second.
+ */
 const behaviours = {
-  /** Picks up, and hangs up after the parameter. */
+  /** Picks up, and hangs up after the time of the parameter. */
   '10': 'talk',
-  /** Picks up and stays until it is hung up. */
+  /** Picks up and stays until the caller hangs up. */
   '11': 'stay',
   '12': 'busy',
-  /** Rings until it is cancelled. */
+  /** Rings until the caller cancels. */
   '13': 'ring',
-  /** Rings for the parameter, then talks for a second. */
+  /** Rings for the time of the parameter, then talks for a second. */
   '14': 'late',
-  /** Rings for the parameter, then stays until it is hung up. */
+  /** Rings for the time of the parameter, then stays until the caller hangs up. */
   '15': 'late-stay',
-  /** Pick up, say what their voice says, and stay until they are hung up. Where the phones have no voices they are silent. */
+  /**
+   * These three pick up, say what their voice says, and stay until the caller hangs up. Without
+   * `voices` they are silent.
+   */
   '16': 'mailbox',
   '17': 'greets',
   '18': 'screener',
 } as const;
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
-/** A number that no other phone has: `+491` (numbers of Germany may be as long as this), what it does, and a counter. */
+/**
+ * Returns a number for one phone: `491` (German numbers may be as long as this), the behaviour, the
+ * parameter and a counter.
+ */
 export function numberFor(behaviour: Behaviour, tenths: number, index: number): string {
   const code = Object.entries(behaviours).find(([, name]) => name === behaviour)?.[0] ?? '';
   return `491${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
 }
 
-/** RFC 3261, section 13.3.1.4: a 200 is sent again until the ACK, for 64 * T1. */
+/** RFC 3261, section 13.3.1.4: the callee retransmits a 200 until the ACK, for 64 * T1. */
 const t1Ms = 500;
-/** RFC 863. */
+/** The discard port (RFC 863): nobody listens there. */
 const discardPort = 9;
 const ringAfterMs = 20;
-/** No phone rings for ever, whatever became of its caller. */
+/** Phones stop ringing after this time even if their caller is lost. */
 const ringsForMs = 30_000;
 const answerAfterMs = 60;
 const oneSecondMs = 1_000;
@@ -85,7 +98,7 @@ export class FarEnd implements AsyncDisposable {
     socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
   }
 
-  /** `audioPort`: where all phones hear that do not talk; left out, none does. */
+  /** `audioPort`: where phones without a voice receive audio. Default: the discard port. */
   static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     const farEnd = new FarEnd(socket, audioPort, voices);
@@ -98,7 +111,7 @@ export class FarEnd implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** From the INVITE to its end. */
+  /** Number of calls between their INVITE and their end. */
   get up(): number {
     return this.#up;
   }
@@ -107,7 +120,7 @@ export class FarEnd implements AsyncDisposable {
     return this.#mostUp;
   }
 
-  /** The most INVITEs with a new Call-ID in any second. */
+  /** Returns the largest number of INVITEs with a new Call-ID within one second. */
   mostInvitesInASecond(): number {
     const times = this.calls.map((call) => call.invitedAt);
     let most = 0;
@@ -152,7 +165,10 @@ export class FarEnd implements AsyncDisposable {
     }
   }
 
-  /** Taken by all; who has an even number calls them, of the others nothing more is heard. */
+  /**
+   * Accepts a REFER. A phone with an even number then reports success. A phone with an odd number
+   * reports nothing more.
+   */
   #onRefer(refer: Message, dialog: Dialog): void {
     this.#write(response(refer, 202, 'Accepted', this.port), dialog.from);
     if (dialog.hasReferred === true || Number(dialog.number) % 2 === 1) return;
@@ -284,7 +300,10 @@ export class FarEnd implements AsyncDisposable {
   }
 }
 
-/** RFC 3261, 15.1.2: 481 where there is no dialog, or none any more; a repetition is answered like the first. */
+/**
+ * Returns the status for a BYE. RFC 3261, 15.1.2: 481 if there is no dialog any more. A
+ * retransmission gets the same answer as the first BYE.
+ */
 function byeStatus(bye: Message, dialog: Dialog | undefined): 200 | 481 {
   if (dialog === undefined) return 481;
   const branch = /branch=([^;]+)/.exec(first(bye, 'via'))?.[1] ?? '';

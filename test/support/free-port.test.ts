@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePortRange, freeUdpPort, type PortRange } from './free-port.ts';
 
-test('nobody is given a port that another was given and does not listen on yet', async () => {
+test('gives each port once, even if its caller does not listen on it yet', async () => {
   const ports: number[] = [];
   for (let count = 0; count < 300; count += 1) ports.push(await freeUdpPort());
   expect(new Set(ports).size).toBe(ports.length);
@@ -13,7 +13,7 @@ const portsOf = ({ portMin, portMax }: PortRange): readonly number[] =>
   Array.from({ length: portMax - portMin + 1 }, (_, index) => portMin + index);
 
 describe('a range of ports', () => {
-  test('has none that another range has, and none that is given alone', async () => {
+  test('shares no port with another range or with single ports', async () => {
     const ports: number[] = [];
     const ranges: PortRange[] = [];
     onTestFinished(async () => {
@@ -28,11 +28,11 @@ describe('a range of ports', () => {
     for (let count = 0; count < 100; count += 1) ports.push(await freeUdpPort());
 
     expect(new Set(ports).size).toBe(ports.length);
-    // What the system gives to anybody.
+    // The range from which the system serves any program.
     expect(Math.max(...ports)).toBeLessThan(32_768);
   });
 
-  test('can be bound whole', async () => {
+  test('can be bound completely', async () => {
     await using range = await freePortRange(150);
     const sockets = portsOf(range).map((port) => createSocket('udp4').bind(port, '127.0.0.1'));
     try {
@@ -42,7 +42,7 @@ describe('a range of ports', () => {
     }
   });
 
-  test('that there is not is said to be missing', async () => {
+  test('is refused with a reason if there are too few ports', async () => {
     await expect(freePortRange(10_001)).rejects.toThrow(
       'no 10001 free UDP ports in a row from 21000 to 30999',
     );

@@ -1,6 +1,7 @@
-// Ports that are free right now, and given to nobody else: for what must be started again on the same port, for what may be sent to long
-// after it is gone, and for the media of a gateway. None of those that the system gives to every program that asks for any (32,768 on;
-// elsewhere 49,152), which another test may be given a moment later.
+// Finds ports that are free now and that no other test gets: for servers that restart on the same
+// port, for ports that may receive packets long after their owner is gone, and for the media of a
+// gateway. No port comes from the range from which the system serves any program (32,768 and up; on
+// other systems 49,152 and up), because another test could get it a moment later.
 
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -9,24 +10,26 @@ import { createServer, type Server } from 'node:net';
 
 const range = [10_000, 20_000] as const;
 /**
- * Who is given a port binds it later, and other processes look for one at the same time. So each port has another that stands for it,
- * on TCP, and that is held for as long as the process lives: nobody else is given the same one. The system lets go of it, however we end.
+ * A caller binds its port later, while other processes look for ports. So each port is claimed by a
+ * second port that stands for it on TCP. The process listens on that second port as long as it
+ * lives, so nobody else gets the first one. The system releases the claim however the process ends.
  */
 const claimOffset = 10_000;
-/** A few of ten thousand are taken. */
+/** Enough: only a few of the ten thousand ports are taken. */
 const tries = 100;
 
 /**
- * Media is UDP only, so that its ports may be those that stand for others on TCP. Above those that a gateway begins with which was told
- * of no range (20,000), below those that tests give themselves (31,000 on).
+ * First of the media ports. Media uses UDP only, so media ports may overlap with the claims on TCP.
+ * The range is above the default start of a gateway (20,000) and below the ports that tests choose
+ * themselves (31,000 and up).
  */
 const firstMediaPort = 21_000;
 const blockPorts = 100;
 const blockCount = 100;
-/** A block has one port that stands for all of it, on TCP, above those of single ports. */
+/** One TCP port claims a whole block. These claims are above those of single ports. */
 const firstBlockClaim = 30_000;
 
-/** On UDP and TCP. */
+/** Returns a port that is free on UDP and TCP. */
 export async function freeUdpPort(): Promise<number> {
   for (let count = 0; count < tries; count += 1) {
     const port = randomInt(...range);
@@ -35,10 +38,13 @@ export async function freeUdpPort(): Promise<number> {
   throw new Error('no free port');
 }
 
-/** Nobody else is given any of them until it is disposed of, or the process ends. */
+/**
+ * A range of ports. No other test gets any of them until the range is disposed of or the process
+ * ends.
+ */
 export type PortRange = AsyncDisposable & { readonly portMin: number; readonly portMax: number };
 
-/** So many in a row, on UDP. */
+/** Returns `size` consecutive UDP ports. */
 export async function freePortRange(size: number): Promise<PortRange> {
   const blocksEach = Math.ceil(size / blockPorts);
   const places = Math.floor(blockCount / blocksEach);
@@ -100,7 +106,7 @@ async function isFree(port: number): Promise<boolean> {
   }
 }
 
-/** One after the other: the sockets of all of them at once would be many. */
+/** Checks the ports one after the other. Checking all at once would open too many sockets. */
 async function areFree(portMin: number, portMax: number): Promise<boolean> {
   for (let port = portMin; port <= portMax; port += 1) if (!(await isUdpFree(port))) return false;
   return true;

@@ -1,4 +1,4 @@
-// What the gateways and sipps of this worker wrote, the last few of them: for who has to explain a failure.
+// Keeps the last outputs of the gateways and sipps of this worker, to explain a failure.
 
 const mostLogs = 12;
 const mostOfALog = 8_000;
@@ -10,12 +10,12 @@ export function keepLog(log: () => string): void {
   logs.splice(0, logs.length - mostLogs);
 }
 
-/** Those of another test file say nothing about a failure. */
+/** Drops all logs. The logs of another test file do not explain a failure. */
 export function forgetLogs(): void {
   logs.splice(0);
 }
 
-/** The end of each. */
+/** Returns the end of each log. */
 export function lastLogs(): readonly string[] {
   return logs.map((log) => log().slice(-mostOfALog));
 }

@@ -1,5 +1,5 @@
-// The gateway as its users run it: a process of its own, from the build, with its own DATA_DIR and free ports. Can be killed
-// and started again on what it left.
+// Runs the gateway as its users do: in its own process, from the build, with its own DATA_DIR and
+// free ports. A test can kill it and start it again on the data that it left.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,22 +8,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
+import { eventually } from './eventually.ts';
 import { freePortRange } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 /**
- * For a process that lives for seconds: optimising its WebAssembly would take a third of the CPU that a start takes, and its JavaScript a
- * fifth, so that this begins after fifteen times as much of it has run. Benches measure what users run.
+ * Options of Node for a process that lives for seconds. Optimising WebAssembly would take a third
+ * of the CPU of a start, and optimising JavaScript a fifth. With these options the optimisation of
+ * JavaScript begins after fifteen times as much executed code. Benches run without them, as users
+ * do.
  */
 export const forAShortLife: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
 /**
- * What is said to a call that is over is heard by none of another gateway's. Tests have at most sixty calls at once, some of two legs; a
- * gateway of a bench is alone, and has the ports that users have.
+ * Each gateway under test has its own ports, so packets for a call that is over never reach a call
+ * of another gateway. Tests have at most sixty calls at once, some with two legs. A gateway of a
+ * bench is alone and uses the ports that users have.
  */
 const testMediaPorts = 300;
-/** A machine with ten other things to do needs its time. */
+/** A start is slow on a machine that is busy with ten other things. */
 const startTimeoutMs = 60_000;
 
 export type RuntimeFile = {
@@ -38,10 +42,10 @@ export type GatewayProcess = {
   readonly runtime: RuntimeFile;
   readonly dialer: Awaited<ReturnType<typeof createDialer>>;
   readonly dataDir: string;
-  /** What it wrote so far. */
+  /** Returns what the process has written so far. */
   output(): string;
   kill(): Promise<void>;
-  /** SIGTERM; the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   terminate(): Promise<number | null>;
 };
 
@@ -50,12 +54,15 @@ export async function makeDataDir(): Promise<{ readonly path: string; remove(): 
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Variables given win over free ports and quiet logs. `app`: absent in the embedded profile, which makes its own. */
+/**
+ * `variables` override the free ports and the quiet logs. `app` is omitted in the embedded profile,
+ * in which the gateway creates its own.
+ */
 export async function startGateway(
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
   app?: DevApp,
-  /** The folder of another build. */
+  /** The folder of another build. Default: `dist`. */
   build = dist,
 ): Promise<GatewayProcess> {
   const hasOwnPorts = process.env['VITEST'] === undefined || 'MEDIA_PORT_MIN' in variables;
@@ -101,22 +108,31 @@ export async function startGateway(
   };
 }
 
-/** A runtime file of the process before it may still be there: the pid tells. */
+/**
+ * Waits for the runtime file of the process. A runtime file of an earlier process may still be
+ * there: only the pid distinguishes them.
+ */
 async function untilUp(
   child: ChildProcess,
   dataDir: string,
   output: () => string,
 ): Promise<RuntimeFile> {
-  const deadline = performance.now() + startTimeoutMs;
-  while (performance.now() < deadline) {
-    if (child.exitCode !== null)
+  const runtimes: RuntimeFile[] = [];
+  const isUp = async (): Promise<boolean> => {
+    if (child.exitCode !== null) {
       throw new Error(`the gateway ended (${child.exitCode}):\n${output()}`);
+    }
     const runtime = await readFile(join(dataDir, 'runtime.json'), 'utf8')
       .then((text) => JSON.parse(text) as RuntimeFile)
       .catch(() => undefined);
-    if (runtime?.pid === child.pid && runtime !== undefined) return runtime;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (runtime?.pid === child.pid && runtime !== undefined) runtimes.push(runtime);
+    return runtimes.length > 0;
+  };
+  try {
+    await eventually(isUp, () => `the gateway is up:\n${output()}`, startTimeoutMs);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
   }
-  child.kill('SIGKILL');
-  throw new Error(`the gateway did not start in time:\n${output()}`);
+  return runtimes[0] as RuntimeFile;
 }

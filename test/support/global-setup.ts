@@ -1,4 +1,5 @@
-// Before any test file: one PostgreSQL for the run, and a folder for what the files share.
+// Runs before the test files: starts one PostgreSQL for the run and makes a folder that the files
+// share.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,9 +9,9 @@ import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Of a superuser; each test makes a database of its own. */
+    /** URL for the superuser. Each test creates its own database. */
     readonly postgresUrl: string;
-    /** Removed at the end of the run. */
+    /** The shared folder. The end of the run removes it. */
     readonly sharedFolder: string;
   }
 }

@@ -1,4 +1,4 @@
-// Receivers that hold a sender up, on purpose or not. Each answers like a good one until `turn()`.
+// Receivers that delay a sender, on purpose or not. Each answers correctly until `turn()`.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,20 +7,20 @@ import { Worker } from 'node:worker_threads';
 export type HostileReceiver = {
   readonly manner: Manner;
   readonly url: string;
-  /** From now on it misbehaves. */
+  /** Makes the receiver misbehave from now on. */
   readonly turn: () => void;
-  /** Requests that it has read. */
+  /** Number of requests that the receiver has read. NaN for `never accepts`. */
   readonly asked: () => number;
-  /** Connections that are open at this moment. */
+  /** Number of connections that are open now. NaN for `never accepts`. */
   readonly sockets: () => number;
-  /** Those that there were. */
+  /** Number of connections since the start. NaN for `never accepts`. */
   readonly connections: () => number;
   readonly close: () => Promise<void>;
 };
 
 const dripEveryMs = 400;
 const pourEveryMs = 20;
-/** Far below the time-out of an attempt, and far above what a good receiver takes. */
+/** Far below the time-out of an attempt, and far above the time of a good receiver. */
 const lateMs = 8_000;
 
 const manners = {
@@ -96,8 +96,8 @@ export async function startHostileReceiver(manner: Manner): Promise<HostileRecei
 }
 
 /**
- * A thread that stands still. The system makes a connection or two for it, from which nobody reads; then it drops what asks
- * for another one.
+ * Starts a thread that can stand still. The system then accepts one or two connections for it,
+ * which nobody reads, and drops further connection attempts.
  */
 async function startDeaf(): Promise<HostileReceiver> {
   const gate = new Int32Array(new SharedArrayBuffer(4));

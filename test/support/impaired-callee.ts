@@ -1,4 +1,5 @@
-// A callee with a line of its own: what it answers, when it holds, and what becomes of its audio on the way is the test's.
+// A callee with its own line. The test decides what it answers, when it holds, and how its audio is
+// impaired on the way.
 
 import { randomInt } from 'node:crypto';
 import { RawCallee, type RawMessage } from './raw-callee.ts';
@@ -19,7 +20,9 @@ export class ImpairedCallee implements AsyncDisposable {
     this.line = line;
   }
 
-  /** `dial` gets the URI to be dialled; the callee is there when its INVITE has come. */
+  /**
+   * Calls `dial` with the URI of a new callee. Resolves when the callee has received its INVITE.
+   */
   static async called<Placed>(
     dial: (target: string) => Promise<Placed>,
   ): Promise<{ readonly callee: ImpairedCallee; readonly placed: Placed }> {
@@ -30,12 +33,12 @@ export class ImpairedCallee implements AsyncDisposable {
     return { callee, placed };
   }
 
-  /** 183, and the one who reads it hears this line from now on. */
+  /** Sends 183 with SDP. From then on the caller hears `line`. */
   ringWithEarlyMedia(line = this.line): void {
     this.#sip.reply(this.#invite, 183, 'Session Progress', { body: this.#sdp('sendrecv', line) });
   }
 
-  /** Another line to where the offer wants its audio. */
+  /** Opens another line to the address of the offer. */
   anotherLine(): Promise<RtpLine> {
     return RtpLine.open(audioOf(this.#invite.body));
   }
@@ -45,7 +48,7 @@ export class ImpairedCallee implements AsyncDisposable {
     await this.#sip.take('ACK');
   }
 
-  /** A re-INVITE; the answer to it. */
+  /** Sends a re-INVITE and returns the SDP of the answer. */
   async reoffer(direction: Direction, line = this.line): Promise<string> {
     this.#sip.request(this.#invite, 'INVITE', { body: this.#sdp(direction, line) });
     const { body } = await this.#sip.takeResponse(200);
@@ -53,7 +56,7 @@ export class ImpairedCallee implements AsyncDisposable {
     return body;
   }
 
-  /** The other side hangs up. */
+  /** Waits until the gateway hangs up, and answers its BYE. */
   async isHungUp(): Promise<void> {
     this.#sip.reply(await this.#sip.take('BYE'), 200, 'OK', { contact: false });
   }

@@ -1,5 +1,5 @@
-// What a line does to a stream of RTP, as changes of a plan: which packet is sent when. Pure: the same plan and the same random
-// numbers give the same stream.
+// Impairments of an RTP stream, as changes to a plan that says which packet is sent when. The
+// functions are pure: the same plan and the same random numbers give the same stream.
 
 import { decodeTable, encode } from '../../src/media/g711.ts';
 import { comfortNoisePayloadType } from '../../src/media/sdp.ts';
@@ -8,11 +8,11 @@ export const packetMs = 20;
 const packetSamples = 160;
 /** About -44 dBFS. */
 const quietPeak = 200;
-/** 200 ms: so long a sender takes the pause for one within a word. */
+/** 200 ms: a sender treats a shorter pause as a pause within a word. */
 const hangoverPackets = 10;
-/** Five a second. */
+/** One comfort noise packet per ten packets: five per second. */
 const comfortNoiseEvery = 10;
-/** Its level, -60 dBov. */
+/** Level of the comfort noise: -60 dBov. */
 const comfortNoise = Uint8Array.of(60);
 
 export type PlannedPacket = {
@@ -32,7 +32,7 @@ export type PlannedPacket = {
 export type Plan = readonly PlannedPacket[];
 export type Impairment = (plan: Plan) => Plan;
 
-/** µ-law, 20 ms a packet. */
+/** Returns the plan of an unimpaired stream: µ-law, 20 ms per packet. */
 export function planOf(samples: Int16Array): Plan {
   const count = Math.ceil(samples.length / packetSamples);
   return Array.from({ length: count }, (_, index) => ({
@@ -54,13 +54,16 @@ export function lose(share: number, random: () => number): Impairment {
   return (plan) => plan.filter(() => random() >= share);
 }
 
-/** Each packet is late by a time of its own: those more than 20 ms apart overtake each other. */
+/**
+ * Delays each packet by a random time. Packets whose delays differ by more than 20 ms overtake each
+ * other.
+ */
 export function jitter(maxMs: number, random: () => number): Impairment {
   return (plan) =>
     plan.map((packet) => ({ ...packet, sendAtMs: packet.sendAtMs + random() * maxMs }));
 }
 
-/** A packet changes places with the next one. */
+/** Makes a share of the packets change places with the next one. */
 export function reorder(share: number, random: () => number): Impairment {
   return (plan) =>
     plan.map((packet) =>
@@ -68,7 +71,7 @@ export function reorder(share: number, random: () => number): Impairment {
     );
 }
 
-/** Nothing comes from one time to the other, then all of it at once. */
+/** Holds back all packets from `fromMs` to `toMs`, then sends them all at once. */
 export function stall(fromMs: number, toMs: number): Impairment {
   return (plan) =>
     plan.map((packet) =>
@@ -76,7 +79,7 @@ export function stall(fromMs: number, toMs: number): Impairment {
     );
 }
 
-/** A stall of that length, again and again. */
+/** Holds back the packets for `stallMs` at the end of every `everyMs`. */
 export function stallEvery(everyMs: number, stallMs: number): Impairment {
   return (plan) =>
     plan.map((packet) => {
@@ -86,12 +89,15 @@ export function stallEvery(everyMs: number, stallMs: number): Impairment {
     });
 }
 
-/** A sender whose clock runs at another speed: 1.02 is 2 % slow. */
+/** Simulates a sender whose clock runs at another speed: 1.02 is 2 % slow. */
 export function drift(factor: number): Impairment {
   return (plan) => plan.map((packet) => ({ ...packet, sendAtMs: packet.sendAtMs * factor }));
 }
 
-/** From then on another sender at the same address: new SSRC, new numbers, and no word of it in the signalling. */
+/**
+ * Replaces the sender from `fromMs` on, at the same address: new SSRC and new numbers, without any
+ * signalling.
+ */
 export function changeSender(fromMs: number): Impairment {
   return (plan) =>
     plan.map((packet) =>
@@ -99,7 +105,10 @@ export function changeSender(fromMs: number): Impairment {
     );
 }
 
-/** Silence is not sent: a comfort noise packet (RFC 3389) as it begins and now and then, a marker where sound is back. */
+/**
+ * Suppresses silence. A comfort noise packet (RFC 3389) is sent at the start of a silence and every
+ * ten packets. A marker is set when sound returns.
+ */
 export const suppressSilence: Impairment = (plan) => {
   let silent = 0;
   const sent = plan.flatMap((packet) => {
@@ -113,7 +122,7 @@ export const suppressSilence: Impairment = (plan) => {
     if ((silent - hangoverPackets) % comfortNoiseEvery !== 1) return [];
     return [{ ...packet, payloadType: comfortNoisePayloadType, payload: comfortNoise }];
   });
-  // What is not sent has no number, and the timestamp tells of the gap.
+  // A packet that is not sent has no sequence number. The timestamp shows the gap.
   return sent.map((packet, sequence) => ({ ...packet, sequence }));
 };
 

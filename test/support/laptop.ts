@@ -1,12 +1,12 @@
-// What a developer has on a laptop: a gateway with nothing configured, a receiver of its notifications, and a bot that listens
-// to its events on NATS.
+// What a developer has on a laptop: a gateway without configuration, a receiver of its
+// notifications, and a bot that reads its events on NATS.
 
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { makeSeededDataDir } from './databases.ts';
 import { startGateway } from './gateway-process.ts';
 import { startReceiver } from './receiver.ts';
 
-/** The members that tests look at; an event has more. */
+/** The members of an event that tests use. An event has more. */
 export type PublishedEvent = {
   readonly id: string;
   readonly type: string;
@@ -17,7 +17,10 @@ export type PublishedEvent = {
 
 export type Laptop = Awaited<ReturnType<typeof startLaptop>>;
 
-/** Variables: of the gateway, beyond those that every gateway under test has. */
+/**
+ * `variables`: environment variables of the gateway, in addition to those of every gateway under
+ * test.
+ */
 export async function startLaptop(variables: Readonly<Record<string, string>> = {}) {
   const dataDir = await makeSeededDataDir();
   const receiver = await startReceiver();
@@ -32,14 +35,15 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
   });
-  // On its way is not enough: the first call's events come by another connection, which may be served before this one.
+  // The subscription must have arrived, not only been sent. The events of the first call come over
+  // another connection, which NATS may serve before this one.
   await nats.flush();
   return {
     gateway,
     receiver,
     nats,
     events,
-    /** With detection on and notifications sent to the receiver, unless told otherwise. */
+    /** Dials. Default: with detection, and with notifications to the receiver. */
     dial: (target: string, more: Record<string, unknown> = {}) =>
       gateway.dialer.dial({
         target,
@@ -48,8 +52,9 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
         ...more,
       }),
     /**
-     * Ticks of 20 ms of the playout that came too late to send, as long as this gateway lives: those that a call has missed are no more.
-     * An upper bound: a late tick counts once for its worker and once for each of its calls.
+     * Returns how many 20 ms ticks of the playout came too late since the gateway started. A call
+     * cannot have missed more. This is an upper bound: a late tick counts once for its worker and
+     * once for each call.
      */
     async lateTicks(): Promise<number> {
       const text = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();

@@ -1,4 +1,4 @@
-// A call ledger on a database of a test, with a key that every ledger of the tests has.
+// Opens a call ledger on a test database. All ledgers of the tests use the same key.
 
 import { silentLogger } from '../../src/lib/logger.ts';
 import {

@@ -1,9 +1,10 @@
-// What the gateways of a test that failed had to say, beside the failure: on another machine there is no second look.
+// Prints the output of the gateways of a failed test beside the failure, because on another machine
+// nobody can look a second time.
 
 import { afterEach } from 'vitest';
 import { forgetLogs, lastLogs } from './gateway-logs.ts';
 
-// Run anew for each file of a worker; what it imports is not.
+// vitest runs this file again for each test file of a worker, but not the modules that it imports.
 forgetLogs();
 
 afterEach(({ task }) => {

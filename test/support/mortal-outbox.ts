@@ -1,5 +1,6 @@
-// The outbox of a process that will die, as ours: one step waits, one is under way. What SQL does with that one, and when, and what
-// of it comes to the stream, is up to the test.
+// The outbox of a process that will die. Like the real outbox it has at most one waiting step and
+// one step under way. The test decides when and how SQL handles the step, and which events reach
+// the stream.
 
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
@@ -18,7 +19,7 @@ export class MortalOutbox implements CallOutbox {
   #waiting: Entry | undefined;
   #underWay: Entry | undefined;
   #result: { readonly events: readonly CallEvent[] | undefined } | undefined;
-  /** Stored, and not on the stream. */
+  /** Events that are stored but not yet on the stream. */
   readonly #unpublished: CallEvent[];
   #publishedThrough = 0;
 
@@ -34,12 +35,12 @@ export class MortalOutbox implements CallOutbox {
     });
   }
 
-  /** Of an answer that the machine waits for. */
+  /** Whether the state machine of the call waits for an answer to be stored. */
   holdsAnswer(): boolean {
     return [this.#waiting, this.#underWay].some((entry) => entry?.step.answeredAt !== undefined);
   }
 
-  /** A statement leaves. */
+  /** Sends the waiting step to SQL, unless a step is under way. */
   begin(): void {
     if (this.#underWay !== undefined) return;
     this.#underWay = this.#waiting;
@@ -53,7 +54,7 @@ export class MortalOutbox implements CallOutbox {
     this.#result = { events };
   }
 
-  /** The process hears that it is stored. */
+  /** Reports the result of SQL to the process. */
   confirm(): void {
     if (this.#underWay === undefined || this.#result === undefined) return;
     const { events } = this.#result;
@@ -63,7 +64,10 @@ export class MortalOutbox implements CallOutbox {
     this.#result = undefined;
   }
 
-  /** The connection breaks, before the statement or after it: it is tried again, with what came meanwhile. */
+  /**
+   * Breaks the connection, before or after SQL runs the statement. The outbox retries the step,
+   * merged with the steps that came in the meantime.
+   */
   fail(): void {
     if (this.#underWay === undefined) return;
     this.#waiting = merged(this.#underWay, this.#waiting);
@@ -71,7 +75,7 @@ export class MortalOutbox implements CallOutbox {
     this.#result = undefined;
   }
 
-  /** The stream stores some more; of the last one the confirmation may be lost. */
+  /** Puts up to `count` more events on the stream. The confirmation of the last one may be lost. */
   publish(count: number, isLastConfirmed: boolean): void {
     const events = this.#unpublished.splice(0, count);
     this.#world.put(...events);

@@ -1,4 +1,4 @@
-// A real nats-server for a test file, in a folder of its own, gone afterwards.
+// Starts a real nats-server for a test file, in its own folder, which `stop` removes.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,12 @@ export type TestNats = {
   readonly server: NatsServer;
   readonly dataDir: string;
   readonly url: string;
-  /** A connection with a prefix of its own, so that tests of one file do not see each other's streams. */
+  /**
+   * Opens a connection. By default it has its own prefix, so that tests of one file do not see each
+   * other's streams.
+   */
   connect(prefix?: string): Promise<EventConnection>;
-  /** Closes every connection, ends the server, removes the folder. */
+  /** Closes all connections, stops the server and removes the folder. */
   stop(): Promise<void>;
 };
 

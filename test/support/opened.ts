@@ -1,11 +1,12 @@
-// What the tests of a suite share: opened by a hook, closed by its counterpart, and written as one constant.
+// Resources that the tests of a suite share. One hook opens the resource and its counterpart closes
+// it. The test file uses it as a constant.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
 type Open<Opened> = () => Opened | Promise<Opened>;
 type Close<Opened> = (opened: Opened) => unknown;
 
-/** Opened before the first test of the suite, closed after the last. */
+/** Opens a resource before the first test of the suite and closes it after the last. */
 export function forSuite<Opened extends object>(
   open: Open<Opened>,
   close: Close<Opened> = closeOne,
@@ -13,7 +14,7 @@ export function forSuite<Opened extends object>(
   return opened(open, close, beforeAll, afterAll);
 }
 
-/** Opened before each test, closed after it. */
+/** Opens a resource before each test and closes it after the test. */
 export function forEachTest<Opened extends object>(
   open: Open<Opened>,
   close: Close<Opened> = closeOne,
@@ -21,7 +22,7 @@ export function forEachTest<Opened extends object>(
   return opened(open, close, beforeEach, afterEach);
 }
 
-/** Whatever is opened ends in one of these ways, the first that it has. */
+/** Methods that close a resource. The first one that the resource has is called. */
 const closers = [Symbol.asyncDispose, 'close', 'stop', 'remove'] as const;
 
 async function closeOne(opened: Partial<Record<(typeof closers)[number], unknown>>): Promise<void> {
@@ -29,7 +30,7 @@ async function closeOne(opened: Partial<Record<(typeof closers)[number], unknown
   if (closer !== undefined) await (opened[closer] as () => unknown).call(opened);
 }
 
-/** An object that stands for the one that is open. */
+/** Returns a proxy for the resource that is currently open. */
 function opened<Opened extends object>(
   open: Open<Opened>,
   close: Close<Opened>,

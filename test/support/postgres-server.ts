@@ -7,8 +7,11 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { eventually } from './eventually.ts';
 
 const run = promisify(execFile);
+/** PostgreSQL starts once for each run, on a machine that may be busy. */
+const startTimeoutMs = 20_000;
 
 export type PostgresServer = {
   readonly url: string;
@@ -58,7 +61,8 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await untilAccepting(join(folder, '.s.PGSQL.5432'));
+    const socketPath = join(folder, '.s.PGSQL.5432');
+    await eventually(() => accepts(socketPath), 'PostgreSQL accepts connections', startTimeoutMs);
   } catch (error) {
     await stop();
     throw new Error('PostgreSQL did not start', { cause: error });
@@ -85,14 +89,6 @@ async function findPrograms(): Promise<string> {
 async function userNamed(name: string): Promise<{ readonly uid: number; readonly gid: number }> {
   const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
-}
-
-async function untilAccepting(socketPath: string): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await accepts(socketPath))) {
-    if (Date.now() > deadline) throw new Error('not accepting connections after 20 s');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 function accepts(socketPath: string): Promise<boolean> {

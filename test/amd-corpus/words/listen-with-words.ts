@@ -8,6 +8,7 @@ import { chunkMs } from '../../../src/amd/stt/protocol.ts';
 import { createTranscribedDetector } from '../../../src/amd/stt/transcribed-detector.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { Engine, EngineKind } from './engine.ts';
 import type { HeardWord } from './mishearing.ts';
 
@@ -57,7 +58,12 @@ async function listenOnce(
     events.push(...detector.push(frame, false));
     if (ms % chunkMs !== 0 || isOver(events, detector)) continue;
     const before = understood();
-    await until(() => understood() > before || failed() !== undefined);
+    // Both ends are in this process, so this takes one or two turns of the event loop.
+    await eventually(
+      () => understood() > before || failed() !== undefined,
+      'the recogniser answers, or its connection fails',
+      patienceMs,
+    );
   }
   events.push(...detector.stop('recording-ended'));
   const reason = failed();
@@ -96,16 +102,4 @@ function openCall(url: string, kind: EngineKind, language: string) {
     },
   });
   return { detector: create(settings), understood: () => understood, failed: () => failure };
-}
-
-/**
- * Waits until the condition holds. Both ends are in this process, so it takes one or two turns of
- * the event loop.
- */
-async function until(isTrue: () => boolean): Promise<void> {
-  const givenUpMs = performance.now() + patienceMs;
-  while (!isTrue()) {
-    if (performance.now() > givenUpMs) throw new Error('the recogniser was lost');
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

@@ -3,9 +3,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startEngine } from '../../support/sip-engine.ts';
 import { type CallHeaders, header, RawApplication, RawPeer } from './raw-ends.ts';
-import { waitFor } from './srf-support.ts';
 
 /**
  * 64 * T1 is 640 ms here: long enough for a round trip on a busy machine, short enough to wait for.
@@ -87,7 +87,10 @@ describe('the engine, in calls that go wrong', () => {
       '200 OK',
       'far',
     );
-    await waitFor(() => engine.statistics().dropped === 1);
+    await eventually(
+      () => engine.statistics().dropped === 1,
+      'the engine has dropped the response',
+    );
 
     expect(peer.inbox.matching(/^(ACK|BYE) /)).toBe(0);
   });
@@ -148,7 +151,7 @@ describe('the engine, in calls that go wrong', () => {
     await peer.inbox.take(/^BYE /);
 
     await application.inbox.take(/\|unsolicited\|.*\r\nBYE .*ACK timeout/s);
-    await waitFor(() => engine.statistics().dialogs === 0);
+    await eventually(() => engine.statistics().dialogs === 0, 'the engine holds no dialog');
   });
 
   test('cancels a ringing call when its application goes', async () => {
@@ -162,13 +165,16 @@ describe('the engine, in calls that go wrong', () => {
     peer.answer(sent, '200 OK', 'far');
     peer.answer(call.request, '487 Request Terminated', 'far');
     await peer.inbox.take(/^ACK /);
-    await waitFor(() => engine.statistics().clientTransactions === 0);
+    await eventually(
+      () => engine.statistics().clientTransactions === 0,
+      'the engine holds no client transaction',
+    );
   });
 
   test('cancels a call of a gone application at its first response', async () => {
     const call = await invite();
     application.close();
-    await waitFor(() => engine.statistics().clients === 0);
+    await eventually(() => engine.statistics().clients === 0, 'the engine has no application');
     expect(peer.inbox.matching(/^CANCEL /)).toBe(0);
 
     peer.answer(call.request, '180 Ringing', 'far');
@@ -181,7 +187,7 @@ describe('the engine, in calls that go wrong', () => {
     peer.answer(call.request, '180 Ringing', 'far');
     await application.inbox.take(/SIP\/2.0 180/);
     application.close();
-    await waitFor(() => engine.statistics().clients === 0);
+    await eventually(() => engine.statistics().clients === 0, 'the engine has no application');
 
     peer.answer(call.request, '200 OK', 'far');
 
@@ -203,7 +209,7 @@ describe('the engine, in calls that go wrong', () => {
   test('lets another connection take over a call by its id, with the peer’s requests', async () => {
     const call = await answered();
     application.close();
-    await waitFor(() => engine.statistics().clients === 0);
+    await eventually(() => engine.statistics().clients === 0, 'the engine has no application');
     application = await RawApplication.connect(engine);
 
     await application.request(`|${call.dialogId}\r\nOPTIONS sip:placeholder SIP/2.0\r\n\r\n`);
@@ -242,7 +248,7 @@ describe('the engine, in calls that go wrong', () => {
     application.close();
 
     await peer.inbox.take(/^BYE /);
-    await waitFor(() => engine.statistics().dialogs === 0);
+    await eventually(() => engine.statistics().dialogs === 0, 'the engine holds no dialog');
   });
 
   test('acknowledges every branch of a fork that answers, and hangs up the second', async () => {
@@ -452,8 +458,11 @@ describe('the engine, in calls that go wrong', () => {
       await application.request(`${bye.split('|')[8]}|\r\nSIP/2.0 200 OK\r\n\r\n`);
       await peer.inbox.take(/ 200 OK.*CSeq: 2 BYE/s);
 
-      await waitFor(() => engine.statistics().dialogs === 0);
-      await waitFor(() => engine.statistics().serverTransactions === 0);
+      await eventually(() => engine.statistics().dialogs === 0, 'the engine holds no dialog');
+      await eventually(
+        () => engine.statistics().serverTransactions === 0,
+        'the engine holds no server transaction',
+      );
       expect(application.inbox.matching(/unsolicited/)).toBe(0);
     });
 

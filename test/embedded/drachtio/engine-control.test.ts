@@ -2,10 +2,11 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSipEngineThread } from '../../../src/embedded/drachtio/engine-thread.ts';
+import { eventually } from '../../support/eventually.ts';
 import { forEachTest } from '../../support/opened.ts';
 import { startEngine } from '../../support/sip-engine.ts';
 import { RawApplication, RawPeer } from './raw-ends.ts';
-import { connectSrf, waitFor } from './srf-support.ts';
+import { connectSrf } from './srf-support.ts';
 
 describe('the control port', () => {
   const applications: RawApplication[] = [];
@@ -36,14 +37,14 @@ describe('the control port', () => {
     const id = application.send(request);
 
     expect(await application.inbox.take(/response/)).toContain(`|${id}|NO|not authenticated`);
-    await waitFor(() => application.closed);
+    await eventually(() => application.closed, 'the engine closes the connection');
   });
 
   test('closes a connection that never authenticates', async () => {
     const application = await RawApplication.connectOnly(engine);
     applications.push(application);
 
-    await waitFor(() => application.closed);
+    await eventually(() => application.closed, 'the engine closes the connection');
 
     expect(engine.statistics().clients).toBe(0);
   });
@@ -55,7 +56,7 @@ describe('the control port', () => {
     const id = application.send('authenticate|cymr|');
 
     expect(await application.inbox.take(/response/)).toContain(`|${id}|NO|incorrect secret`);
-    await waitFor(() => application.closed);
+    await eventually(() => application.closed, 'the engine closes the connection');
   });
 
   test('accepts a frame of 200 KB and refuses a longer one, with its message id', async () => {
@@ -68,7 +69,7 @@ describe('the control port', () => {
     application.sendRaw('300000#some-id|sip||\r\n');
 
     expect(await application.inbox.take(/too long/)).toContain('|some-id|NO|message too long');
-    await waitFor(() => application.closed);
+    await eventually(() => application.closed, 'the engine closes the connection');
   });
 
   test('refuses a command that it does not support', async () => {
@@ -91,7 +92,10 @@ describe('the control port', () => {
       const call = { callId: `o${index}`, cseq: 1, from: '<sip:x@y>;tag=1', to: '<sip:z@y>' };
       peer.request('OPTIONS', call);
     }
-    await waitFor(() => first.inbox.size + second.inbox.size === 4);
+    await eventually(
+      () => first.inbox.size + second.inbox.size === 4,
+      'both applications together get four requests',
+    );
 
     expect([first.inbox.size, second.inbox.size]).toEqual([2, 2]);
   });

@@ -2,7 +2,7 @@
 // not about how srf handles broken messages.
 
 import { randomUUID } from 'node:crypto';
-import { until } from './fuzz-waiting.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type ControlPeer, connectControl } from './transcripts/sockets.ts';
 
 const METHODS = ['invite', 'options', 'register', 'message', 'info', 'subscribe', 'update'];
@@ -30,10 +30,7 @@ export async function startApplication(
   );
   control.send(`${randomUUID()}|authenticate|${secret}|`);
   for (const method of METHODS) control.send(`${randomUUID()}|route|${method}`);
-  await until(
-    () => replies === METHODS.length + 1,
-    () => 'the application cannot connect',
-  );
+  await eventually(() => replies === METHODS.length + 1, 'the application is connected');
   return {
     place: (uri) => control.send(`${randomUUID()}|sip||\r\nINVITE ${uri} SIP/2.0\r\n\r\n`),
     close: () => control.close(),

@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { eventually } from '../../support/eventually.ts';
 import { request, response } from './fuzz-messages.ts';
-import { until } from './fuzz-waiting.ts';
 import { openUdpPeer } from './transcripts/sockets.ts';
 
 /**
@@ -75,9 +75,9 @@ export async function placeCallTo(place: (uri: string) => void, sipPort: number)
   });
   try {
     place(`sip:far@127.0.0.1:${peer.port}`);
-    await until(
+    await eventually(
       () => /^ACK /m.test(heard) && /^BYE /m.test(heard),
-      () => `ACK and BYE at a callee; it heard ${heard}`,
+      () => `the callee hears ACK and BYE; it heard ${heard}`,
     );
   } finally {
     await peer.close();
@@ -95,9 +95,9 @@ type Line = {
 async function openLine(transport: 'UDP' | 'TCP', sipPort: number): Promise<Line> {
   let heard = '';
   const hears = async (pattern: RegExp) => {
-    await until(
+    await eventually(
       () => pattern.test(heard),
-      () => `${pattern} in ${heard}`,
+      () => `the line hears ${pattern}; it heard ${heard}`,
     );
     return pattern.exec(heard)?.[0] ?? '';
   };

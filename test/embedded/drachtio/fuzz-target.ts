@@ -3,11 +3,11 @@
 // holds nothing of what is over.
 
 import type { SipEngineStatistics } from '../../../src/embedded/drachtio/engine.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startEngine } from '../../support/sip-engine.ts';
 import { startApplication } from './fuzz-application.ts';
 import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
 import { response } from './fuzz-messages.ts';
-import { until } from './fuzz-waiting.ts';
 import { openUdpPeer } from './transcripts/sockets.ts';
 
 const SECRET = 'fuzz';
@@ -93,9 +93,9 @@ export async function startFuzzTarget(): Promise<FuzzTarget> {
         Object.entries(statistics()).filter(
           ([name, value]) => value > before[name as keyof FuzzStatistics],
         );
-      await until(
+      await eventually(
         () => grown().length === 0,
-        () => `left over: ${JSON.stringify(grown())}`,
+        () => `the engine holds no more than before; left over: ${JSON.stringify(grown())}`,
       );
     },
     [Symbol.asyncDispose]: async () => {

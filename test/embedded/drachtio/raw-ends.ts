@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
-import { waitFor } from './srf-support.ts';
+import { eventually } from '../../support/eventually.ts';
 import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
 
 /** Stores texts in the order of their arrival. Tests take them out by content. */
@@ -21,9 +21,10 @@ class Inbox {
   /** Waits for a match and removes it. The other texts stay. */
   async take(pattern: RegExp): Promise<string> {
     const find = (): number => this.#texts.findIndex((text) => pattern.test(text));
-    await waitFor(() => find() >= 0).catch(() => {
-      throw new Error(`nothing like ${pattern} in:\n${this.#texts.join('\n---\n')}`);
-    });
+    await eventually(
+      () => find() >= 0,
+      () => `${pattern} arrives; the inbox holds:\n${this.#texts.join('\n---\n')}`,
+    );
     return this.#texts.splice(find(), 1)[0] ?? '';
   }
 

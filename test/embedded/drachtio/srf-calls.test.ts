@@ -3,8 +3,9 @@
 import type Srf from 'drachtio-srf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startEngine } from '../../support/sip-engine.ts';
-import { connectSrf, waitFor } from './srf-support.ts';
+import { connectSrf } from './srf-support.ts';
 
 const sdp = (port: number): string =>
   `v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 0\r\na=sendrecv\r\n`;
@@ -58,7 +59,10 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     expect(provisionals).toEqual([180]);
     expect(uac.remote.sdp).toBe(sdp(20_000));
     expect(uas.remote.sdp).toBe(sdp(10_000));
-    await waitFor(() => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0);
+    await eventually(
+      () => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0,
+      'neither engine holds a dialog',
+    );
   });
 
   test('lets the callee hang up', async () => {
@@ -68,7 +72,10 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     uas.destroy();
     await ended;
 
-    await waitFor(() => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0);
+    await eventually(
+      () => caller.statistics().dialogs === 0 && callee.statistics().dialogs === 0,
+      'neither engine holds a dialog',
+    );
   });
 
   test('lets the caller cancel a ringing call', async () => {
@@ -129,6 +136,9 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
     expect(answer.status).toBe(200);
     expect(infos).toEqual(['Signal=1\r\n']);
     uac.destroy();
-    await waitFor(() => callee.statistics().dialogs === 0);
+    await eventually(
+      () => callee.statistics().dialogs === 0,
+      'the engine of the callee holds no dialog',
+    );
   });
 });

@@ -1,4 +1,4 @@
-// Connects drachtio-srf to an engine, and waits for a condition until a deadline.
+// Connects drachtio-srf to an engine.
 
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
@@ -14,12 +14,4 @@ export async function connectSrf(
   const [error] = (await connected) as [Error | null];
   if (error !== null && error !== undefined) throw error;
   return srf;
-}
-
-export async function waitFor(condition: () => boolean, timeoutMs = 40_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`condition not met within ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

@@ -134,7 +134,7 @@ describe('a screening plan', () => {
   const answering = () => {
     const plan = new ScreeningPlan({ sound });
     expect(plan.onAmd(screening)).toEqual([]);
-    expect(plan.hasCall).toBe(true);
+    expect(plan.controlsCall).toBe(true);
     const actions = plan.onAmd({ ...machine, event: 'amd_machine_stopped_speaking' });
     expect(named(actions)).toEqual(['muteBot', 'stopDetection', 'play 0']);
     return plan;
@@ -147,7 +147,7 @@ describe('a screening plan', () => {
     expect(plan.advance(quietly(true))).toEqual([]);
 
     expect(named(plan.advance(quietly(false)))).toEqual(['unmuteBot', 'armed 2', 'detect']);
-    expect(plan.hasCall).toBe(false);
+    expect(plan.controlsCall).toBe(false);
     expect(plan.isOver).toBe(false);
   });
 
@@ -246,7 +246,7 @@ describe('the plans of a call', () => {
     const nothing = (): void => undefined;
     const call = new PlannedCall(plans, {
       ...{ play: nothing, stopPlayback: nothing, muteBot: nothing, stopStream: nothing },
-      ...{ forgetSpeaker: nothing, stopDetection: nothing, detectAnew: nothing },
+      ...{ forgetSpeaker: nothing, stopDetection: nothing, restartDetection: nothing },
       report: (report) => reports.push(reported(report)),
     });
     return { call, reports };

@@ -106,9 +106,9 @@ describe('a call screening', () => {
     queue.write(new Uint8Array(800).fill(1));
     queue.mark('meanwhile');
     expect(marks).toEqual(['meanwhile']);
-    expect(line.bench.session.isPlanned).toBe(true);
+    expect(line.bench.session.isPlanInControl).toBe(true);
     line.hear(silence(answer.mulaw.length / 8 + 500));
-    expect(line.bench.session.isPlanned).toBe(false);
+    expect(line.bench.session.isPlanInControl).toBe(false);
     queue.write(new Uint8Array(800).fill(2));
     line.hear(silence(200));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { PlayoutClock, PlayoutLoop, tickMs } from '../../../src/media/playout/playout.ts';
-import { until } from '../support/observed.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('playout clock', () => {
   function count(clock: PlayoutClock, nowMs: number) {
@@ -69,16 +69,16 @@ describe.each([
     );
     loop.start();
     loop.start();
-    await until(() => world.ticks >= 4, 'four ticks');
+    await eventually(() => world.ticks >= 4, 'the loop has run four ticks');
     expect(world.rests.length > 0).toBe(restTicks > 0);
     expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(restTicks * tickMs);
 
     world.isIdle = true;
-    await until(() => world.foundIdle, 'the loop to find that it is idle');
+    await eventually(() => world.foundIdle, 'the loop finds that it is idle');
     world.isIdle = false;
     world.ticks = 0;
     loop.start();
-    await until(() => world.ticks > 0, 'a tick');
+    await eventually(() => world.ticks > 0, 'the loop ticks again');
     world.isIdle = true;
   });
 });

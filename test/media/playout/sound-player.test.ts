@@ -38,7 +38,7 @@ describe('a sound', () => {
   test('is sent from its first sample to its last, and is reported', () => {
     const bench = answered();
     const hello = sound('hello', 400);
-    bench.session.obey({ kind: 'play', playback: hello });
+    bench.session.execute({ kind: 'play', playback: hello });
     bench.tick(1);
     expect(reportsOf(bench)).toEqual(['hello started']);
     bench.tick(3);
@@ -51,7 +51,7 @@ describe('a sound', () => {
   test('waits for the answer', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'early');
-    bench.session.obey({ kind: 'play', playback: sound('hello', 160) });
+    bench.session.execute({ kind: 'play', playback: sound('hello', 160) });
     bench.tick(5);
     expect(bench.playbacks).toEqual([]);
     bench.session.applyRemote(remote, 'answer');
@@ -63,7 +63,7 @@ describe('a sound', () => {
   test('waits on hold, and while the clock is late', () => {
     const bench = answered();
     const hello = sound('hello', 640);
-    bench.session.obey({ kind: 'play', playback: hello });
+    bench.session.execute({ kind: 'play', playback: hello });
     bench.tick(1);
     bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
     bench.tick(20);
@@ -76,10 +76,10 @@ describe('a sound', () => {
 
   test('is repeated if it loops, until another sound is played', () => {
     const bench = answered();
-    bench.session.obey({ kind: 'play', playback: { ...sound('music', 200), loop: true } });
+    bench.session.execute({ kind: 'play', playback: { ...sound('music', 200), loop: true } });
     bench.tick(5);
     expect(said(bench).slice(200, 400)).toEqual(said(bench).slice(0, 200));
-    bench.session.obey({ kind: 'play', playback: sound('hello', 160, 7) });
+    bench.session.execute({ kind: 'play', playback: sound('hello', 160, 7) });
     bench.tick(1);
 
     expect(said(bench).slice(800)).toEqual([...sound('hello', 160, 7).sound.mulaw]);
@@ -93,8 +93,8 @@ describe('a sound', () => {
 
   test('is stopped together with the sounds that wait behind it', () => {
     const bench = answered();
-    bench.session.obey({ kind: 'play', playback: sound('one', 8_000) });
-    bench.session.obey({ kind: 'play', playback: sound('two', 8_000) });
+    bench.session.execute({ kind: 'play', playback: sound('one', 8_000) });
+    bench.session.execute({ kind: 'play', playback: sound('two', 8_000) });
     bench.tick(2);
     bench.session.stopPlayback();
     bench.tick(1);
@@ -105,9 +105,9 @@ describe('a sound', () => {
 
   test('fails if it has no samples, or if a hundred sounds wait already', () => {
     const bench = answered();
-    bench.session.obey({ kind: 'play', playback: sound('nothing', 0) });
+    bench.session.execute({ kind: 'play', playback: sound('nothing', 0) });
     for (let count = 0; count < 101; count += 1)
-      bench.session.obey({ kind: 'play', playback: sound('a', 80) });
+      bench.session.execute({ kind: 'play', playback: sound('a', 80) });
 
     expect(reportsOf(bench)).toEqual(['nothing failed 0', 'a failed 0']);
   });

@@ -11,7 +11,7 @@ function answered(more: Partial<typeof remote> = {}): SessionBench {
 }
 
 const press = (bench: SessionBench, digits: string, durationMs = 100) =>
-  bench.session.obey({ kind: 'press', keys: { commandId: 'menu', digits, durationMs } });
+  bench.session.execute({ kind: 'press', keys: { commandId: 'menu', digits, durationMs } });
 
 type Sent = SessionBench['sent'][number];
 const events = ({ sent }: SessionBench) => sent.filter(({ payloadType }) => payloadType === 96);
@@ -119,7 +119,7 @@ describe('keys', () => {
     const bench = answered();
     const mulaw = Uint8Array.from({ length: 480 }, (_, index) => index % 251);
     const sound = { name: 'sound:a', mulaw, durationMs: 60 };
-    bench.session.obey({ kind: 'play', playback: { playbackId: 'a', source: 'command', sound } });
+    bench.session.execute({ kind: 'play', playback: { playbackId: 'a', source: 'command', sound } });
     bench.tick(1);
     press(bench, '1');
     bench.tick(30);

@@ -17,7 +17,7 @@ describe('a session', () => {
     expect(bench.session.isQuiet).toBe(true);
 
     const mulaw = new Uint8Array(320);
-    bench.session.obey({
+    bench.session.execute({
       kind: 'play',
       playback: { playbackId: 'say', source: 'command', sound: { ...message, mulaw } },
     });
@@ -31,7 +31,7 @@ describe('a session', () => {
   test('is not quiet while it sends keys, until the pause after the last one', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
-    bench.session.obey({
+    bench.session.execute({
       kind: 'press',
       keys: { commandId: 'menu', digits: '5', durationMs: 100 },
     });

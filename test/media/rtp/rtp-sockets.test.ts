@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RtpSockets } from '../../../src/media/rtp/rtp-sockets.ts';
+import { eventually } from '../../support/eventually.ts';
 import { forEachTest } from '../../support/opened.ts';
 import { FarEnd } from '../support/far-end.ts';
-import { until } from '../support/observed.ts';
 
 const loud = 0x10;
 const packet = Uint8Array.from([0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4]);
@@ -52,17 +52,20 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     const { sockets, port, heardFrom } = opened;
     sockets.connect(farEnd.port, host);
     sockets.send(packet, farEnd.port, host);
-    await until(() => farEnd.received.length === 1, 'a packet at the peer');
+    await eventually(() => farEnd.received.length === 1, 'a packet arrives at the peer');
     stranger.send(port, loud, host);
     farEnd.send(port, loud, host);
-    await until(() => heardFrom.includes(farEnd.port), 'the peer to be heard');
+    await eventually(() => heardFrom.includes(farEnd.port), 'a packet from the peer is heard');
     expect(heardFrom).toEqual([farEnd.port]);
 
     sockets.disconnect();
     stranger.send(port, loud, host);
-    await until(() => heardFrom.includes(stranger.port), 'the stranger to be heard');
+    await eventually(
+      () => heardFrom.includes(stranger.port),
+      'a packet from the stranger is heard',
+    );
     sockets.send(packet, stranger.port, host);
-    await until(() => stranger.received.length === 1, 'a packet at another address');
+    await eventually(() => stranger.received.length === 1, 'a packet arrives at another address');
   });
 
   test('connect to another peer without a disconnect in between', async () => {
@@ -70,7 +73,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     opened.sockets.connect(farEnd.port, host);
     opened.sockets.connect(other.port, host);
     opened.sockets.send(packet, other.port, host);
-    await until(() => other.received.length === 1, 'a packet at the new peer');
+    await eventually(() => other.received.length === 1, 'a packet arrives at the new peer');
   });
 
   test('report a peer with a closed port as unreachable, and stay usable', async () => {
@@ -78,17 +81,17 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     await farEnd[Symbol.asyncDispose]();
     opened.sockets.connect(peerPort, host);
     const send = () => opened.sockets.send(packet, peerPort, host);
-    await until(() => {
+    await eventually(() => {
       if (opened.unreachable === 0) send();
       return opened.unreachable > 0;
-    }, 'the ICMP error');
+    }, 'the socket reports the ICMP error');
     opened.sockets.disconnect();
     farEnd = await FarEnd.open(host, peerPort);
     // A pending error is the result of the first send.
-    await until(() => {
+    await eventually(() => {
       send();
       return farEnd.received.length > 0;
-    }, 'a packet at the port that is open again');
+    }, 'a packet arrives at the port that is open again');
 
     expect(opened.errors).toEqual([]);
   });
@@ -101,7 +104,7 @@ describe('RTP sockets', () => {
     // Loopback has no route to another host.
     sockets.connect(4_000, '192.0.2.1');
     sockets.send(packet, farEnd.port, '127.0.0.1');
-    await until(() => farEnd.received.length === 1, 'a packet');
+    await eventually(() => farEnd.received.length === 1, 'a packet arrives at the far end');
 
     expect(errors).toEqual([]);
     sockets.disconnect();
@@ -114,7 +117,7 @@ describe('RTP sockets', () => {
     const { sockets, port, heardFrom } = await open('0.0.0.0');
     sockets.connect(farEnd.port, '127.0.0.1');
     other.send(port, loud, '127.0.0.3');
-    await until(() => heardFrom.includes(other.port), 'a packet to another address');
+    await eventually(() => heardFrom.includes(other.port), 'a packet to another address is heard');
     sockets.close();
   });
 });

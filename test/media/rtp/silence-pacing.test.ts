@@ -58,7 +58,7 @@ test('starts a sound in the tick after its request, and sends all silence for a 
   const bench = answered();
   bench.tick(secondTicks + 3);
   const before = bench.sent.length;
-  bench.session.obey({ kind: 'play', playback: hello });
+  bench.session.execute({ kind: 'play', playback: hello });
 
   bench.tick(3);
   expect(bench.sent.slice(before).map(({ payload }) => payload[0])).toEqual([7, 7, 7]);

@@ -1,4 +1,4 @@
-// A MediaObserver that keeps every event, and a bounded wait for events.
+// A MediaObserver that keeps every event.
 
 import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
@@ -35,15 +35,4 @@ export function settingsFor(script?: number): AmdSettings {
     timers: defaultAmdTimers,
     ...(script === undefined ? {} : { thresholdWordCount: script }),
   };
-}
-
-/** Far longer than anything takes, so that only a real failure exceeds it. */
-const deadlineMs = 40_000;
-
-export async function until(condition: () => boolean, what: string): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!condition()) {
-    if (performance.now() > endMs) throw new Error(`waited in vain for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
