@@ -1,4 +1,4 @@
-// What the machine detection bench listens to: the recordings of the test set.
+// Reads the audio of the machine detection bench: the recordings of the test set.
 
 import { fileURLToPath } from 'node:url';
 import { readManifest, readSamples } from '../../amd-corpus/score/manifest.ts';

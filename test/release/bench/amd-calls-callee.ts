@@ -1,4 +1,5 @@
-// Who picks up: sipp, streaming recordings of people and of voicemails as G.711 from the answer on, ten seconds each.
+// The callee of the bench: sipp. From the answer on, it streams ten seconds of a recorded person or
+// voicemail as G.711.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,20 +14,25 @@ import { readManifest, readSamples } from '../../amd-corpus/score/manifest.ts';
 import { startSipp } from '../../support/sipp.ts';
 
 export const callSeconds = 10;
-/** A verdict later than that might come after the end of a call that is set up slowly. */
+/**
+ * A verdict that takes longer than this might come after the end of a call that is set up slowly.
+ */
 const latestVerdictSeconds = 8;
 const framesASecond = 50;
 const samplesASecond = framesASecond * frameSamples;
 const samplesAMillisecond = samplesASecond / 1_000;
-/** No multiples of a frame alone: what falls into one frame decides, too. */
+/**
+ * The delays of the audio to try. Some are not multiples of a frame, because the frame boundaries
+ * influence the verdict.
+ */
 const startsMs = [0, 7, 20, 33, 100, 500, 1_000] as const;
-/** Enough for a run of hours; sipp wants a bound. */
+/** sipp requires a bound. This one suffices for a run of hours. */
 const mostCalls = 10_000_000;
 const longestRunMs = 6 * 3_600_000;
 
 export type Callee = AsyncDisposable & {
   readonly recordings: number;
-  /** The one with this number. */
+  /** Returns the SIP URI that plays this recording. */
   readonly uri: (recording: number) => string;
   readonly nameOf: (recording: number) => string;
   readonly verdictOf: (recording: number) => string;
@@ -71,7 +77,10 @@ export async function startCallee(): Promise<Callee> {
   }
 }
 
-/** sipp takes no variable for a file's name. */
+/**
+ * Returns scenario elements that play the file of each recording. sipp does not accept a variable
+ * for the name of a file.
+ */
 function branches(files: readonly string[]): string {
   const choices = files.map(
     (_, index) => `<nop next="play${index}" test="is${index}"><action>
@@ -85,8 +94,9 @@ function branches(files: readonly string[]): string {
 }
 
 /**
- * As many people as machines, in turn: those whose label the detector alone finds in time. How often it is right is measured
- * by `npm run amd:score`; here it is to be right as often on live calls.
+ * Chooses as many people as machines, alternating. Takes only recordings whose label the detector
+ * alone finds in time. `npm run amd:score` measures how often the detector is right. This bench
+ * only checks that it is right as often on live calls.
  */
 async function chooseRecordings(): Promise<readonly Recording[]> {
   const labelled = await readManifest(
@@ -108,14 +118,17 @@ async function chooseRecordings(): Promise<readonly Recording[]> {
     .filter((recording) => recording !== undefined);
 }
 
-/** Behind its end it is silent. */
+/** Reads ten seconds of a recording. A shorter one is followed by silence. */
 async function readTenSeconds(file: string): Promise<Int16Array> {
   const samples = new Int16Array(callSeconds * samplesASecond);
   samples.set((await readSamples(file)).subarray(0, samples.length));
   return samples;
 }
 
-/** Also when the audio comes a little after the answer: a recording that is at the edge of a timer says nothing about load. */
+/**
+ * Returns true if the detector finds the verdict for every delay of the audio. A recording at the
+ * edge of a timer says nothing about load.
+ */
 function detects(samples: Int16Array, verdict: string): boolean {
   return startsMs.every((startMs) => hear(samples, startMs * samplesAMillisecond) === verdict);
 }

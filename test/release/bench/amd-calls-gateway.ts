@@ -1,5 +1,6 @@
-// A gateway under the bench of calls with detection, with what it rests on: what each process and thread took of the processor,
-// and what it said to NATS, SQL and drachtio.
+// The gateway that the bench of calls with detection measures, together with its database and NATS.
+// Measures the CPU time of each process and thread, and counts the messages to and from NATS, SQL
+// and drachtio.
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -22,11 +23,14 @@ import type { Build } from './build-of-commit.ts';
 
 const run = promisify(execFile);
 const secretsKey = 'ab'.repeat(32);
-/** As many as a gateway has by default. */
+/** As many ports as a gateway has by default. */
 const mediaPortsEach = 10_000;
 const firstMediaPort = 10_000;
 
-/** In the order of the report. A gateway's threads that are none of ours run V8's and libuv's helpers. */
+/**
+ * The order of the report. `gateway: V8 and libuv` are the threads that run the helpers of V8 and
+ * libuv, not code of this project.
+ */
 export const cpuParts = [
   'gateway: main thread',
   'gateway: media workers',
@@ -50,7 +54,7 @@ export const counted = [
 type Counted = (typeof counted)[number];
 
 export type Usage = {
-  /** In seconds. */
+  /** CPU time in seconds. */
   readonly cpu: Readonly<Record<CpuPart, number>>;
   readonly counts: Readonly<Record<Counted, number>>;
 };
@@ -116,7 +120,7 @@ function databaseVariables(postgres: PostgresServer): Record<string, string> {
   return { DATABASE_URL: postgres.url, SECRETS_KEY: secretsKey };
 }
 
-/** By the build's own command: another one's schema might not be what it knows. */
+/** Creates an app with the build's own command, because another build may use another schema. */
 async function makeApp(build: Build, dataDir: string, postgres: PostgresServer): Promise<DevApp> {
   const { stdout } = await run(
     process.execPath,
@@ -126,7 +130,10 @@ async function makeApp(build: Build, dataDir: string, postgres: PostgresServer):
   return JSON.parse(stdout) as DevApp;
 }
 
-/** The gateway's private nats-server, with the port of its monitoring: the gateway itself gives it none. */
+/**
+ * Writes a script that starts nats-server with a monitoring port. The gateway itself would start it
+ * without one.
+ */
 async function monitoredNats(folder: string, port: number): Promise<string> {
   const program = await findNatsServer(undefined, process.env['PATH'] ?? '');
   const path = join(folder, 'nats-server');

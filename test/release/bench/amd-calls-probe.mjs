@@ -1,6 +1,8 @@
-// Loaded before the gateway's own code (node --import), in its main thread and in each worker thread: writes down which thread
-// is which, for Node 20 gives them no names, and counts what the main thread says to SQL and to drachtio. Plain JavaScript, so
-// that it goes into any build. A count costs an addition. The folder for both stands in the query of this module's URL.
+// Runs before the gateway's own code (node --import), in its main thread and in each worker thread.
+// Records the script of each thread, because Node 20 does not name its threads. Counts the SQL
+// statements of the main thread and its frames to and from drachtio. A count costs one addition.
+// This is plain JavaScript, so that it works with any build. The query of this module's URL names
+// the folder for both.
 
 import { readlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,10 +15,10 @@ const script = process.argv[1] ?? '';
 const threadId = basename(readlinkSync('/proc/thread-self'));
 writeFileSync(join(folder, `thread-${threadId}`), basename(script));
 
-// Other programs that the gateway starts inherit this.
+// Other programs that the gateway starts inherit the option, but they are not measured.
 if (isMainThread && basename(script) === 'main.js') {
   const counts = { statements: 0, framesToDrachtio: 0, framesFromDrachtio: 0 };
-  // The modules that the gateway will load, wherever its build lies.
+  // Resolves the modules that the gateway loads, wherever its build is.
   const require = createRequire(script);
   countCalls(require('pg').Client.prototype, 'query', () => {
     counts.statements += 1;

@@ -1,5 +1,6 @@
-// The system calls of a gateway during some calls, counted by strace: apart from the measured rounds, for a traced process takes
-// several times the processor time, and waits less in one go.
+// Counts the system calls of a gateway during some calls with strace. This happens outside the
+// measured rounds, because a traced process takes several times the CPU time and its waits are
+// shorter.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,14 +22,14 @@ export async function countSystemCalls(
   try {
     const strace = await attach(pid, output);
     if (strace === undefined) {
-      console.log(`\n  ${name}: system calls not counted, strace is missing or may not attach`);
+      console.log(`\n  ${name}: cannot count system calls: strace is missing or may not attach`);
       return;
     }
     const ended = once(strace, 'exit');
     try {
       await work();
     } finally {
-      // It detaches and writes its table.
+      // strace then detaches and writes its table.
       strace.kill('SIGINT');
       await ended;
     }
@@ -57,7 +58,10 @@ async function attach(pid: number, output: string): Promise<ChildProcess | undef
   return failed ? undefined : strace;
 }
 
-/** % time, seconds, usecs/call, calls, errors (may be missing), syscall. */
+/**
+ * Prints the most frequent system calls. The columns of the table are: % time, seconds, usecs/call,
+ * calls, errors (may be missing), syscall.
+ */
 function report(name: string, calls: number, table: string): void {
   const counts = [...table.matchAll(/^ *[\d.]+ +[\d.]+ +\d+ +(\d+) (?:.* )?(\w+)$/gm)]
     .map(([, count, syscall]) => ({ syscall, count: Number(count) / calls }))
@@ -68,6 +72,6 @@ function report(name: string, calls: number, table: string): void {
     return `${entry.syscall} ${entry.count.toFixed(0)}`;
   });
   console.log(
-    `\n  ${name}: ${sum.toFixed(0)} system calls of the gateway process a call (strace, ${calls} calls): ${most.join(', ')}`,
+    `\n  ${name}: ${sum.toFixed(0)} system calls of the gateway process per call (strace, ${calls} calls): ${most.join(', ')}`,
   );
 }

@@ -1,6 +1,7 @@
-// What a call with detection costs of the processor at the rates that users have: ten seconds each, a person or a voicemail on the
-// other end (sipp), everything but sipp and the dialer counted, by process and thread. `--against <commit>` measures another
-// commit beside this tree, with rounds that take turns. Fails when verdicts are wrong.
+// Measures the CPU time of a call with detection at realistic rates. A call lasts ten seconds, and
+// the other end (sipp) plays a person or a voicemail. Counts everything except sipp and the dialer,
+// by process and thread. `--against <commit>` also measures another commit, with alternating
+// rounds. The bench fails if too many verdicts are wrong.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -20,10 +21,13 @@ import { percentile } from './process-usage.ts';
 import { type TimedReceiver, timed } from './timed-receiver.ts';
 
 const leastRight = 0.98;
-/** Until V8 has compiled what a call runs through: that takes a second of CPU, once. */
+/**
+ * The warm-up lasts until V8 has compiled the code of a call, which takes a second of CPU time,
+ * once.
+ */
 const warmUp = { rate: 20, calls: 400 };
 const idleSeconds = 5;
-/** What a call's end leaves to be written comes within that. */
+/** The writes that follow the end of a call are finished within this time. */
 const settleMs = 1_000;
 const maxEndMs = 60_000;
 const mostWrongShown = 10;
@@ -37,9 +41,9 @@ type Options = {
 type Load = { readonly rate: number; readonly calls: number };
 type Round = Usage & {
   readonly calls: number;
-  /** Each with what was heard instead. */
+  /** One line per wrong verdict: the recording and the verdict. */
   readonly wrong: readonly string[];
-  /** Calls a second at which they were dialled. */
+  /** The achieved rate in calls per second. */
   readonly rate: number;
 };
 type World = { readonly callee: Callee; readonly receiver: TimedReceiver };
@@ -107,12 +111,13 @@ async function benchAt(
   world: World,
   options: Options,
 ): Promise<void> {
-  // Fewer would have ended before as many are up as there are at this rate.
+  // The round is at least one call length long, so that it reaches the number of concurrent calls
+  // of this rate.
   const calls = Math.max(options.calls, rate * callSeconds);
   const measured = sides.map((side) => ({ side, rounds: [] as Round[] }));
   console.log(`\n  ${rate} calls/s, ${options.rounds} rounds of ${calls} calls, medians`);
   for (let number = 1; number <= options.rounds; number += 1) {
-    // Neither is always the one that comes after the other.
+    // Alternates the order, so that neither side always comes second.
     for (const { side, rounds } of number % 2 === 1 ? measured : measured.toReversed()) {
       rounds.push(await round(side, world, { rate, calls }));
     }
@@ -120,7 +125,7 @@ async function benchAt(
       const last = rounds.at(-1);
       return `${side.name} ${last === undefined ? '' : cpuMs(last).toFixed(1)} ms`;
     });
-    console.log(`    round ${number}: CPU a call ${sums.join(', ')}`);
+    console.log(`    round ${number}: CPU time per call ${sums.join(', ')}`);
   }
   report(measured);
 }
@@ -132,7 +137,8 @@ async function round(side: MeasuredGateway, world: World, load: Load): Promise<R
   for (let index = 0; index < load.calls; index += 1) {
     await pause(Math.max(0, startedAt + (index * 1_000) / load.rate - performance.now()));
     const call = placeAndCheck(side, world, index % world.callee.recordings);
-    // Awaited below; one that fails before then must not end the process, which has others to end.
+    // The promise is awaited below. A call that fails before then must not end the process, because
+    // it still has to stop other processes.
     call.catch(() => undefined);
     placed.push(call);
   }
@@ -149,7 +155,10 @@ async function round(side: MeasuredGateway, world: World, load: Load): Promise<R
   };
 }
 
-/** Undefined: its verdict is right. */
+/**
+ * Places one call. Returns undefined if its verdict is right, and a description of the verdict
+ * otherwise.
+ */
 async function placeAndCheck(
   { gateway }: MeasuredGateway,
   { callee, receiver }: World,
@@ -183,7 +192,7 @@ function difference<Name extends string>(
   >;
 }
 
-/** What a gateway and what it rests on take without a call. */
+/** Returns the CPU use of a gateway, its database and NATS without any call. */
 async function idleShare(side: MeasuredGateway): Promise<string> {
   const before = await side.usage();
   const startedAt = performance.now();
@@ -207,14 +216,14 @@ function report(measured: readonly Measured[]): void {
   const values = (value: (round: Round) => number, digits: number) =>
     measured.map(({ rounds }) => percentile(rounds.map(value), 0.5).toFixed(digits));
   row('', [...measured.map(({ side }) => side.name)]);
-  row('CPU a call, ms: all', values(cpuMs, 1));
+  row('CPU time per call, ms: all', values(cpuMs, 1));
   for (const part of cpuParts) {
     row(
       `  ${part}`,
       values((round) => (round.cpu[part] * 1_000) / round.calls, 1),
     );
   }
-  row('a call:', []);
+  row('per call:', []);
   for (const what of counted) {
     row(
       `  ${what}`,
@@ -231,7 +240,7 @@ function report(measured: readonly Measured[]): void {
     return 1 - sum(({ wrong }) => wrong.length) / sum(({ calls }) => calls);
   });
   row(
-    'verdicts right, all rounds, %',
+    'right verdicts, all rounds, %',
     shares.map((share) => (share * 100).toFixed(1)),
   );
   for (const { side, rounds } of measured) {

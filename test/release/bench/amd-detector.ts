@@ -1,5 +1,6 @@
-// The detector in the worker of the bench: the real one, with a clock beside it that tells how late each frame came. A call
-// whose detection has stopped begins another, so that every call is under detection all the time.
+// The detector in the worker of the bench. It wraps the real detector and measures how late each
+// frame came. When the detection of a call has stopped, it starts another one, so that every call
+// is under detection all the time.
 
 import { BroadcastChannel } from 'node:worker_threads';
 import { createDetector as createReal } from '../../../src/amd/detector.ts';
@@ -8,7 +9,9 @@ import { channelName, type WorkerFigures } from './amd-figures.ts';
 import { threadCpuMs } from './process-usage.ts';
 
 const frameMs = 20;
-/** Tenths of a millisecond; everything over a second is in the last. */
+/**
+ * One bin is a tenth of a millisecond. The last bin counts everything that is later than a second.
+ */
 const bins = 10_000;
 
 const late = new Uint32Array(bins);
@@ -37,7 +40,7 @@ channel.unref();
 export const createDetector: CreateDetector = (settings) => {
   let real = createReal(settings);
   let pushed = 0;
-  // The clock that no frame came before: the earliest frame is on time.
+  // The start of a clock by which no frame is early: the earliest frame is on time.
   let startMs = Number.POSITIVE_INFINITY;
   return {
     done: false,

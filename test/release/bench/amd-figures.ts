@@ -1,4 +1,5 @@
-// What the worker of the machine detection bench tells the main thread when it is asked: `read` on this channel.
+// The figures that the worker of the machine detection bench sends to the main thread. The main
+// thread requests them with `read` on this channel.
 
 export const channelName = 'offhook-bench-amd';
 

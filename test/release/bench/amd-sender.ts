@@ -1,4 +1,5 @@
-// The far ends of the bench's calls, a process of its own: a packet every 20 ms to each port it is told, from recordings.
+// The far ends of the bench's calls, in a process of their own. Sends a packet from the recordings
+// every 20 ms to each port that the parent names.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { encode } from '../../../src/media/g711.ts';
@@ -9,9 +10,9 @@ export type ToSender = { readonly ports: readonly number[] };
 
 const frameMs = 20;
 const frameBytes = 160;
-/** As the worker does: calls spread over the 20 ms. */
+/** Spreads the calls over the 20 ms, as the worker does. */
 const phases = 8;
-/** Later than that the packets are not sent but left out: a burst would measure something else. */
+/** A packet that is later than this is skipped, because a burst would measure something else. */
 const latestMs = 60;
 
 type FarEnd = {
@@ -49,9 +50,10 @@ process.on('message', ({ ports }: ToSender) => {
 process.on('disconnect', () => process.exit(0));
 
 /**
- * What the worker sends back is left to the kernel, which drops it: a far end elsewhere would not be woken on this machine,
- * and to wake it is charged to the worker. Node offers no such thing, so that this reaches inside; without it the figures
- * are a little worse.
+ * Leaves the packets that the worker sends to the kernel, which drops them. In practice the far end
+ * is on another machine, so its wake-up costs this machine nothing. Here the kernel would charge
+ * the wake-up to the worker. Node has no API for this, so the function uses internals. Without it
+ * the figures are slightly worse.
  */
 function stopReceiving(socket: Socket): void {
   const [key] = Object.getOwnPropertySymbols(socket).filter(

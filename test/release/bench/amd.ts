@@ -1,5 +1,6 @@
-// What machine detection costs: the detector alone, a frame of 20 ms; and calls under detection that one core carries, with
-// RTP in and out through the media worker, until frames come 20 ms late.
+// Measures what machine detection costs. First the detector alone, per frame of 20 ms. Then the
+// number of calls under detection that one core carries, with RTP in and out through the media
+// worker, until frames come 20 ms late.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,13 +22,16 @@ import { optionsOf } from './options.ts';
 import { threadCpuMs } from './process-usage.ts';
 
 const settings = { timers: defaultAmdTimers };
-/** The best of so many: the first were not compiled yet, others met other work of this machine. */
+/**
+ * The number of runs, of which the best counts. The first runs are not compiled yet, and other work
+ * of the machine disturbs some runs.
+ */
 const runs = 12;
 const inTurn = 500;
-/** Frames of each of them. */
+/** The number of frames of each call. */
 const turns = 100;
 const latestMs = 20;
-/** Sources are locked, and sockets connected, 3 s after the first packet. */
+/** The gateway locks sources and connects sockets 3 s after the first packet. */
 const settleMs = 4_000;
 const busyCore = 0.85;
 
@@ -78,13 +82,19 @@ function detectorAlone(recordings: readonly Int16Array[]): void {
     };
   });
   console.log(`detector alone, best of ${runs} runs over ${recordings.length} recordings`);
-  print('µs a frame of 20 ms', whole.toFixed(2));
+  print('CPU time per frame of 20 ms, µs', whole.toFixed(2));
   print('  of which voice activity', voice.toFixed(2));
   print('  of which tones', tones.toFixed(2));
-  print(`${inTurn} calls in turn, µs a frame`, best(() => callsInTurn(framesOf)).toFixed(2));
+  print(
+    `${inTurn} calls in turn, CPU time per frame, µs`,
+    best(() => callsInTurn(framesOf)).toFixed(2),
+  );
 }
 
-/** As in a worker: whenever a call's frame comes, its state has left the processor's cache. */
+/**
+ * Feeds many calls in turn, as a worker does. When the next frame of a call comes, its state has
+ * left the CPU cache.
+ */
 function callsInTurn(recordings: readonly (readonly Int16Array[])[]): number {
   const calls = Array.from({ length: inTurn }, (_, index) => ({
     detector: createDetector(settings),
@@ -131,10 +141,10 @@ function cut(samples: Int16Array): Int16Array[] {
 }
 
 async function callsOfOneCore(steps: readonly number[], seconds: number): Promise<void> {
-  console.log('\ncalls under detection, RTP in and out, one media worker (a thread)');
+  console.log('\ncalls under detection, RTP in and out, one media worker (one thread)');
   const row = (cells: readonly string[]) =>
     console.log(`  ${cells.map((c) => c.padStart(11)).join('')}`);
-  row(['calls', 'core', 'µs a frame', 'late p50', 'p99', 'p99.9', 'worst', 'lost']);
+  row(['calls', 'core', 'µs/frame', 'late p50', 'p99', 'p99.9', 'max', 'lost']);
   await using bench = await openBench();
   await bench.raiseTo(steps[0] ?? 0);
   await sleep(settleMs);
@@ -146,7 +156,8 @@ async function callsOfOneCore(steps: readonly number[], seconds: number): Promis
     await bench.raiseTo(calls);
     await sleep(settleMs);
     let measured = await measure(bench, seconds);
-    // Late without being busy: something else had the processor. Once more.
+    // Late frames on a worker that is not busy mean that another process had the CPU. Measures
+    // again.
     if (measured.lateMs.p999 >= latestMs && measured.core < busyCore) {
       measured = await measure(bench, seconds);
     }
@@ -162,9 +173,12 @@ async function callsOfOneCore(steps: readonly number[], seconds: number): Promis
     if (p999 >= latestMs) break;
     carried = calls;
   }
-  print('RTP in and out without detection, µs a frame', perFrameUs(rtpAlone).toFixed(1));
-  print('one core carries, p99.9 of lateness under 20 ms', `${carried} calls`);
-  print('by processor time alone (20 ms / µs a frame)', `${Math.floor(20_000 / cost)} calls`);
+  print(
+    'RTP in and out without detection, CPU time per frame, µs',
+    perFrameUs(rtpAlone).toFixed(1),
+  );
+  print('one core carries, with p99.9 of lateness under 20 ms', `${carried} calls`);
+  print('by CPU time alone (20 ms / CPU time per frame)', `${Math.floor(20_000 / cost)} calls`);
 }
 
 type Measured = WorkerFigures & { readonly core: number; readonly sent: number };
@@ -179,17 +193,20 @@ async function measure(bench: Bench, seconds: number): Promise<Measured> {
   return { ...figures, sent, core: figures.cpuMs / (performance.now() - startMs) };
 }
 
-/** Each frame is a packet in, a packet out and, with detection, a look at it. */
+/**
+ * Returns the CPU time per frame. A frame is a packet in, a packet out and, with detection, one
+ * step of the detector.
+ */
 function perFrameUs({ cpuMs, frames, sent }: Measured): number {
-  // A late clock leaves packets out, but no frame.
+  // A late clock skips packets to send, but no frame that came in.
   return (cpuMs * 1_000) / Math.max(frames, sent);
 }
 
 type Bench = AsyncDisposable & {
   raiseTo(calls: number): Promise<void>;
-  /** From now on every call is under detection. */
+  /** Puts all present and future calls under detection. */
   detect(): void;
-  /** Packets, so far. */
+  /** Returns the number of packets sent so far. */
   sent(): Promise<number>;
   read(): Promise<WorkerFigures>;
 };

@@ -1,5 +1,5 @@
-// The floor to compare with: drachtio-srf alone on the embedded engine, placing calls and reading their end, with the same
-// callee and the same concurrency, and nothing else.
+// The baseline: drachtio-srf alone on the embedded engine. It places calls and waits for their end,
+// with the same callee and the same concurrency, and does nothing else.
 
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
@@ -18,7 +18,7 @@ const offer = [
   '',
 ].join('\r\n');
 
-/** Calls per second, from the INVITE to the callee's BYE. */
+/** Returns calls per second. A call lasts from the INVITE to the BYE of the callee. */
 export async function bareLoop(options: {
   readonly concurrency: number;
   readonly seconds: number;

@@ -1,5 +1,6 @@
-// How soon two people hear each other: from the second leg's 200 OK, as its phone sends it, to the first packet of the other's voice at
-// each of the two phones. The whole gateway, with its embedded engine and database.
+// Measures how soon two people hear each other. The time runs from the 200 OK of the second leg, as
+// its phone sends it, until each of the two phones has the first packet of the other voice. The
+// whole gateway runs, with its embedded engine and database.
 
 import { eventually } from '../../support/eventually.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../../support/gateway-process.ts';
@@ -10,15 +11,19 @@ const frame = (byte: number): Buffer => Buffer.alloc(160, byte);
 const voices = { person: frame(0x11), agent: frame(0x22) } as const;
 const atOnce = 4;
 
-/** Of so many calls, four at once; milliseconds. `told`: by the gateway, as `msToTwoWayAudio`, where it heard of it before the end. */
+/**
+ * Places `calls` calls, four at a time, and returns their delays in milliseconds. `reportedMs`
+ * holds the `msToTwoWayAudio` of the gateway, for the calls in which it heard both voices before
+ * the end.
+ */
 export async function twoWayAudio(
   calls: number,
-): Promise<{ readonly heardMs: readonly number[]; readonly toldMs: readonly number[] }> {
+): Promise<{ readonly heardMs: readonly number[]; readonly reportedMs: readonly number[] }> {
   const dataDir = await makeDataDir();
   const receiver = await startReceiver();
   const gateway = await startGateway(dataDir.path);
   const heardMs: number[] = [];
-  const toldMs: number[] = [];
+  const reportedMs: number[] = [];
   try {
     let left = calls;
     const work = async (): Promise<void> => {
@@ -26,7 +31,7 @@ export async function twoWayAudio(
         left -= 1;
         const measured = await connectOnce(gateway, receiver);
         heardMs.push(measured.heardMs);
-        if (measured.toldMs !== undefined) toldMs.push(measured.toldMs);
+        if (measured.reportedMs !== undefined) reportedMs.push(measured.reportedMs);
       }
     };
     await Promise.all(Array.from({ length: atOnce }, work));
@@ -35,7 +40,7 @@ export async function twoWayAudio(
     await receiver.close();
     await dataDir.remove();
   }
-  return { heardMs, toldMs };
+  return { heardMs, reportedMs };
 }
 
 async function connectOnce({ dialer }: GatewayProcess, receiver: Receiver) {
@@ -64,8 +69,8 @@ async function connectOnce({ dialer }: GatewayProcess, receiver: Receiver) {
     });
     const transfer = (await receiver.untilEnded(placed.callId)).at(-1)?.['transfer'];
     const bothMs = Math.max(firstOf(agent, voices.person), firstOf(person, voices.agent));
-    const told = (transfer as { readonly msToTwoWayAudio?: number }).msToTwoWayAudio;
-    return { heardMs: bothMs - answeredMs, toldMs: told };
+    const reported = (transfer as { readonly msToTwoWayAudio?: number }).msToTwoWayAudio;
+    return { heardMs: bothMs - answeredMs, reportedMs: reported };
   } finally {
     for (const timer of talking) clearInterval(timer);
     await person[Symbol.asyncDispose]();
@@ -73,7 +78,7 @@ async function connectOnce({ dialer }: GatewayProcess, receiver: Receiver) {
   }
 }
 
-/** 0: not yet. */
+/** Returns when the phone got the first packet of a voice. 0 if it has not got one yet. */
 function firstOf(phone: StreamCallee, voice: Buffer): number {
   return phone.packets.find(({ payload }) => payload.equals(voice))?.atMs ?? 0;
 }

@@ -1,5 +1,5 @@
-// The phones of the bench of bridges, in a process of their own: each of a pair sends a packet every 20 ms with the instant in it, and
-// the other says how long it took.
+// The phones of the bridge bench, in a process of their own. Each phone of a pair sends a packet
+// with the current time every 20 ms. The other phone measures how long the packet took.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -7,7 +7,10 @@ import { writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 
 export type ToBridgePeer =
   | { readonly kind: 'open'; readonly count: number }
-  /** To the gateway's ports, in the order of the phones. */
+  /**
+   * Sends packets to `ports`, the gateway's ports in the order of the phones, for `ms`
+   * milliseconds.
+   */
   | { readonly kind: 'talk'; readonly ports: readonly number[]; readonly ms: number };
 export type FromBridgePeer =
   | { readonly kind: 'opened'; readonly ports: readonly number[] }
@@ -24,7 +27,7 @@ async function open(count: number): Promise<readonly number[]> {
     await once(socket, 'listening');
     socket.on('message', (packet) => {
       const sentMs = packet.length < instantAt + 8 ? 0 : packet.readDoubleBE(instantAt);
-      // Silence of the gateway holds no instant.
+      // The silence that the gateway sends holds no time.
       if (sentMs > 0 && sentMs < 1e12) delaysMs.push(performance.now() - sentMs);
     });
     sockets.push(socket);

@@ -1,5 +1,6 @@
-// What a bridge costs and how late it makes a conversation: one way through the relay, the processor's time of a bridged call, and how
-// soon after the second 200 OK the two hear each other.
+// Measures what a bridge costs and how much it delays a conversation: the one-way delay of the
+// relay, the CPU time of a bridged call, and the time from the second 200 OK until both persons
+// hear each other.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,12 +28,12 @@ export async function benchBridge(args: readonly string[]): Promise<void> {
 }
 
 async function connected(calls: number): Promise<void> {
-  const { heardMs, toldMs } = await twoWayAudio(calls);
+  const { heardMs, reportedMs } = await twoWayAudio(calls);
   console.log(
-    `${calls} people connected to agents, four at once; load ${loadavg()[0]?.toFixed(1)}`,
+    `${calls} people connected to agents, four at a time; load average ${loadavg()[0]?.toFixed(1)}`,
   );
-  print('from the 200 OK of the agent to audio both ways, at the phones, ms', heardMs);
-  print('the same as the gateway tells it (msToTwoWayAudio)', toldMs);
+  print('from the 200 OK of the agent to two-way audio, measured at the phones, ms', heardMs);
+  print('the same time as the gateway reports it (msToTwoWayAudio), ms', reportedMs);
 }
 
 async function relayed(count: number, ms: number): Promise<void> {
@@ -45,7 +46,7 @@ async function relayed(count: number, ms: number): Promise<void> {
     ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
   });
   await port.ready();
-  const ours: number[] = [];
+  const gatewayPorts: number[] = [];
   for (let index = 0; index < count; index += 1) {
     const person = await port.open(`call-${index}` as CallId, nothing);
     const partner: PartnerSession | undefined = await person?.openPartner(nothing, ['PCMU']);
@@ -53,21 +54,21 @@ async function relayed(count: number, ms: number): Promise<void> {
     person.applyAnswer(sdpOf(ports[index * 2] ?? 0), 'answer');
     partner.applyAnswer(sdpOf(ports[index * 2 + 1] ?? 0), 'answer');
     partner.bridge('answered');
-    ours.push(portOf(person.offerSdp), portOf(partner.offerSdp));
+    gatewayPorts.push(portOf(person.offerSdp), portOf(partner.offerSdp));
   }
-  // Sources are locked, and sockets connected, 3 s after the first packet.
-  await ask(peer, 'talked', { kind: 'talk', ports: ours, ms: 4_000 });
+  // The gateway locks sources and connects sockets 3 s after the first packet.
+  await ask(peer, 'talked', { kind: 'talk', ports: gatewayPorts, ms: 4_000 });
   const before = process.cpuUsage();
-  const { delaysMs } = await ask(peer, 'talked', { kind: 'talk', ports: ours, ms });
+  const { delaysMs } = await ask(peer, 'talked', { kind: 'talk', ports: gatewayPorts, ms });
   const { user, system } = process.cpuUsage(before);
   console.log(`${count} bridges`);
-  print('one way through the relay, ms', delaysMs);
+  print('one-way delay through the relay, ms', delaysMs);
   console.log(
-    `  heard of what was sent: ${((delaysMs.length * 20) / (count * 2 * ms)).toFixed(3)}`,
+    `  received share of the sent packets: ${((delaysMs.length * 20) / (count * 2 * ms)).toFixed(3)}`,
   );
   const perStepUs = (user + system) / (count * (ms / 20));
   console.log(
-    `  µs for 20 ms of a bridge: ${perStepUs.toFixed(1)}; of a core: ${(perStepUs / 200).toFixed(2)} %`,
+    `  CPU time per 20 ms of a bridge: ${perStepUs.toFixed(1)} µs, ${(perStepUs / 200).toFixed(2)} % of a core`,
   );
   peer.kill();
   await port[Symbol.asyncDispose]();
@@ -95,5 +96,5 @@ function portOf(sdp: string): number {
 function print(what: string, values: readonly number[]): void {
   const sorted = [...values].sort((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]?.toFixed(1);
-  console.log(`  ${what}: p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}`);
+  console.log(`  ${what}: p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)}`);
 }

@@ -1,4 +1,4 @@
-// Another commit's build, in a git worktree of its own that is gone afterwards.
+// Builds another commit in a git worktree of its own, which is removed afterwards.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const repository = fileURLToPath(new URL('../../../', import.meta.url));
 
 export type Build = AsyncDisposable & {
   readonly name: string;
-  /** Where main.js and cli.js are. */
+  /** The folder of main.js and cli.js. */
   readonly folder: string;
 };
 
@@ -21,7 +21,7 @@ export function buildHere(): Build {
     name: 'this tree',
     folder: join(repository, 'dist'),
     async [Symbol.asyncDispose]() {
-      // It stays.
+      // The build of this tree stays.
     },
   };
 }
@@ -31,7 +31,7 @@ export async function buildOf(commit: string): Promise<Build> {
   const tree = join(folder, 'tree');
   const dispose = async (): Promise<void> => {
     await run('git', ['worktree', 'remove', '--force', tree], { cwd: repository }).catch(() => {
-      // It was never made.
+      // The worktree was never created.
     });
     await rm(folder, { recursive: true, force: true });
   };
@@ -41,16 +41,20 @@ export async function buildOf(commit: string): Promise<Build> {
     await run('npm', ['run', '--silent', 'build'], { cwd: tree });
   } catch (error) {
     await dispose();
-    throw new Error(`no build of ${commit}`, { cause: error });
+    throw new Error(`cannot build ${commit}`, { cause: error });
   }
   return { name: commit, folder: join(tree, 'dist'), [Symbol.asyncDispose]: dispose };
 }
 
-/** The packages of this tree when both want the same, since no build writes into them. */
+/**
+ * Installs the packages. If both trees want the same packages, links those of this tree, because a
+ * build does not write into them.
+ */
 async function installInto(tree: string): Promise<void> {
-  const [ours, theirs] = await Promise.all(
+  const [lockHere, lockThere] = await Promise.all(
     [repository, tree].map((folder) => readFile(join(folder, 'package-lock.json'), 'utf8')),
   );
-  if (ours === theirs) await symlink(join(repository, 'node_modules'), join(tree, 'node_modules'));
+  if (lockHere === lockThere)
+    await symlink(join(repository, 'node_modules'), join(tree, 'node_modules'));
   else await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: tree });
 }

@@ -1,5 +1,7 @@
-// Calls per second from the POST to the last notification delivered, at 50 concurrent, with sipp as callee; beside it a bare
-// drachtio-srf loop on the same engine; then the delay of `Answered` at a steady 50 calls/s, and CPU and memory.
+// Measures calls per second from the POST to the delivery of the last notification, with 50
+// concurrent calls and sipp as the callee. Compares this rate with a bare drachtio-srf loop on the
+// same engine. Then measures the delay of `Answered` at a steady 50 calls/s, and the CPU time and
+// memory of live calls.
 
 import { createAppIn } from '../../support/apps.ts';
 import type { DevApp } from '../../support/dialer-client.ts';
@@ -26,7 +28,7 @@ type Bench = {
   readonly gateway: GatewayProcess;
   readonly receiver: TimedReceiver;
   readonly sipp: Sipp;
-  /** Where its threads are asked for their heaps. */
+  /** The folder of the sockets through which the threads report their heaps. */
   readonly probeFolder: string;
 };
 
@@ -71,7 +73,8 @@ async function benchOn(
   try {
     const bench = { gateway, receiver, sipp, probeFolder: probe.path };
     await sustained(bench, 3);
-    // Before the long run: garbage that it leaves would be given back while this measures.
+    // This runs before the long run, because the process would return the garbage of that run while
+    // this measures.
     await live(bench);
     const rate = await sustained(bench, seconds);
     report(rate, bare);
@@ -129,10 +132,13 @@ function report(run: Sustained, bare: number): void {
   );
   print('ratio to the bare loop', (rate / bare).toFixed(2));
   print(
-    'CPU a call (gateway process, all threads)',
+    'CPU time per call (gateway process, all threads)',
     `${((run.cpu / run.calls) * 1_000).toFixed(2)} ms`,
   );
-  print('CPU of the gateway process', `${((run.cpu / run.seconds) * 100).toFixed(0)} % of a core`);
+  print(
+    'CPU use of the gateway process',
+    `${((run.cpu / run.seconds) * 100).toFixed(0)} % of a core`,
+  );
 }
 
 async function placeAndWait({ gateway, receiver, sipp }: Bench): Promise<Received> {
@@ -144,7 +150,10 @@ function viaSipp(sipp: Sipp, receiver: TimedReceiver) {
   return { target: `sip:callee@127.0.0.1:${sipp.port}`, notifyurl: receiver.url };
 }
 
-/** `Answered` carries the instant at which the 200 OK came; both clocks are this machine's. */
+/**
+ * Measures the delay of `Answered`. The notification carries the instant of the 200 OK. The same
+ * machine reads both clocks.
+ */
 async function paced(bench: Bench, seconds: number): Promise<void> {
   const from = bench.receiver.arrivals.length;
   const ended: Promise<unknown>[] = [];
@@ -165,7 +174,10 @@ async function paced(bench: Bench, seconds: number): Promise<void> {
   );
 }
 
-/** What calls cost that are up and silent: the slope between two numbers of them, which leaves out what the process costs. */
+/**
+ * Measures what silent live calls cost. The difference between two numbers of calls leaves out what
+ * the process itself costs.
+ */
 async function live({ gateway, receiver, probeFolder }: Bench): Promise<void> {
   const [few, many] = liveCalls;
   const callee = await startSipp({
@@ -190,12 +202,12 @@ async function live({ gateway, receiver, probeFolder }: Bench): Promise<void> {
   const calls = many - few;
   const kilobytes = (bytes: number) => `${(bytes / calls / 1_024).toFixed(0)} kB`;
   print(
-    `memory a live call (${few} → ${many} up): heaps of all threads, collected`,
+    `memory per live call (${few} → ${many} up): live heap of all threads`,
     kilobytes(after.heapBytes - before.heapBytes),
   );
-  print('  pages that the process holds then (RSS)', kilobytes(after.pageBytes - before.pageBytes));
+  print('  resident memory of the process (RSS)', kilobytes(after.pageBytes - before.pageBytes));
   print(
-    'CPU a live call (RTP out, silence)',
+    'CPU use per live call (RTP out, silence)',
     `${(((after.cores - before.cores) / calls) * 100).toFixed(3)} % of a core`,
   );
   await Promise.all(placed.map((callId) => gateway.dialer.end(callId)));

@@ -1,5 +1,6 @@
-// What captures cost a call, by itself: the gateway's own code on the packets and messages of a call, and what PostgreSQL takes to store
-// it. In processor time, of which other processes have no part: a machine may have other things to do.
+// Measures what captures add to the cost of a call: the gateway's own code for the packets and
+// messages of a call, and PostgreSQL's work to store them. The measure is CPU time, which other
+// processes on the machine do not affect.
 
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -16,7 +17,7 @@ import { optionsOf } from './options.ts';
 
 const packetsASecond = 50;
 const headerBytes = 12;
-/** 20 calls a second, as `amd-calls` has them, and a round of 500 ms. */
+/** 20 calls a second, as in `amd-calls`, in a round of 500 ms. */
 const callsInStatement = 10;
 const warmUpCalls = 200;
 
@@ -25,7 +26,7 @@ export async function benchCaptures(args: readonly string[]): Promise<void> {
     calls: 2_000,
     /** How long each call lasts after its answer. */
     seconds: 8,
-    /** What a call costs in all: `amd-calls` says it. */
+    /** The total CPU time of a call, in milliseconds, as `amd-calls` measures it. */
     'call-ms': 52,
   });
   const { calls, seconds } = values;
@@ -33,29 +34,30 @@ export async function benchCaptures(args: readonly string[]): Promise<void> {
   const database = await openDatabase({
     ...{ databaseUrl: postgres.url, dataDir: '', logger: silentLogger },
   });
-  const ofPostgres = (): number =>
+  const postgresCpuMs = (): number =>
     processesUnder(postgres.pid).reduce((sum, { stat }) => sum + stat.used + stat.usedByEnded, 0) *
     (1_000 / ticksPerSecond);
   const write = (stored: Parameters<typeof writeCaptures>[1]) =>
     writeCaptures(database.pool, stored);
   try {
     const costs: [string, number][] = [
-      ['loudness of its packets', await perCall(calls, 1, () => void listen(seconds))],
+      ['loudness of the packets', await perCall(calls, 1, () => void listen(seconds))],
     ];
     await insertCalls(database.pool, warmUpCalls + 2 * calls);
     await perCall(warmUpCalls, callsInStatement, () => keep(seconds, write));
-    const before = ofPostgres();
+    const before = postgresCpuMs();
     const inMemory = await perCall(calls, callsInStatement, () => keep(seconds, async () => {}));
     const stored = await perCall(calls, callsInStatement, () => keep(seconds, write));
     costs.push(
       ['SIP messages, notes', inMemory],
-      ['packing, and the statement', Math.max(0, stored - inMemory)],
-      ['PostgreSQL', (ofPostgres() - before) / calls],
+      ['packing and the statement', Math.max(0, stored - inMemory)],
+      ['PostgreSQL', (postgresCpuMs() - before) / calls],
     );
     const { rows } = await database.pool.query<{ count: string }>(
       'select count(*) from call_captures where sip is not null and audio is not null and notes is not null',
     );
-    if (Number(rows[0]?.count) < warmUpCalls + calls) throw new Error('not all of it was stored');
+    if (Number(rows[0]?.count) < warmUpCalls + calls)
+      throw new Error('not all captures were stored');
     print(costs, values['call-ms']);
   } finally {
     await database.close();
@@ -63,7 +65,7 @@ export async function benchCaptures(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Milliseconds of processor time, user and system. */
+/** Returns the CPU time per call in milliseconds, user and system. */
 async function perCall(
   calls: number,
   atOnce: number,
@@ -77,7 +79,10 @@ async function perCall(
 
 const packet = Uint8Array.from({ length: 172 }, (_, index) => (index * 37) & 255);
 
-/** Both ways, as a media worker does it; what it keeps is sent to the main thread at the end. */
+/**
+ * Records the loudness of both directions, as a media worker does. The worker sends the record to
+ * the main thread at the end of the call.
+ */
 function listen(seconds: number) {
   const recorder = new EnvelopeRecorder();
   for (let tick = 0; tick < seconds * packetsASecond; tick += 1) {
@@ -100,11 +105,11 @@ async function keep(
     for (const text of messagesOf(sipCallId)) {
       const frame = `id|sip|network|${text.length}|udp|192.0.2.9|5060|08:00:00.1|txn|dialog|\r\n${text}`;
       const message = sipMessageOf(frame, new Date());
-      if (message === undefined) throw new Error('the message of the bench is none');
+      if (message === undefined) throw new Error('cannot parse the SIP message of the bench');
       captures.add(message);
     }
     captures.note(callId, { kind: 'words', at: Date.now(), untilAt: Date.now(), text: 'Hello?' });
-    await hearing(captures, callId, seconds);
+    await passEnvelope(captures, callId, seconds);
     captures.finish(callId);
   }
   await captures.flush();
@@ -116,7 +121,7 @@ function nextCall(): CallId {
   return `call-${callsMade}` as CallId;
 }
 
-/** What is kept is kept of a call. */
+/** Stores the calls that the captures belong to. */
 async function insertCalls(pool: Pool, count: number): Promise<void> {
   await pool.query(
     `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at, dial_before)
@@ -126,24 +131,26 @@ async function insertCalls(pool: Pool, count: number): Promise<void> {
   );
 }
 
-const heardOf = new Map<number, ReturnType<typeof listen>>();
+const envelopes = new Map<number, ReturnType<typeof listen>>();
 
-/** What the media worker said at the end of the call. */
-async function hearing(captures: Captures, callId: CallId, seconds: number): Promise<void> {
-  const envelope = heardOf.get(seconds) ?? listen(seconds);
-  heardOf.set(seconds, envelope);
-  let tell: (() => void) | undefined;
+/**
+ * Passes the loudness of a call to the captures, as the media worker does at the end of the call.
+ */
+async function passEnvelope(captures: Captures, callId: CallId, seconds: number): Promise<void> {
+  const envelope = envelopes.get(seconds) ?? listen(seconds);
+  envelopes.set(seconds, envelope);
+  let report: (() => void) | undefined;
   const port = captures.around({
     open: async (_callId, observer) => {
-      tell = () => observer.observe({ kind: 'envelope', envelope });
+      report = () => observer.observe({ kind: 'envelope', envelope });
       return undefined;
     },
   } as Parameters<Captures['around']>[0]);
   await port.open(callId, {} as Parameters<typeof port.open>[1]);
-  tell?.();
+  report?.();
 }
 
-/** A call that is answered and hung up. */
+/** Returns the SIP messages of a call that is answered and hung up. */
 function messagesOf(sipCallId: string): readonly string[] {
   const sdp =
     'v=0\r\no=- 123929713136523 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\nm=audio 20004 RTP/AVP 0 8 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n';
@@ -177,8 +184,10 @@ function messagesOf(sipCallId: string): readonly string[] {
 
 function print(costs: readonly (readonly [string, number])[], callMs: number): void {
   const all = costs.reduce((sum, [, ms]) => sum + ms, 0);
-  for (const [name, ms] of [...costs, ['all', all] as const]) {
+  for (const [name, ms] of [...costs, ['total', all] as const]) {
     console.log(`${name.padEnd(28)} ${ms.toFixed(3)} ms  ${((ms / callMs) * 100).toFixed(2)} %`);
   }
-  console.log(`of ${callMs} ms that a call costs (--call-ms); at most 3 % are wanted`);
+  console.log(
+    `percentages of the ${callMs} ms that a call costs (--call-ms); the goal is at most 3 %`,
+  );
 }

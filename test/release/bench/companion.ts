@@ -1,5 +1,6 @@
-// The companion's routes: rows inserted, pages of history and connections read per second, and beside each a minimal fastify
-// route that runs the same statement, in turns of one run.
+// Measures the companion's routes: rows inserted, pages of history and connections read per second.
+// Compares each route with a minimal fastify route that runs the same statement, in alternating
+// rounds of one run.
 
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -58,22 +59,22 @@ async function benchOn(name: string, options: Options, databaseUrl?: string): Pr
     ...{ dataDir: dataDir.path, logger: silentLogger },
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
-  const ours = await startOurs(database);
+  const offhook = await startOffhook(database);
   try {
     console.log(`\n${name}, ${options.messages} messages`);
     await database.pool.query('analyze');
     await fill(database, options.messages);
-    for (const measured of await requestsTo(ours.url, ours.app, database)) {
-      await compare(database, ours.url, measured, options);
+    for (const measured of await requestsTo(offhook.url, offhook.app, database)) {
+      await compare(database, offhook.url, measured, options);
     }
   } finally {
-    await ours.close();
+    await offhook.close();
     await database.close();
     await dataDir.remove();
   }
 }
 
-async function startOurs(database: Database) {
+async function startOffhook(database: Database) {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
   const apps = createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
   const bots = createBotDirectory({ database, clock });
@@ -91,7 +92,7 @@ async function startOurs(database: Database) {
     config,
     logger: silentLogger,
     areas: [companionRoutes(dependencies)],
-    // No request here is about a call.
+    // No request of this bench concerns a call.
     services: { apps, bots, health: [] } as Partial<ApiServices> as ApiServices,
   });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
@@ -180,7 +181,7 @@ async function requestsTo(
   ];
 }
 
-// ── Side by side ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Side by side ─────────────────────────────────────────────────────────────────────────────────
 
 async function compare(
   database: Database,
@@ -195,9 +196,9 @@ async function compare(
     connections,
     milliseconds,
   });
-  const rates: [ours: number, minimal: number][] = [];
+  const rates: [offhook: number, minimal: number][] = [];
   try {
-    // One round of warming up.
+    // The first round is a warm-up.
     for (let round = -1; round < rounds; round += 1) {
       const pair: [number, number] = [await rate(load(url)), await rate(load(minimal.url))];
       if (round >= 0) rates.push(pair);
@@ -205,15 +206,18 @@ async function compare(
   } finally {
     await minimal.close();
   }
-  const ours = median(rates.map(([rateOfOurs]) => rateOfOurs));
+  const offhook = median(rates.map(([rateOfOffhook]) => rateOfOffhook));
   const bare = median(rates.map(([, rateOfMinimal]) => rateOfMinimal));
   const ratio = median(rates.map(([a, b]) => a / b));
   console.log(
-    `  ${name.padEnd(22)} ${ours.toFixed(0).padStart(7)}/s   minimal ${bare.toFixed(0).padStart(7)}/s   ratio ${ratio.toFixed(2)}`,
+    `  ${name.padEnd(22)} ${offhook.toFixed(0).padStart(7)}/s   minimal ${bare.toFixed(0).padStart(7)}/s   ratio ${ratio.toFixed(2)}`,
   );
 }
 
-/** The statements that our route runs for the request, with their parameters, and their rows as the answer. */
+/**
+ * Starts a minimal server. It runs the SQL statements that the route of Offhook runs for the
+ * request, with their parameters, and answers with their rows.
+ */
 async function startMinimal(database: Database, url: string, request: Request) {
   const statements = await statementsOf(database, url, request);
   const server = fastify();
@@ -232,7 +236,7 @@ async function startMinimal(database: Database, url: string, request: Request) {
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
 }
 
-/** A row is inserted once. */
+/** Replaces the id of a row, because each row can be inserted only once. */
 function fresh(value: unknown): unknown {
   return typeof value === 'string' && value.startsWith('sys-') ? `sys-${randomUUID()}` : value;
 }
@@ -243,7 +247,7 @@ async function statementsOf(
   { path, method, headers, body }: Request,
 ): Promise<readonly Statement[]> {
   const send = () => fetch(`${url}${path}`, { method, headers, body: body ?? null });
-  // What is remembered for some seconds is asked for before.
+  // A first request fills the caches that last for some seconds.
   await (await send()).arrayBuffer();
   const seen: Statement[] = [];
   const { pool } = database;

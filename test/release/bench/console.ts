@@ -1,5 +1,6 @@
-// The console under load: 1,000 calls that are up and 50 events a second, with Chromium on the list of calls (time of a frame, memory of
-// the page), and what ten open consoles cost the gateway: CPU with and without them in turn, in one run.
+// The console under load: 1,000 live calls and 50 events a second. Measures the frame times and the
+// memory of the list of calls in Chromium. Also measures the CPU use that ten open consoles add to
+// the gateway, in alternating rounds of one run.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
@@ -16,13 +17,13 @@ import { cpuSeconds, memoryOf, percentile, processTree } from './process-usage.t
 
 const calls = 1_000;
 const eventsASecond = 50;
-/** One by one, as calls state them. */
+/** Events are published one by one, as calls do. */
 const tickMs = 20;
 const consoles = 10;
 const mostFrameMs = 100;
 const mostPageMb = 150;
 const mostCpuPercent = 5;
-/** Of no gateway: their process is the bench, and no gateway takes them over. */
+/** The owner of the calls is not a gateway but the bench, so that no gateway takes them over. */
 const ownerId = 'bench/rows';
 
 export async function benchConsole(args: readonly string[]): Promise<void> {
@@ -52,7 +53,7 @@ export async function benchConsole(args: readonly string[]): Promise<void> {
   }
 }
 
-// ── Traffic ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Traffic ──────────────────────────────────────────────────────────────────────────────────────
 
 async function storeCalls(pool: Pool, appId: string): Promise<void> {
   await pool.query(
@@ -72,7 +73,7 @@ async function storeCalls(pool: Pool, appId: string): Promise<void> {
   );
 }
 
-/** Some are dialled, some answered, as the calls of a campaign are. */
+/** Changes the state of some calls and adds an event to each, as in a campaign. */
 const tickStatement = `
 with changed as (
   update calls set last_event_sequence = last_event_sequence + 1,
@@ -110,7 +111,7 @@ function startTraffic(pool: Pool, publish: (callId: string) => void) {
   };
 }
 
-// ── The page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The page ─────────────────────────────────────────────────────────────────────────────────────
 
 async function benchPage(gateway: GatewayProcess, seconds: number): Promise<void> {
   const browser = await launch();
@@ -128,10 +129,10 @@ async function benchPage(gateway: GatewayProcess, seconds: number): Promise<void
     console.log(`\nChromium on the list of calls, ${seconds} s`);
     const longest = Math.max(...frames.gapsMs);
     print('frames', `${frames.gapsMs.length}`, frames.gapsMs.length > seconds);
-    print('p99 of a frame', `${percentile(frames.gapsMs, 0.99).toFixed(0)} ms`, true);
+    print('p99 of frame times', `${percentile(frames.gapsMs, 0.99).toFixed(0)} ms`, true);
     print('longest frame', `${longest.toFixed(0)} ms`, longest < mostFrameMs);
     print('longest task of the page', `${Math.max(0, ...frames.tasksMs).toFixed(0)} ms`, true);
-    print('times that rows changed', `${frames.changes}`, frames.changes > 0);
+    print('changes of the rows', `${frames.changes}`, frames.changes > 0);
     print('JavaScript heap', `${heapMb.toFixed(1)} MB`, heapMb < mostPageMb);
     print('process of the page (PSS)', `${renderer.toFixed(0)} MB`, renderer < mostPageMb);
   } finally {
@@ -174,13 +175,16 @@ async function largestRenderer(): Promise<number> {
   return Math.max(0, ...sizes.map(({ proportionalMb }) => proportionalMb));
 }
 
-// ── Ten of them ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Ten consoles ─────────────────────────────────────────────────────────────────────────────────
 
 const roundMs = 4_000;
-/** Until all is read that opening them makes the gateway read. */
+/** The time in which the gateway reads what newly opened consoles need. */
 const settleMs = 1_000;
 
-/** What a console asks for: its events; and, when there were some, the list, every two seconds. */
+/**
+ * The requests of a console. `none` means that no console is open. `events and list` also reads the
+ * list every two seconds if there were events.
+ */
 const modes = ['none', 'events', 'events and list'] as const;
 type Mode = (typeof modes)[number];
 
@@ -198,15 +202,15 @@ async function benchConsoles(gateway: GatewayProcess, rounds: number): Promise<v
   }
   const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
   console.log(
-    `\nCPU of the gateway, % of a core: no console, ${consoles} that only follow, ${consoles} on the list, ${rounds} times in turn`,
+    `\nCPU use of the gateway, % of a core: no console, ${consoles} consoles that follow events, ${consoles} that also read the list; ${rounds} alternating rounds`,
   );
   const list = (values: readonly number[]) => values.map((value) => value.toFixed(1)).join(', ');
   for (const mode of modes) print(mode, list(shares[mode]), true);
   for (const mode of ['events', 'events and list'] as const) {
     const more = mean(shares[mode]) - mean(shares.none);
-    print(`${mode}: more than none`, more.toFixed(1), more <= mostCpuPercent);
+    print(`${mode}: added CPU use`, more.toFixed(1), more <= mostCpuPercent);
   }
-  print('events that they got', `${events}`, events > 0);
+  print('received events', `${events}`, events > 0);
 }
 
 async function cpuShare({ runtime: { pid } }: GatewayProcess): Promise<number> {
@@ -247,7 +251,7 @@ function openConsole(httpUrl: string, cookie: string, mode: Mode) {
   };
   const read = async (): Promise<void> => {
     while (!signal.aborted) {
-      // As the page does where something happens all the time.
+      // Reads at the same interval as the page when events keep coming.
       await pause(2_000, undefined, { signal });
       if (events === seen) continue;
       seen = events;
@@ -266,6 +270,6 @@ function openConsole(httpUrl: string, cookie: string, mode: Mode) {
 }
 
 function print(what: string, value: string, isFine: boolean): void {
-  console.log(`  ${what.padEnd(40)} ${value}${isFine ? '' : '   (not as wanted)'}`);
+  console.log(`  ${what.padEnd(40)} ${value}${isFine ? '' : '   (misses the goal)'}`);
   if (!isFine) process.exitCode = 1;
 }

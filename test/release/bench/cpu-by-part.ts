@@ -1,5 +1,5 @@
-// What each part of a cluster took of the CPU: this process and all that descend from it, told apart by their command line, and
-// the rest of the machine. Read from /proc (Linux).
+// The CPU time of each part of a cluster, read from /proc (Linux). The parts are this process and
+// its descendants, classified by their command line, and the rest of the machine.
 
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -14,24 +14,24 @@ export const parts = [
   'everything else on the machine',
 ] as const;
 type Part = (typeof parts)[number];
-/** In seconds. */
+/** CPU time in seconds. */
 export type CpuByPart = Readonly<Record<Part, number>>;
 
 export function cpuByPart(): CpuByPart {
   const seconds = Object.fromEntries(parts.map((part) => [part, 0])) as Record<Part, number>;
-  let ours = 0;
+  let clusterSeconds = 0;
   for (const { pid, stat } of processesUnder(process.pid)) {
     const part = partOf(pid);
     if (part === undefined) continue;
     const used = stat.used + (part === 'PostgreSQL' ? stat.usedByEnded : 0);
     seconds[part] += used / ticksPerSecond;
-    ours += used / ticksPerSecond;
+    clusterSeconds += used / ticksPerSecond;
   }
-  seconds['everything else on the machine'] = machineSeconds() - ours;
+  seconds['everything else on the machine'] = machineSeconds() - clusterSeconds;
   return seconds;
 }
 
-/** Of `seconds`, in percent of one core. */
+/** Returns the CPU use between two readings that are `seconds` apart, in percent of one core. */
 export function coreShare(before: CpuByPart, after: CpuByPart, seconds: number): CpuByPart {
   const share = (part: Part) => ((after[part] - before[part]) / seconds) * 100;
   return Object.fromEntries(parts.map((part) => [part, share(part)])) as CpuByPart;

@@ -1,6 +1,7 @@
-// What a dead receiver costs the others: the delay from an event to its notification at receivers that answer, with and without
-// ten thousand calls that are owed to one that accepts connections and never answers. The notifier alone, on a real
-// database and real HTTP; rounds with and without are interleaved, because machines are noisy.
+// Measures what a dead receiver costs the other receivers: the delay from an event to its
+// notification at receivers that answer, with and without a backlog of ten thousand calls for a
+// receiver that accepts connections and never answers. The notifier runs alone, on a real database
+// and real HTTP. Rounds with and without the backlog alternate, because machines are noisy.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +18,7 @@ import { percentile } from './process-usage.ts';
 const rounds = 5;
 const receivers = 5;
 const batch = 200;
-/** A little more than the time-out of an attempt. */
+/** A little more than the time-out of one attempt. */
 const settleMs = 11_000;
 
 type Options = {
@@ -34,7 +35,7 @@ export async function benchDeliveries(args: readonly string[]): Promise<void> {
 }
 
 async function benchOn(name: string, database: Database, options: Options): Promise<void> {
-  console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications each`);
+  console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications per call`);
   const alone: Measured[] = [];
   const beside: Measured[] = [];
   for (let round = 1; round <= rounds; round += 1) {
@@ -59,11 +60,11 @@ async function benchOn(name: string, database: Database, options: Options): Prom
   }
 }
 
-/** The CPU is that of this process, receivers included, for each call that is delivered. */
+/** `cpuMs` is the CPU time of this process, receivers included, per delivered call. */
 type Measured = { readonly p50Ms: number; readonly p99Ms: number; readonly cpuMs: number };
 
 function describe({ p50Ms, p99Ms, cpuMs }: Measured): string {
-  return `p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${cpuMs.toFixed(1)} ms CPU a call`;
+  return `p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${cpuMs.toFixed(1)} ms CPU per call`;
 }
 
 async function measure(database: Database, options: Options): Promise<Measured> {
@@ -82,7 +83,9 @@ async function measure(database: Database, options: Options): Promise<Measured> 
       const calls = Array.from({ length: batch }, () => rig.call(deadUrl));
       await node.handle(calls.map((call) => call.failed()));
     }
-    // What the database and the heap have to do after so many inserts is no delivery; by then sends have timed out too.
+    // Lets the database and the heap finish their work after so many inserts, because that work
+    // does not belong to the deliveries. The attempts at the dead receiver have also timed out by
+    // then.
     await pause(settleMs);
     const before = process.cpuUsage();
     const measured = await delays(rig, node, alive, options);
@@ -106,25 +109,25 @@ async function delays(
   alive: readonly Receiver[],
   { callsPerSecond, seconds }: Options,
 ): Promise<readonly number[]> {
-  const statedAt = new Map<string, number>();
+  const handedAt = new Map<string, number>();
   const measured: number[] = [];
   for (const receiver of alive) {
     receiver.onReceived(({ body }) => {
-      measured.push(performance.now() - (statedAt.get(body.eventId) ?? Number.NaN));
+      measured.push(performance.now() - (handedAt.get(body.eventId) ?? Number.NaN));
     });
   }
   const total = callsPerSecond * seconds;
   const startedAt = performance.now();
-  const stated: Promise<void>[] = [];
+  const handled: Promise<void>[] = [];
   for (let index = 0; index < total; index += 1) {
     const dueInMs = startedAt + (index * 1_000) / callsPerSecond - performance.now();
     if (dueInMs > 0) await pause(dueInMs);
     const events = personCall(rig.call(alive[index % alive.length]?.url));
     const now = performance.now();
-    for (const event of events) statedAt.set(event.id, now);
-    stated.push(node.handle(events));
+    for (const event of events) handedAt.set(event.id, now);
+    handled.push(node.handle(events));
   }
-  await Promise.all(stated);
+  await Promise.all(handled);
   await eventually(() => measured.length >= total * 4, 'everything is delivered', 60_000);
   return measured;
 }

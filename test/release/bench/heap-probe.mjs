@@ -1,6 +1,6 @@
-// Loaded before the gateway's own code (node --import), in its main thread and in each worker thread: says what is alive in the
-// thread's heap, after a collection. Plain JavaScript, so that it goes into any build. The folder of the sockets stands in the query
-// of this module's URL.
+// Runs before the gateway's own code (node --import), in its main thread and in each worker thread.
+// Reports the live heap of the thread after a collection. This is plain JavaScript, so that it
+// works with any build. The query of this module's URL names the folder of the sockets.
 
 import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
@@ -10,12 +10,12 @@ import { isMainThread, threadId } from 'node:worker_threads';
 
 const folder = new URL(import.meta.url).searchParams.get('folder') ?? '.';
 
-// Other programs that the gateway starts inherit this.
+// Other programs that the gateway starts inherit the option, but they are not measured.
 if (!isMainThread || basename(process.argv[1] ?? '') === 'main.js') {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc');
   createServer((socket) => {
-    // What the first one finalises, the second one frees.
+    // The second collection frees the objects that the first one finalised.
     collect();
     collect();
     const { heapUsed, external } = process.memoryUsage();

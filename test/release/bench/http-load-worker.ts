@@ -1,4 +1,5 @@
-// Sends the same request over and over on keep-alive connections, in a thread of its own, and tells how many were answered.
+// Sends the same request repeatedly on keep-alive connections, in a thread of its own. Reports how
+// many requests were answered.
 
 import { Agent, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';

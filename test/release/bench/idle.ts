@@ -1,5 +1,6 @@
-// What an embedded gateway takes that is not used: memory a minute after its start and CPU in the minute after that, of its
-// whole process tree; on an empty folder, and started again on what that left.
+// Measures an idle embedded gateway: the memory of its process tree one minute after the start, and
+// its CPU use in the following minute. It does this once on an empty folder, and once more after a
+// restart on the same folder.
 
 import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
 import { optionsOf } from './options.ts';
@@ -29,7 +30,7 @@ async function measure(start: string, dataDir: string, seconds: number): Promise
       print(`resident after ${seconds} s, ${name}`, sizes);
     }
     const total = before.processes.reduce((sum, { residentMb }) => sum + residentMb, 0);
-    print(`resident after ${seconds} s, together`, `${total.toFixed(0)} MB`);
+    print(`resident after ${seconds} s, total`, `${total.toFixed(0)} MB`);
     await pause(seconds);
     const after = await usage(gateway.runtime.pid);
     const share = ((after.cpu - before.cpu) / (after.at - before.at)) * 100_000;

@@ -1,19 +1,19 @@
-// What is alive in the heaps of a gateway's threads, JavaScript's own and buffers: what it needs, unlike the pages that it holds, which depend
-// on when V8 collected last.
+// Measures the live heaps of a gateway's threads: JavaScript objects and buffers. This is the
+// memory that the gateway needs. Its resident pages depend on when V8 last collected.
 
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** NODE_OPTIONS of a gateway that can be asked. `folder`: where its threads listen. */
+/** Returns NODE_OPTIONS for a gateway that can be measured. Its threads listen in `folder`. */
 export function heapProbe(folder: string): string {
   const url = new URL('./heap-probe.mjs', import.meta.url);
   url.searchParams.set('folder', folder);
   return `--import ${url.href}`;
 }
 
-/** All threads together, in bytes, after a collection in each. */
+/** Returns the total of all threads in bytes, after a collection in each. */
 export async function liveHeapBytes(folder: string): Promise<number> {
   const sockets = (await readdir(folder)).filter((name) => name.startsWith('heap-'));
   const sizes = await Promise.all(

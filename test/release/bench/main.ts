@@ -1,4 +1,5 @@
-// `npm run bench -- <name> [options]`: measurements. Machines are noisy: compare ratios of one run.
+// `npm run bench -- <name> [options]` runs a measurement. Machines are noisy: compare only the
+// ratios of one run.
 
 import { benchAmd } from './amd.ts';
 import { benchAmdCalls } from './amd-calls.ts';
@@ -39,5 +40,5 @@ if (bench === undefined) {
   process.exit(2);
 }
 await bench(args);
-// A bench whose calls went wrong has set its exit code.
+// A bench sets the exit code itself if its calls went wrong.
 process.exit();

@@ -1,4 +1,4 @@
-// A cluster with a PostgreSQL of its own that syncs, for the benches of many nodes.
+// A cluster for the benches of several nodes, with its own PostgreSQL (fsync on).
 
 import { type Cluster, startCluster } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -17,18 +17,21 @@ export type BenchCluster = AsyncDisposable & {
   readonly receiver: TimedReceiver;
   readonly databaseUrl: string;
   startNode(name: string): Promise<void>;
-  /** Through one node after the other, each to a number of its own. */
+  /** Places a call through each node in turn, to a number that no other call has. */
   dial(...behaviour: readonly [Parameters<typeof numberFor>[0], number]): Promise<Dialled>;
   farCalls(): ReadonlyMap<string, FarCall>;
-  /** Numbers that rang more than once: never any. */
-  rungTwice(): number;
+  /** The count of numbers that were called more than once. It must be 0. */
+  calledTwice(): number;
 };
 
 export async function startBenchCluster(
   names: readonly string[],
   options: {
     readonly trunk?: readonly string[];
-    /** Each node has so many ports from here on as one has by default: those of ended calls rest for a while. */
+    /**
+     * Each node has as many ports as by default, counted from this one. The ports of ended calls
+     * are not used again for a while. Default: the usual ports of the tests.
+     */
     readonly firstMediaPort?: number;
   } = {},
 ): Promise<BenchCluster> {
@@ -61,7 +64,7 @@ export async function startBenchCluster(
       startNode,
       dial: dialer(started, nodes),
       farCalls: () => new Map(started.farEnd.calls.map((call) => [call.number, call])),
-      rungTwice: () => {
+      calledTwice: () => {
         const numbers = started.farEnd.calls.map((call) => call.number);
         return numbers.length - new Set(numbers).size;
       },

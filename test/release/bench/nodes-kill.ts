@@ -1,4 +1,5 @@
-// A node is killed with its calls up: how long until each has its terminal notification, and until its callee is hung up.
+// Kills a node with its calls up. Measures how long it takes until each call has its terminal
+// notification, and until its callee is hung up.
 
 import { Client } from 'pg';
 import { eventually } from '../../support/eventually.ts';
@@ -9,11 +10,11 @@ import { percentile } from './process-usage.ts';
 const names = ['a', 'b'] as const;
 const wantedMs = 15_000;
 const maxWaitMs = 60_000;
-/** So many POSTs at once are no storm. */
+/** This many concurrent POSTs do not overload the nodes. */
 const dialsAtOnce = 50;
 
 export async function benchKill(kills: number, calls: number): Promise<void> {
-  console.log(`\nSIGKILL of one of two nodes with ${calls} calls up, the default lease`);
+  console.log(`\nSIGKILL of one of two nodes with ${calls} calls up, with the default lease`);
   await using world = await startBenchCluster(names);
   let up: readonly Dialled[] = [];
   for (let kill = 1; kill <= kills; kill += 1) {
@@ -25,8 +26,8 @@ export async function benchKill(kills: number, calls: number): Promise<void> {
     await killed(world, name, lost);
     const far = world.farCalls();
     const stillUp = kept.filter(({ number }) => far.get(number)?.endedAt === undefined);
-    print("the other node's calls still up", `${stillUp.length} of ${kept.length}`);
-    print('rung twice', String(world.rungTwice()));
+    print('calls of the other node that are still up', `${stillUp.length} of ${kept.length}`);
+    print('numbers called twice', String(world.calledTwice()));
     up = stillUp;
     await world.startNode(name);
   }
@@ -75,16 +76,16 @@ async function killed(world: BenchCluster, name: string, lost: readonly Dialled[
   };
   const isOver = () =>
     lost.every(({ callId }) => world.receiver.hasEnded(callId)) && endedAt().length === lost.length;
-  // What is missing then is seen in the counts.
+  // The counts show the ends that are missing after the time-out.
   await eventually(isOver, 'every call has its end', maxWaitMs).catch(() => undefined);
   const lostIds = new Set(lost.map(({ callId }) => callId));
-  const told = world.receiver.arrivals
+  const terminals = world.receiver.arrivals
     .slice(from)
     .filter(({ received }) => lostIds.has(received.body.callId) && isTerminal(received.body));
   print(
-    `terminal notification (wanted: ${wantedMs / 1_000} s)`,
+    `terminal notification (goal: ${wantedMs / 1_000} s)`,
     spread(
-      told.map(({ at }) => at - killedAt),
+      terminals.map(({ at }) => at - killedAt),
       lost.length,
     ),
   );
@@ -95,8 +96,8 @@ async function killed(world: BenchCluster, name: string, lost: readonly Dialled[
       lost.length,
     ),
   );
-  const ends = new Set(told.map(({ received }) => received.body.eventId)).size;
-  print('terminal notifications, repeats left out', `${ends} of ${lost.length}`);
+  const ends = new Set(terminals.map(({ received }) => received.body.eventId)).size;
+  print('terminal notifications without repeats', `${ends} of ${lost.length}`);
 }
 
 function spread(milliseconds: readonly number[], of: number): string {

@@ -1,5 +1,6 @@
-// Calls per second from the POST to the last notification, with one node and with two: two clusters beside each other, and
-// rounds that take turns, so that both are warm. Who dials, picks up and is notified is this process, on the same cores.
+// Measures calls per second from the POST to the last notification, with one node and with two. The
+// two clusters run side by side and take alternate rounds, so that both are warm. This process is
+// the dialer, the callees and the receiver, and it shares the cores.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CpuByPart, coreShare, cores, cpuByPart, parts } from './cpu-by-part.ts';
@@ -7,9 +8,14 @@ import { type BenchCluster, startBenchCluster } from './node-cluster.ts';
 import { percentile } from './process-usage.ts';
 
 const callsAtOnce = 100;
-/** The callee hangs up after this; with its ringing a call takes 0.2 s. */
+/**
+ * The callee hangs up after this time, in tenths of a second. With its ringing a call takes 0.2 s.
+ */
 const talkTenths = 1;
-/** Of each node: V8 compiles for each process by itself, so that the same seconds would leave two of them half as warm as one. */
+/**
+ * The warm-up calls of each node. V8 compiles for each process separately, so the same warm-up time
+ * would leave two nodes half as warm as one.
+ */
 const warmUpCallsEach = 2_500;
 const warmUpSecondsAtMost = 120;
 const idleSeconds = 5;
@@ -31,7 +37,7 @@ export async function benchRate(rounds: number, seconds: number): Promise<void> 
   }
   const idle = await idleShare();
   for (let number = 1; number <= rounds; number += 1) {
-    // Neither is always the one that comes after the other.
+    // Alternates the order, so that neither side always comes second.
     for (const side of number % 2 === 1 ? sides : sides.toReversed()) {
       side.rounds.push(await round(side.world, seconds));
     }
@@ -60,7 +66,7 @@ async function round(
       calls += 1;
       if (last.body.status === 'completed') continue;
       failed += 1;
-      if (failed === 1) console.log(`  the first that failed: ${last.body.reason}`);
+      if (failed === 1) console.log(`  first failure: ${last.body.reason}`);
     }
   };
   const late = new AbortController();
@@ -75,7 +81,7 @@ async function round(
   return { rate: calls / elapsed, failed, cpu: coreShare(before, cpuByPart(), elapsed) };
 }
 
-/** What both clusters take without a call. */
+/** Returns the CPU use of both clusters without any call. */
 async function idleShare(): Promise<CpuByPart> {
   const before = cpuByPart();
   await pause(idleSeconds * 1_000);
@@ -89,7 +95,7 @@ function report(sides: readonly Side[], idle: CpuByPart): void {
   const [one = Number.NaN, two = Number.NaN] = rates;
   row('median', [...sides.map((side) => side.name), 'idle']);
   row('calls/s', [...rates.map((rate) => rate.toFixed(0)), '']);
-  row('of these failed, all rounds', [
+  row('failed calls, all rounds', [
     ...sides.map(({ rounds }) => String(rounds.reduce((sum, { failed }) => sum + failed, 0))),
     '',
   ]);
@@ -107,15 +113,15 @@ function report(sides: readonly Side[], idle: CpuByPart): void {
   const used = sides.map((_, index) =>
     shares.reduce((sum, { medians }) => sum + (medians[index] ?? 0), 0),
   );
-  row(`CPU, % of a core: all, of ${cores * 100}`, [...used.map((sum) => sum.toFixed(0)), '']);
-  row('CPU a call, all but everything else, ms', [
+  row(`CPU, % of a core: total, of ${cores * 100}`, [...used.map((sum) => sum.toFixed(0)), '']);
+  row('CPU time per call, without everything else, ms', [
     ...used.map((sum, index) => {
       const others = shares.at(-1)?.medians[index] ?? 0;
       return (((sum - others) * 10) / (rates[index] ?? Number.NaN)).toFixed(1);
     }),
     '',
   ]);
-  console.log(`  two nodes make ${(two / one).toFixed(2)} times the calls of one`);
+  console.log(`  two nodes complete ${(two / one).toFixed(2)} times the calls of one`);
 }
 
 function row(what: string, values: readonly string[]): void {

@@ -1,4 +1,5 @@
-// Three nodes and one trunk with limits, with calls always waiting: what the callees see of them.
+// Measures what the callees see of three nodes that share one trunk with limits, while calls are
+// always waiting.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../support/eventually.ts';
@@ -8,16 +9,19 @@ import { percentile } from './process-usage.ts';
 
 const callsPerSecond = 20;
 const maxConcurrentCalls = 40;
-/** A second that begins between two starts has one more, and a start may come a little early or late. */
+/**
+ * The most starts in a second. A second that begins between two starts has one more, and a start
+ * may be slightly early or late.
+ */
 const mostInASecond = 22;
 const leastUsed = 0.95;
-/** Calls that wait; more are dialled as soon as there are fewer. */
+/** The number of waiting calls. The bench dials more calls as soon as there are fewer. */
 const waitingCalls = 100;
 const feedEveryMs = 20;
-/** With its ringing, a call is up 60 ms longer. */
+/** A call is up 60 ms longer than it talks, because it also rings. */
 const talksTenths = [
-  { name: 'calls of 1.5 s: the rate binds', tenths: 14 },
-  { name: 'calls of 4 s: the number of calls at once binds', tenths: 39 },
+  { name: 'calls of 1.5 s: callsPerSecond is the limit', tenths: 14 },
+  { name: 'calls of 4 s: maxConcurrentCalls is the limit', tenths: 39 },
 ] as const;
 const settleMs = 60;
 
@@ -42,7 +46,7 @@ async function measure(world: BenchCluster, tenths: number, seconds: number): Pr
   const cpu = coreShare(before, cpuByPart(), (performance.now() - startedAt) / 1_000);
   await eventually(
     () => callIds.every((callId) => world.receiver.hasEnded(callId)),
-    'all calls are over',
+    'all calls have ended',
     120_000,
   );
   const invitedAt = farEnd.calls.map((call) => call.invitedAt);
@@ -51,24 +55,24 @@ async function measure(world: BenchCluster, tenths: number, seconds: number): Pr
   const callSeconds = (tenths * 100 + settleMs) / 1_000;
   const allowed = Math.min(callsPerSecond, maxConcurrentCalls / callSeconds) * seconds;
   const gaps = invitedAt.slice(1).map((at, index) => at - (invitedAt[index] ?? at));
-  print('most calls up', `${farEnd.mostUp} (allowed: ${maxConcurrentCalls})`);
+  print('most concurrent calls', `${farEnd.mostUp} (allowed: ${maxConcurrentCalls})`);
   print(
     'most new Call-IDs in any second',
-    `${farEnd.mostInvitesInASecond()} (wanted: ${mostInASecond} at most)`,
+    `${farEnd.mostInvitesInASecond()} (goal: at most ${mostInASecond})`,
   );
   print(
-    'used of what is allowed',
-    `${((100 * invites) / allowed).toFixed(1)} % (${invites} of ${allowed.toFixed(0)} calls; wanted: ${leastUsed * 100} % at least)`,
+    'used share of the limit',
+    `${((100 * invites) / allowed).toFixed(1)} % (${invites} of ${allowed.toFixed(0)} calls; goal: at least ${leastUsed * 100} %)`,
   );
   print(
     'from one INVITE to the next',
-    `p1 ${percentile(gaps, 0.01)} ms, p50 ${percentile(gaps, 0.5)} ms, p99 ${percentile(gaps, 0.99)} ms, most ${Math.max(...gaps)} ms`,
+    `p1 ${percentile(gaps, 0.01)} ms, p50 ${percentile(gaps, 0.5)} ms, p99 ${percentile(gaps, 0.99)} ms, max ${Math.max(...gaps)} ms`,
   );
-  print('fewest calls waiting meanwhile', String(fewestWaiting));
-  // Starts come late on a machine that is busy with something else, and a late one takes another turn.
+  print('fewest waiting calls', String(fewestWaiting));
+  // On a machine that is busy with other work starts are late, and a late start takes another turn.
   const others = cpu['everything else on the machine'].toFixed(0);
   print('CPU of everything else on the machine', `${others} % of a core, of ${cores}`);
-  print('rung twice', `${world.rungTwice()} of ${callIds.length}`);
+  print('numbers called twice', `${world.calledTwice()} of ${callIds.length}`);
 }
 
 async function feed(

@@ -1,5 +1,6 @@
-// Many nodes: what a second one adds on this machine, whether three hold a trunk to its limits, and how long a killed one's
-// calls go without their end. `--parts rate,trunk,kill` chooses.
+// Benches of several nodes: how many calls a second node adds on this machine, whether three nodes
+// keep the limits of a trunk, and how long the calls of a killed node go without an end. `--parts
+// rate,trunk,kill` chooses among them.
 
 import { benchKill } from './nodes-kill.ts';
 import { benchRate } from './nodes-rate.ts';

@@ -1,4 +1,4 @@
-// Runs a bench of the notifier on the databases that it asks for, each opened with the schema.
+// Runs a bench of the notifier on the requested databases. Each database is opened with the schema.
 
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../../src/store/database.ts';
@@ -32,7 +32,7 @@ async function benchOn(
   await database.close();
 }
 
-/** Each round begins without what the round before it owes. */
+/** Deletes the backlog of the previous round. */
 export async function forgetNotifications({ pool }: Database): Promise<void> {
   await pool.query(
     'delete from notification_lanes; delete from notifications; delete from delivery_attempts',

@@ -1,11 +1,11 @@
-// What the command line of a benchmark says, in the kinds of its defaults.
+// Reads the options of a bench from the command line. Each value gets the type of its default.
 
 import { parseArgs } from 'node:util';
 
 type Value = number | string | readonly number[];
 type Widened<Of> = Of extends number ? number : Of extends string ? string : readonly number[];
 
-/** `--name value` for each default; numbers of a list are separated by commas. */
+/** Accepts `--name value` for each default. Commas separate the numbers of a list. */
 export function optionsOf<Defaults extends Readonly<Record<string, Value>>>(
   args: readonly string[],
   defaults: Defaults,

@@ -8,12 +8,15 @@ const ticksPerSecond = 100;
 
 export async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The command name may hold spaces; fields are counted from behind its closing parenthesis.
+  // The command name may hold spaces, so the fields are counted from its closing parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** Of the thread that asks. Time that other processes took is not in it, which makes it the measure on a busy machine. */
+/**
+ * Returns the CPU time of the calling thread. It does not include the time of other processes, so
+ * it is a good measure on a busy machine.
+ */
 export function threadCpuMs(): number {
   const [nanoseconds = '0'] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
   return Number(nanoseconds) / 1e6;
@@ -27,7 +30,7 @@ export async function residentBytes(pid: number): Promise<number> {
 export type ProcessMemory = {
   readonly name: string;
   readonly residentMb: number;
-  /** Pages that processes share are counted in parts. */
+  /** The proportional set size: a page that several processes share counts in part for each. */
   readonly proportionalMb: number;
   readonly peakMb: number;
 };
@@ -47,7 +50,7 @@ function megabytes(text: string, member: string): number {
   return Number(new RegExp(`^${member}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024;
 }
 
-/** The process and all that descend from it. */
+/** Returns the process and all its descendants. */
 export async function processTree(pid: number): Promise<readonly number[]> {
   const children: number[] = [];
   for (const thread of await readdir(`/proc/${pid}/task`)) {

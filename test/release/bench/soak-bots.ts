@@ -1,5 +1,6 @@
-// The bots of a soak: each greets, says one thing after the other, takes some of it back, is deployed anew now and then, and
-// leaves. One speaks for as long as it is asked to, and notes when its marks return.
+// The bots of a soak. A bot greets, says several things, clears some of them, sometimes disconnects
+// as if it were redeployed, and leaves. One bot gives a long speech whose length its request sets,
+// and records when its marks return.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +17,7 @@ const bytesASecond = 8_000;
 const pieceMs = 1_000;
 const second = Buffer.from(Array.from({ length: bytesASecond }, (_, index) => (index * 7) % 0x7f));
 
-/** A long speech: when the mark after each second of it returned. */
+/** A long speech. Records when the mark after each second of it returned. */
 export type Speech = { readonly markedAtMs: readonly number[] };
 
 export class SoakBots {
@@ -54,7 +55,7 @@ export class SoakBots {
     this.counts.connections += 1;
     socket.on('error', () => undefined);
     socket.on('message', (data: Buffer) => {
-      // Most are audio, which is not looked at.
+      // Most messages are audio, which the bot ignores.
       const text = data.toString('latin1');
       if (text.startsWith('{"event":"media"')) return;
       const message = JSON.parse(text) as Message;

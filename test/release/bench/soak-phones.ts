@@ -1,5 +1,5 @@
-// The audio of every phone of a soak, over one socket: each speaks for a while and is silent for a while, and what they hear is
-// counted.
+// The audio of all phones of a soak, over one socket. Each phone alternates between speech and
+// silence. The packets that the phones receive are counted.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -11,7 +11,10 @@ const frameBytes = 160;
 const silence = 0xff;
 const speechFrames = 100;
 const pauseFrames = 150;
-/** Their sockets are found in the kernel's table by port: 4 MB hold a second of all. */
+/**
+ * The kernel finds the socket by its port. A buffer of 4 MB holds one second of the packets of all
+ * calls.
+ */
 const receiveBufferBytes = 4 * 1_024 * 1_024;
 
 export class SoakPhones {
@@ -43,7 +46,7 @@ export class SoakPhones {
     return this.#socket.address().port;
   }
 
-  /** Those that are up now. */
+  /** Sets the calls whose phones speak: those that are up now. */
   speak(calls: readonly FarCall[]): void {
     this.#calls = calls;
   }
@@ -66,7 +69,7 @@ export class SoakPhones {
     const packet = this.#packet;
     const at = (this.#frame + index * 37) % (speechFrames + pauseFrames);
     if (at < speechFrames) {
-      // Loud, and no two bytes alike for long.
+      // Loud audio in which neighbouring bytes differ.
       for (let byte = 0; byte < frameBytes; byte += 1) {
         packet[rtpHeaderBytes + byte] = (byte * 13 + at * 7) & 0xff;
       }

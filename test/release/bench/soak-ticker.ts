@@ -1,4 +1,4 @@
-// A thread that does nothing but tick as a media worker does: what it is late, the machine is to blame for.
+// A thread that only ticks like a media worker. If it is late, the machine is to blame.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';

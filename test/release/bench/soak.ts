@@ -1,5 +1,6 @@
-// A soak: so many calls with streams at once, for so long, ending and beginning all the time. Whether the gateway's memory stays
-// what it is after the first minutes, and whether its clock is late more often than the machine makes any clock late.
+// A soak test: many concurrent calls with streams begin and end over a long time. Checks that the
+// memory of the gateway stays constant after the first minutes, and that the clock of its media is
+// not late more often than any clock on this machine.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -19,21 +20,28 @@ import { SoakPhones } from './soak-phones.ts';
 import type { Ticked } from './soak-ticker.ts';
 
 const sampleEveryMs = 5_000;
-/** Compiled, and with all that a gateway keeps: from then on its memory is to stay what it is. */
+/**
+ * After this time the code is compiled and all caches are filled. From then on the memory must stay
+ * constant.
+ */
 const warmUpMinutes = 5;
-/** Of what is resident after the first minutes. */
+/** The allowed growth, as a share of the resident memory after the first minutes. */
 const mayGrow = 0.05;
-/** Ticks that a worker may be late more than a thread that only ticks. */
+/** How many more ticks a worker may be late than a thread that only ticks. */
 const mayBeLate = 5;
 const endsWithinMs = 60_000;
-/** A bot may talk for ten minutes, and not beyond what is kept for it. */
+/**
+ * The longest speech. A bot may talk for ten minutes, and not beyond the audio that the gateway
+ * buffers for it.
+ */
 const longestSpeechMs = 590_000;
 
 type Sample = {
   readonly minute: number;
   readonly residentMb: number;
-  /** Of the gateway and of the bare thread, since the start. */
+  /** Late ticks of the gateway since the start. */
   readonly ticksLate: number;
+  /** Late ticks of the bare thread since the start. */
   readonly bareTicksLate: number;
 };
 
@@ -44,7 +52,7 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
       minutes: { type: 'string', default: '30' },
       streams: { type: 'string', default: '50' },
       seed: { type: 'string', default: '1' },
-      /** No receiver takes the notifications. */
+      /** Sends the notifications to a port where no receiver listens. */
       'dead-receiver': { type: 'boolean', default: false },
     },
   });
@@ -102,7 +110,7 @@ class Soak {
     this.#streams = streams;
   }
 
-  /** `look` is called every few seconds. */
+  /** Runs the calls and waits for their end. Calls `look` every few seconds. */
   async run(minutes: number, look: (minute: number) => Promise<void>): Promise<void> {
     const { cluster, phones, bots } = this.#parts;
     const { farEnd } = cluster;
@@ -122,7 +130,7 @@ class Soak {
     for (const { number } of farEnd.calls.filter(isUp)) await this.#hangUp(number);
     const isOver = async () =>
       farEnd.up + bots.open === 0 && (await this.#ended()) === this.#dialled;
-    await eventually(isOver, 'all end', endsWithinMs);
+    await eventually(isOver, 'all calls end', endsWithinMs);
   }
 
   async #dial(parameters: Readonly<Record<string, string>>): Promise<void> {
@@ -136,10 +144,13 @@ class Soak {
       stream: { url: bots.url, parameters },
     });
     this.#callIds.set(number, callId);
-    await eventually(() => cluster.farEnd.calls.length === this.#dialled, 'it rings');
+    await eventually(() => cluster.farEnd.calls.length === this.#dialled, 'the phone rings');
   }
 
-  /** As their receiver was told, where there is one. */
+  /**
+   * Counts the ended calls: by the notifications if there is a receiver, otherwise by the metrics
+   * of the gateway.
+   */
   async #ended(): Promise<number> {
     const { cluster, gateway, notifyUrl } = this.#parts;
     const { receiver } = cluster;
@@ -182,7 +193,7 @@ async function sampleOf(gateway: GatewayProcess, ticker: Worker, minute: number)
 }
 
 function judgeMemory(samples: readonly Sample[], minutes: number): boolean {
-  console.log('resident, MB: least, median, most');
+  console.log('resident memory, MB: min, median, max');
   const medians = spansOf(samples, minutes).map(({ name, span }) => {
     const figures = span.map(({ residentMb }) => residentMb);
     const [least, median = 0, most] = [0, 0.5, 1].map((share) => percentile(figures, share));
@@ -191,23 +202,26 @@ function judgeMemory(samples: readonly Sample[], minutes: number): boolean {
   });
   if (medians.length < 3) return true;
   const grown = (medians.at(-1) ?? 0) / (medians[1] ?? 0) - 1;
-  print('grown since the first minutes', `${(grown * 100).toFixed(1)} %`);
+  print('growth since the first minutes', `${(grown * 100).toFixed(1)} %`);
   return grown <= mayGrow;
 }
 
 function judgeClock(samples: readonly Sample[], minutes: number): boolean {
-  console.log('ticks over 60 ms late; those of a bare thread');
+  console.log('ticks that were more than 60 ms late; the same for a bare thread');
   for (const { name, span } of spansOf(samples, minutes)) {
     const [first, last] = [span[0], span.at(-1)];
     const late = (last?.ticksLate ?? 0) - (first?.ticksLate ?? 0);
     print(name, `${late}; ${(last?.bareTicksLate ?? 0) - (first?.bareTicksLate ?? 0)}`);
   }
   const { ticksLate = 0, bareTicksLate = 0 } = samples.at(-1) ?? {};
-  print('all', `${ticksLate}; ${bareTicksLate}`);
+  print('total', `${ticksLate}; ${bareTicksLate}`);
   return ticksLate <= bareTicksLate + mayBeLate;
 }
 
-/** Of five minutes each; the last sample of one is the first of the next. */
+/**
+ * Splits the samples into spans of five minutes. The last sample of one span is the first of the
+ * next.
+ */
 function spansOf(samples: readonly Sample[], minutes: number) {
   return Array.from({ length: Math.ceil(minutes / warmUpMinutes) }, (_, index) => {
     const [from, to] = [index * warmUpMinutes, Math.min(minutes, (index + 1) * warmUpMinutes)];
@@ -217,7 +231,10 @@ function spansOf(samples: readonly Sample[], minutes: number) {
   });
 }
 
-/** Of each mark how much later it came than its samples say: of the first ten, and of the last ten. */
+/**
+ * Prints how much the marks of a speech drifted: how much later the last ten came than their audio
+ * says, compared with the first ten.
+ */
 function judgeSpeeches({ speeches }: SoakBots): boolean {
   const drifts = speeches.map(({ markedAtMs }) => {
     const late = markedAtMs.map((at, index) => at - index * 1_000);
@@ -239,7 +256,7 @@ function printCounters(metric: (name: string) => number): void {
   }
 }
 
-/** No phone is left in a call, and none was called twice. */
+/** Returns true if no phone is left in a call and no number was called twice. */
 function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
   const ends = new Set(
     receiver
@@ -248,10 +265,10 @@ function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
       .map(({ body }) => body.callId),
   );
   const numbers = new Set(farEnd.calls.map(({ number }) => number));
-  print('calls; ends told', `${farEnd.calls.length}; ${ends.size}`);
-  // All, or none where no receiver is there to be told.
-  const areTold = ends.size === 0 || ends.size === farEnd.calls.length;
-  return bots.open === 0 && numbers.size === farEnd.calls.length && areTold;
+  print('calls; delivered ends', `${farEnd.calls.length}; ${ends.size}`);
+  // All ends, or none if there is no receiver.
+  const areDelivered = ends.size === 0 || ends.size === farEnd.calls.length;
+  return bots.open === 0 && numbers.size === farEnd.calls.length && areDelivered;
 }
 
 function print(what: string, figure: string): void {

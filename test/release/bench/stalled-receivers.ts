@@ -1,6 +1,7 @@
-// What an account whose receivers stall costs another account: the delay from an event to its notification at one good receiver,
-// alone and beside thirty that answered once and then stall, each in its own way, filled one after another. The notifier alone, on a
-// real database and real HTTP.
+// Measures what an account whose receivers stall costs another account. The measure is the delay
+// from an event to its notification at one good receiver, first alone and then beside thirty
+// stalled receivers. Each of these answers once and then stalls in its own way. Their backlogs are
+// filled one after another. The notifier runs alone, on a real database and real HTTP.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { defaultRetrySchedule } from '../../../src/notifier/delivery-rules.ts';
@@ -24,10 +25,10 @@ const manners: readonly Manner[] = [
   'drips a body',
   'answers late',
 ];
-/** What comes later counts as missing. */
+/** A notification that takes longer than this counts as missing. */
 const patienceMs = 20_000;
 const notificationsPerCall = 4;
-/** More than the notifier keeps in memory for one receiver. */
+/** The calls of one stalled receiver: more than the notifier keeps in memory for it. */
 const callsPerStalled = 240;
 
 type Options = {
@@ -55,7 +56,7 @@ export async function benchStalledReceivers(args: readonly string[]): Promise<vo
 }
 
 async function benchOn(name: string, database: Database, options: Options): Promise<void> {
-  console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications each`);
+  console.log(`\n${name}: ${options.callsPerSecond} calls/s, 4 notifications per call`);
   for (const stalled of [0, options.stalled]) {
     await forgetNotifications(database);
     const rig = createNotifierRig(database, defaultRetrySchedule);
@@ -70,7 +71,7 @@ async function benchOn(name: string, database: Database, options: Options): Prom
     const { delays, sent } = await deliver(rig, node, options);
     console.log(
       `  beside ${stalled} stalled (${queues} calls in memory): p50 ${percentile(delays, 0.5).toFixed(0)} ms, ` +
-        `p99 ${percentile(delays, 0.99).toFixed(0)} ms, ${sent - delays.length} of ${sent} did not come within 20 s`,
+        `p99 ${percentile(delays, 0.99).toFixed(0)} ms, ${sent - delays.length} of ${sent} did not arrive within 20 s`,
     );
     await Promise.all(stalling.map(({ close }) => close()));
     await rig.stop();
@@ -83,7 +84,7 @@ type Node = Awaited<ReturnType<Rig['start']>>;
 async function stall(rig: Rig, node: Node, stalling: readonly HostileReceiver[]): Promise<void> {
   const failed = ({ url }: HostileReceiver) => rig.call(url, { accountId: 'stalling' }).failed();
   await node.handle(stalling.map(failed));
-  await eventually(async () => (await rig.lanesLeft()) === 0, 'each has answered once');
+  await eventually(async () => (await rig.lanesLeft()) === 0, 'each receiver has answered once');
   for (const each of stalling) each.turn();
   for (const each of stalling)
     await node.handle(Array.from({ length: callsPerStalled }, () => failed(each)));
@@ -95,24 +96,24 @@ async function deliver(
   { callsPerSecond, seconds }: Options,
 ): Promise<{ readonly delays: readonly number[]; readonly sent: number }> {
   const receiver = await startReceiver();
-  const statedAt = new Map<string, number>();
+  const handedAt = new Map<string, number>();
   const delays: number[] = [];
   receiver.onReceived(({ body }) => {
-    const delay = performance.now() - (statedAt.get(body.eventId) ?? Number.NaN);
+    const delay = performance.now() - (handedAt.get(body.eventId) ?? Number.NaN);
     if (delay <= patienceMs) delays.push(delay);
   });
   const total = callsPerSecond * seconds;
   const startedAt = performance.now();
-  const stated: Promise<void>[] = [];
+  const handled: Promise<void>[] = [];
   for (let index = 0; index < total; index += 1) {
     const dueInMs = startedAt + (index * 1_000) / callsPerSecond - performance.now();
     if (dueInMs > 0) await pause(dueInMs);
     const events = personCall(rig.call(receiver.url, { accountId: 'well-behaved' }));
     const now = performance.now();
-    for (const event of events) statedAt.set(event.id, now);
-    stated.push(node.handle(events));
+    for (const event of events) handedAt.set(event.id, now);
+    handled.push(node.handle(events));
   }
-  await Promise.all(stated);
+  await Promise.all(handled);
   const sent = total * notificationsPerCall;
   await eventually(() => delays.length >= sent, 'everything is delivered', patienceMs).catch(
     () => undefined,

@@ -1,5 +1,6 @@
-// The far ends and the bots of the bench's streams, a process of its own, so that one clock says when each byte left and came.
-// Every frame is filled with a byte that says which it is.
+// The far ends and the bots of the stream bench, in one process of their own, so that a single
+// clock measures when each byte left and arrived. Every frame is filled with a byte that identifies
+// it.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -9,14 +10,14 @@ import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packe
 
 export type ToPeer =
   | { readonly kind: 'open'; readonly count: number }
-  /** Where each far end sends to; then both sides talk for so long. */
+  /** `ports` are the destinations of the far ends. Both sides then talk for `ms` milliseconds. */
   | { readonly kind: 'talk'; readonly ports: readonly number[]; readonly ms: number }
   | { readonly kind: 'greetings' }
   | { readonly kind: 'clear' }
   | { readonly kind: 'close' };
 export type FromPeer =
   | { readonly kind: 'open'; readonly webSocketPort: number; readonly rtpPorts: readonly number[] }
-  /** When each far end heard the first of its bot, milliseconds since 1970. */
+  /** When each far end received the first audio of its bot, in milliseconds since 1970. */
   | { readonly kind: 'greeted'; readonly atMs: number[] }
   | { readonly kind: 'talked'; readonly toBotMs: number[]; readonly toPhoneMs: number[] }
   | { readonly kind: 'cleared'; readonly clearMs: number[] };
@@ -24,12 +25,12 @@ export type FromPeer =
 const frameMs = 20;
 const frameBytes = 160;
 const silence = 0xff;
-/** Frames are told apart for 2.5 s. */
+/** The number of different frames. A byte is used again after 2.4 s. */
 const marks = 120;
-/** What a bot says first. */
+/** The byte that fills the first audio of a bot. */
 const greeting = 125;
 const phases = 4;
-/** Later than that a frame is left out: a burst would measure something else. */
+/** A frame that is later than this is skipped, because a burst would measure something else. */
 const latestMs = 60;
 const breathFrames = 50;
 const pauseFrames = 10;
@@ -38,7 +39,7 @@ type Stream = {
   readonly rtp: Socket;
   bot: WebSocket | undefined;
   streamSid: string;
-  /** By mark, when it left. */
+  /** When each frame left, indexed by its byte. */
   readonly saidAtMs: Float64Array;
   readonly playedAtMs: Float64Array;
   clearedAtMs: number | undefined;
@@ -109,7 +110,7 @@ async function openStreams(count: number): Promise<void> {
   answer({ kind: 'open', webSocketPort: (server.address() as AddressInfo).port, rtpPorts });
 }
 
-/** Both directions at the same rate as in a call, spread over the 20 ms. */
+/** Sends audio in both directions at the rate of a call, with the streams spread over the 20 ms. */
 function talk(ports: readonly number[], ms: number): void {
   toBotMs = [];
   toPhoneMs = [];
@@ -137,7 +138,7 @@ function talkOnce(stream: Stream, port: number, frame: number): void {
   });
   stream.saidAtMs[mark] = performance.now();
   stream.rtp.send(packet, port, '127.0.0.1');
-  // Bots pause for breath: what a stall of this machine left in the queue is over then.
+  // Bots pause from time to time, so that a backlog from a stall of this machine can drain.
   if (stream.streamSid === '' || frame % breathFrames < pauseFrames) return;
   stream.playedAtMs[mark] = performance.now();
   say(stream, Buffer.alloc(frameBytes, mark));
@@ -149,7 +150,7 @@ function say({ bot, streamSid }: Stream, audio: Buffer): void {
   );
 }
 
-/** Two seconds are queued; after half a second the bot takes back what is left of them. */
+/** Queues two seconds of audio. After about half a second the bot takes back the rest. */
 function clear(): void {
   clearMs = [];
   for (const stream of streams) say(stream, Buffer.alloc(100 * frameBytes, 1));

@@ -1,6 +1,7 @@
-// What an audio stream to a bot costs, and how late it makes a conversation: RTP in to the socket, the socket to RTP out, a clear
-// to silence, and the processor's time for 20 ms both ways. Beside it, in the same run, the least that the same bytes cost: a
-// loop over `ws` and one over UDP that do nothing with them.
+// Measures what an audio stream to a bot costs and how much it delays a conversation: from RTP in
+// to the socket, from the socket to RTP out, from a clear to silence, and the CPU time for 20 ms in
+// both directions. In the same run it measures the minimum cost of the same bytes: a loop over `ws`
+// and a loop over UDP that only move them.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -17,18 +18,21 @@ import { optionsOf } from './options.ts';
 import type { FromPeer, ToPeer } from './streams-peer.ts';
 
 const frameMs = 20;
-/** Two frames: what the jitter buffer holds an ordinary packet back. */
+/** The delay of an ordinary packet in the jitter buffer: two frames. */
 const jitterMs = 40;
-/** Sources are locked, and sockets connected, 3 s after the first packet. */
+/** The gateway locks sources and connects sockets 3 s after the first packet. */
 const settleMs = 4_000;
 
 export async function benchStreams(args: readonly string[]): Promise<void> {
   const { streams, seconds } = optionsOf(args, { streams: [1, 100, 300], seconds: 4 });
   const ms = seconds * 1_000;
   const bare = 100;
-  console.log(`bare loops of ${bare}, µs for 20 ms both ways`);
-  print('ws, one text of a frame each way', (await bareWebSockets(bare, ms)).toFixed(1));
-  print('UDP, one packet each way', (await bareRtp(bare, ms)).toFixed(1));
+  console.log(`bare loops over ${bare} sockets, CPU time in µs for 20 ms in both directions`);
+  print(
+    'ws, one text message per frame and direction',
+    (await bareWebSockets(bare, ms)).toFixed(1),
+  );
+  print('UDP, one packet per frame and direction', (await bareRtp(bare, ms)).toFixed(1));
   for (const count of streams) await streamsAtOnce(count, ms);
 }
 
@@ -50,7 +54,7 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   }
   const ports = sessions.map(({ offerSdp }) => Number(/^m=audio (\d+)/m.exec(offerSdp)?.[1]));
   await peer.ask('talked', { kind: 'talk', ports, ms: settleMs });
-  // Compiled, and nothing of the warming up is left in the queues.
+  // The code is compiled now, and the queues hold nothing of the warm-up.
   const { clearMs } = await peer.ask('cleared', { kind: 'clear' });
   const { atMs } = await peer.ask('greeted', { kind: 'greetings' });
   const before = process.cpuUsage();
@@ -62,12 +66,12 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   console.log(`${count} streams`);
   const greetingMs = atMs.map((at, index) => at - (answeredAtMs[index] ?? 0));
   print('200 OK to first audio of the bot, ms', p50and99(greetingMs));
-  print('RTP in to socket, beside the jitter buffer, ms', p50and99(toBotMs, jitterMs));
+  print('RTP in to socket, without the jitter buffer, ms', p50and99(toBotMs, jitterMs));
   print('socket to RTP out, ms', p50and99(toPhoneMs));
   print('clear to silence, ms', p50and99(clearMs));
-  print('µs for 20 ms both ways', stepUs.toFixed(1));
-  print('streams a core, by that', String(Math.floor((frameMs * 1_000) / stepUs)));
-  print('latest tick, ms; frames not sent', `${maxLateMs}; ${streams.framesDropped}`);
+  print('CPU time for 20 ms in both directions, µs', stepUs.toFixed(1));
+  print('streams per core at that cost', String(Math.floor((frameMs * 1_000) / stepUs)));
+  print('latest tick, ms; dropped frames', `${maxLateMs}; ${streams.framesDropped}`);
   for (const session of sessions) session.close();
   peer.stop();
   await port[Symbol.asyncDispose]();
@@ -88,7 +92,7 @@ async function openStream(
       if (event.kind === 'failed') console.error(`a session failed: ${event.reason}`);
       if (event.kind !== 'stream') return;
       if (event.report.kind === 'opened') opened();
-      else console.error(`a stream: ${event.report.kind}`);
+      else console.error(`a stream reports ${event.report.kind}`);
     },
   };
   const callId = `call-${index}` as CallId;
@@ -140,7 +144,8 @@ async function bareRtp(count: number, ms: number): Promise<number> {
       const socket = createSocket('udp4');
       socket.bind(0, '127.0.0.1');
       await once(socket, 'listening');
-      // To itself: what it receives costs it what a far end's packet would.
+      // The socket sends to itself. Receiving these packets costs as much as receiving the packets
+      // of a far end.
       socket.connect(socket.address().port, '127.0.0.1');
       await once(socket, 'connect');
       socket.on('message', () => undefined);
@@ -153,7 +158,7 @@ async function bareRtp(count: number, ms: number): Promise<number> {
   return stepUs;
 }
 
-/** The processor's time for one of them and 20 ms, µs. */
+/** Returns the CPU time for one socket and 20 ms, in µs. */
 async function eachFrame(
   count: number,
   ms: number,

@@ -1,4 +1,4 @@
-// Keeps when each notification came, and wakes what waits for a call's end.
+// Records when each notification arrived, and wakes the code that waits for the end of a call.
 
 import { isTerminal, type Received, type Receiver } from '../../support/receiver.ts';
 

@@ -1,6 +1,7 @@
-// How soon a message follows the beep, and whether all of it is recorded: the whole gateway, called mailboxes with ten kinds of
-// beeps that give our own voice back at −20 dB, measured in their own recordings. Beside it, in the same run, what an application
-// reaches that waits for the notification of the beep and has the message played by a command.
+// Measures how soon a message follows the beep, and whether the mailbox records all of it. The
+// whole gateway calls mailboxes with ten kinds of beeps, which return the gateway's own voice at
+// −20 dB. The mailboxes measure in their own recordings. In the same run, it measures an
+// application that waits for the notification of the beep and then sends a play command.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,13 +18,13 @@ const frameMs = 20;
 const frameSamples = 160;
 const echoDelayMs = 100;
 const echoGain = 0.1;
-/** After the beep, for the message and the hang-up. */
+/** The recording goes on this long after the beep, for the message and the hang-up. */
 const recordingMs = 3_500;
 
 const message = readMulawWav(recordingUrl('bot-message')).subarray(0, 16_000);
 const messageBytes = Buffer.from(encode('PCMU', message));
 
-/** As mailboxes beep. */
+/** Beeps as mailboxes have them. */
 const beeps: Readonly<Record<string, Int16Array>> = {
   'one sine, 1000 Hz': tone([1_000], 400, -9),
   'low, 440 Hz': tone([440], 600, -12),
@@ -40,7 +41,10 @@ const greetings = ['voicemail-greeting', 'announcement'] as const;
 
 type Measured = {
   readonly beep: string;
-  /** From the beep's end to the first packet of the message. */
+  /**
+   * From the end of the beep to the first packet of the message. Undefined if the message was not
+   * recorded completely.
+   */
   readonly afterMs: number | undefined;
 };
 
@@ -52,12 +56,12 @@ export async function benchVoicemail(args: readonly string[]): Promise<void> {
   try {
     await gateway.dialer.addSound('offer', makeWav({ samples: [message] }));
     const plan = { voicemail: { play: 'sound:offer' } };
-    // Compiled by then.
+    // Warm-up calls: the code is compiled after them.
     await inWaves(Math.min(calls, 20), atOnce, (index) => oneCall(gateway, index, plan));
     report('the plan', await inWaves(calls, atOnce, (index) => oneCall(gateway, index, plan)));
-    const told = { notifyurl: application.url };
+    const notified = { notifyurl: application.url };
     const few = Math.min(calls, atOnce);
-    const byCommand = await inWaves(few, atOnce, (index) => oneCall(gateway, index, told));
+    const byCommand = await inWaves(few, atOnce, (index) => oneCall(gateway, index, notified));
     report('an application that is notified and commands', byCommand);
   } finally {
     await application.close();
@@ -82,7 +86,7 @@ async function inWaves(
 }
 
 async function oneCall(gateway: GatewayProcess, index: number, more: object): Promise<Measured> {
-  // Not all in the same instant.
+  // The calls do not start at the same instant.
   await sleep((index % 50) * 37);
   const names = Object.keys(beeps);
   const name = names[index % names.length] ?? '';
@@ -100,7 +104,10 @@ async function oneCall(gateway: GatewayProcess, index: number, more: object): Pr
   return { beep: name, afterMs: at === -1 ? undefined : (first?.atMs ?? Number.NaN) - endedAtMs };
 }
 
-/** A packet every 20 ms, with the echo of what was heard in it. Returns when the last sample was said. */
+/**
+ * Sends a packet every 20 ms, with an echo of the audio received. Returns when the last sample was
+ * sent.
+ */
 async function speak(callee: StreamCallee, samples: Int16Array): Promise<number> {
   const startMs = performance.now();
   const frames = Math.ceil((samples.length / 8 + recordingMs) / frameMs);
@@ -127,7 +134,10 @@ function addEcho(frame: Int16Array, packet: HeardPacket | undefined): void {
   if (echo.length === frame.length) frame.set(mixed(frame, echo));
 }
 
-/** What dialers do today: they are told of the beep, and then say what is to be played. */
+/**
+ * Starts an application that works as dialers do today: it receives the notification of the beep
+ * and then sends a play command.
+ */
 async function startApplication(gateway: GatewayProcess) {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -154,8 +164,8 @@ async function startApplication(gateway: GatewayProcess) {
 function report(who: string, measured: readonly Measured[]): void {
   console.log(who);
   const recorded = measured.flatMap(({ afterMs }) => (afterMs === undefined ? [] : [afterMs]));
-  print('whole messages recorded', `${recorded.length} of ${measured.length}`);
-  print('beep’s end to the first packet, ms', figures(recorded));
+  print('completely recorded messages', `${recorded.length} of ${measured.length}`);
+  print('end of beep to first packet, ms', figures(recorded));
   for (const name of Object.keys(beeps)) {
     const ofBeep = measured.filter(({ beep }) => beep === name);
     const times = ofBeep.flatMap(({ afterMs }) => (afterMs === undefined ? [] : [afterMs]));
