@@ -161,7 +161,7 @@ function speechToTextCheck(
       unlessThrown(async () => {
         const { providers } = await readSpeechToText(config, readSecrets);
         return providers.size === 0
-          ? skipped('there is no STT_PROVIDERS_FILE: words are counted by ear')
+          ? skipped('there is no STT_PROVIDERS_FILE: words are estimated from the audio')
           : ok([...providers.keys()].join(', '));
       }),
   };

@@ -12,7 +12,7 @@ const firstRoom = 256;
  * Steps kept per direction: 11 minutes in steps of 40 ms. Both directions together stay below 64
  * KiB as JSON.
  */
-const mostSteps = 16_384;
+const maxSteps = 16_384;
 
 export class EnvelopeRecorder {
   readonly #startedAt = Date.now();
@@ -57,7 +57,7 @@ export class EnvelopeRecorder {
   }
 
   #makeRoom(): void {
-    if (this.#steps < mostSteps) {
+    if (this.#steps < maxSteps) {
       this.#heard = grown(this.#heard);
       this.#said = grown(this.#said);
       return;

@@ -84,7 +84,7 @@ export class MediaEngine {
         // while a call has a bot, because connecting takes several turns of the event loop.
         restTicks: () =>
           !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
-        ran: (lateMs, hasCaughtUp) => lateFrames.look(performance.now(), lateMs, hasCaughtUp),
+        ran: (lateMs, hasCaughtUp) => lateFrames.check(performance.now(), lateMs, hasCaughtUp),
       },
       new ThreadRest(data.rest),
     );
@@ -101,7 +101,7 @@ export class MediaEngine {
         this.#live.get(message.id)?.session.applyRemote(message.remote, message.phase);
         return;
       case 'session':
-        this.#obey(message.id, message.command);
+        this.#execute(message.id, message.command);
         return;
       case 'bridge':
         this.#bridges.enter(message.id, message.partner, message.phase);
@@ -118,12 +118,12 @@ export class MediaEngine {
     }
   }
 
-  #obey(id: number, command: MediaCommand): void {
+  #execute(id: number, command: MediaCommand): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
     if (command.kind === 'stream') this.#stream(live, id, command);
     else if (command.kind === 'askEnvelope') this.#reportEnvelope(id);
-    else live.session.obey(command);
+    else live.session.execute(command);
   }
 
   #report(id: number, event: MediaEvent): void {
@@ -167,7 +167,7 @@ export class MediaEngine {
     const random = randomBytes(10);
     return new RtpSession(
       {
-        createDetector: noting(this.#programs.createDetector, notes),
+        createDetector: withNotes(this.#programs.createDetector, notes),
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         silenceFrames: this.#silenceFrames,
         scratch: this.#scratch,
@@ -180,7 +180,7 @@ export class MediaEngine {
         send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),
         connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
         disconnect: () => this.#live.get(id)?.sockets.disconnect(),
-        tell: (event) => this.#report(id, event),
+        report: (event) => this.#report(id, event),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
       },
     );
@@ -192,7 +192,7 @@ export class MediaEngine {
     { settings, phase }: Extract<MediaCommand, { kind: 'stream' }>,
   ): void {
     const { session } = live;
-    if (!session.streaming.isOn) this.#startStream(live, id, settings);
+    if (!session.streaming.isActive) this.#startStream(live, id, settings);
     if (phase === 'ringing') session.streaming.stream?.prepare();
     else session.streaming.stream?.answer();
   }
@@ -202,14 +202,14 @@ export class MediaEngine {
       this.#playoutPool,
       (name) => {
         notes.returnMark(name, Date.now());
-        stream.tellMark(name);
+        stream.returnMark(name);
       },
       this.#played,
     );
     const stream = this.#programs.createStream(settings, queue, {
       statistics: this.#streamStatistics,
       report: (report) => {
-        const forwarded = session.isPlanned ? withoutHangUp(report) : report;
+        const forwarded = session.isPlanInControl ? withoutHangUp(report) : report;
         this.#report(id, { kind: 'stream', ordinal: settings.ordinal, report: forwarded });
       },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
@@ -233,7 +233,7 @@ export class MediaEngine {
   }
 
   #hasStream(): boolean {
-    for (const { session } of this.#live.values()) if (session.streaming.isOn) return true;
+    for (const { session } of this.#live.values()) if (session.streaming.isActive) return true;
     return false;
   }
 
@@ -326,7 +326,7 @@ export class MediaEngine {
  * Wraps `createDetector` so that recognised words are added to the call's notes. The words' offsets
  * count from the creation of the detector.
  */
-function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
+function withNotes(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
   return (settings) => {
     const startedAt = Date.now();
     return createDetector(settings, (words) => {

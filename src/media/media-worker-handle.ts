@@ -94,7 +94,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#entryUrl = entryUrl;
     this.#data = data;
     this.#logger = logger;
-    this.#life = this.#started();
+    this.#life = this.#startWorker();
   }
 
   get load(): number {
@@ -211,7 +211,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     wake(this.#rest);
   }
 
-  #started(): Life {
+  #startWorker(): Life {
     const after = this.#lastPort;
     const data: MediaWorkerData = {
       ...this.#data,
@@ -221,18 +221,18 @@ export class MediaWorkerHandle implements AsyncDisposable {
     const worker = spawnWorker(this.#entryUrl, data, { logger: this.#logger, part: 'media' });
     worker.on('message', (message: FromMediaWorker) => this.#handle(message));
     worker.on('error', (error) => this.#logger.error({ err: error }, 'media worker failed'));
-    worker.on('exit', (exitCode) => this.#afterExit(exitCode));
+    worker.on('exit', (exitCode) => this.#onExit(exitCode));
     return { kind: 'starting', worker };
   }
 
-  #afterExit(exitCode: number): void {
+  #onExit(exitCode: number): void {
     const failed = [...this.#entries.values()];
     this.#entries.clear();
     for (const settle of [...this.#statisticsWaiting.values()]) settle(undefined);
     if (this.#life.kind === 'stopping') this.#enter({ kind: 'stopping', worker: undefined });
     else {
       this.#logger.error({ exitCode, sessions: failed.length }, 'media worker died');
-      const timer = setTimeout(() => this.#enter(this.#started()), this.#restartDelayMs);
+      const timer = setTimeout(() => this.#enter(this.#startWorker()), this.#restartDelayMs);
       this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, maxRestartDelayMs);
       this.#enter({ kind: 'down', timer });
     }
@@ -265,7 +265,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #handle(message: FromMediaWorker): void {
     switch (message.kind) {
       case 'ready':
-        this.#becomeReady();
+        this.#onReady();
         return;
       case 'opened':
       case 'refused':
@@ -310,7 +310,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     }
   }
 
-  #becomeReady(): void {
+  #onReady(): void {
     if (this.#life.kind !== 'starting') return;
     this.#restartDelayMs = firstRestartDelayMs;
     this.#enter({ kind: 'ready', worker: this.#life.worker });

@@ -24,7 +24,7 @@ export class SessionStream {
   }
 
   /** Whether the call has a bot, or will have one after the answer. */
-  get isOn(): boolean {
+  get isActive(): boolean {
     return this.#streaming !== undefined;
   }
 
@@ -38,7 +38,7 @@ export class SessionStream {
    */
   start(stream: BotStream, queue: PlayoutQueue): void {
     queue.mute(this.#isMuted);
-    for (const event of this.#amdEvents) stream.tellAmd(event);
+    for (const event of this.#amdEvents) stream.sendAmd(event);
     this.#streaming = { stream, queue };
     this.#player.attach(queue);
   }
@@ -69,17 +69,17 @@ export class SessionStream {
     this.#streaming?.stream.hear(this.#isGated ? silence : mulaw);
   }
 
-  tellDigit(digit: string): void {
-    if (!this.#isGated) this.#streaming?.stream.tellDigit(digit);
+  sendDigit(digit: string): void {
+    if (!this.#isGated) this.#streaming?.stream.sendDigit(digit);
   }
 
-  tellAmd(event: AmdEvent): void {
+  sendAmd(event: AmdEvent): void {
     this.#amdEvents.push(event);
-    this.#streaming?.stream.tellAmd(event);
+    this.#streaming?.stream.sendAmd(event);
   }
 
-  tellTransferFailed(failure: TransferFailure): void {
-    this.#streaming?.stream.tellTransferFailed(failure);
+  sendTransferFailed(failure: TransferFailure): void {
+    this.#streaming?.stream.sendTransferFailed(failure);
   }
 
   tick(): void {

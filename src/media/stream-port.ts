@@ -17,12 +17,12 @@ export type BotStream = {
    * is reused for the next frame of any call.
    */
   hear(frame: Uint8Array): void;
-  tellDigit(digit: string): void;
-  tellAmd(event: AmdEvent): void;
+  sendDigit(digit: string): void;
+  sendAmd(event: AmdEvent): void;
   /** Reports that the second leg of a transfer failed, and the call continues with the bot. */
-  tellTransferFailed(failure: TransferFailure): void;
+  sendTransferFailed(failure: TransferFailure): void;
   /** Returns a mark to the bot: all audio before it was played or dropped. */
-  tellMark(name: string): void;
+  returnMark(name: string): void;
   /** Called once every 20 ms. */
   tick(): void;
   /** Ends the stream. The bot receives `stop`. Idempotent. */

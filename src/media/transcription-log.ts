@@ -12,17 +12,18 @@ export type TranscriptionReport = {
  * Limit on remembered provider names. Names come from requests, and an app that sends a new name
  * with each call must not flood memory or the log.
  */
-const mostNames = 100;
+const maxNames = 100;
 
 export function createTranscriptionLog(logger: Logger): (report: TranscriptionReport) => void {
   const warned = new Set<string>();
   return ({ provider, reason, failures }) => {
     if (reason !== 'unconfigured') {
       const fields = { provider, reason, failures };
-      logger.warn(fields, 'speech-to-text failed, words are counted by ear');
-    } else if (!warned.has(provider) && warned.size < mostNames) {
+      logger.warn(fields, 'speech-to-text failed, words are estimated from the audio');
+    } else if (!warned.has(provider) && warned.size < maxNames) {
       warned.add(provider);
-      const message = 'speech-to-text provider is not configured, words are counted by ear';
+      const message =
+        'speech-to-text provider is not configured, words are estimated from the audio';
       logger.warn({ provider }, message);
     }
   };

@@ -136,21 +136,21 @@ export class CallStream implements BotStream {
     if (this.#state.kind === 'open') this.#state.voice.hear(frame);
   }
 
-  tellDigit(digit: string): void {
+  sendDigit(digit: string): void {
     this.#tell((writer) => writer.dtmf(digit));
   }
 
-  tellAmd(event: AmdEvent): void {
+  sendAmd(event: AmdEvent): void {
     this.#amdEvents.push(event);
     this.#tell((writer) => writer.amd(event));
     if (event.event === 'amd_human_detected' && this.#isAnswered) this.#begin();
   }
 
-  tellTransferFailed(failure: TransferFailure): void {
+  sendTransferFailed(failure: TransferFailure): void {
     this.#tell((writer) => writer.transferFailed(failure));
   }
 
-  tellMark(name: string): void {
+  returnMark(name: string): void {
     if (this.#state.kind === 'open') this.#state.voice.tell((writer) => writer.mark(name));
   }
 

@@ -63,8 +63,8 @@ describe('the reports of a worker', () => {
 
   test('are not sent while every frame is in time', () => {
     const { frames, reports } = reporting();
-    frames.look(20, 5, true);
-    frames.look(40, 59, true);
+    frames.check(20, 5, true);
+    frames.check(40, 59, true);
 
     expect(reports).toEqual([]);
   });
@@ -72,14 +72,14 @@ describe('the reports of a worker', () => {
   test('are sent once for each stall, when the worker has caught up', () => {
     const { frames, counts, reports } = reporting();
     counts.framesLate = 10;
-    frames.look(1_000, 700, false);
+    frames.check(1_000, 700, false);
     counts.framesLate = 30;
-    frames.look(1_005, 505, false);
+    frames.check(1_005, 505, false);
     counts.framesLate = 35;
-    frames.look(1_010, 310, true);
-    frames.look(1_030, 1, true);
+    frames.check(1_010, 310, true);
+    frames.check(1_030, 1, true);
     counts.framesLate = 36;
-    frames.look(2_000, 81, true);
+    frames.check(2_000, 81, true);
 
     expect(reports).toEqual([
       { frames: 35, lateMs: 700 },
@@ -91,7 +91,7 @@ describe('the reports of a worker', () => {
     const { frames, counts, reports } = reporting();
     for (let nowMs = 0; nowMs <= 3_000; nowMs += 10) {
       counts.framesLate += 1;
-      frames.look(nowMs, 100 + nowMs, false);
+      frames.check(nowMs, 100 + nowMs, false);
     }
 
     expect(reports.map((report) => report.frames)).toEqual([101, 101]);
@@ -101,8 +101,9 @@ describe('the reports of a worker', () => {
 test('the log has one warning a minute for all workers, with all late frames since the previous one', () => {
   const { logger, lines } = recordedLogger();
   let nowMs = 5_000;
-  const tell = createLateFramesLog(logger, () => nowMs);
-  for (; nowMs <= 125_000; nowMs += 1_000) tell({ frames: 2, lateMs: nowMs === 30_000 ? 900 : 80 });
+  const report = createLateFramesLog(logger, () => nowMs);
+  for (; nowMs <= 125_000; nowMs += 1_000)
+    report({ frames: 2, lateMs: nowMs === 30_000 ? 900 : 80 });
 
   expect(lines).toMatchObject([
     { level: 40, msg: warning, frames: 2, lateMs: 80 },

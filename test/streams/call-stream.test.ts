@@ -33,7 +33,7 @@ function createStream(
   const warnings: string[] = [];
   const statistics = createStreamStatistics();
   const noted: (string | number)[] = [];
-  const queue = new PlayoutQueue(new PlayoutPool(16_000_000), (name) => stream.tellMark(name));
+  const queue = new PlayoutQueue(new PlayoutPool(16_000_000), (name) => stream.returnMark(name));
   const stream = new CallStream(
     {
       ...streamIdsOf({ appId: 'app-1', callId: 'call-1', request: {} }),
@@ -270,8 +270,8 @@ describe('an event before the bot was connected', () => {
   test('is sent after start, in order', async () => {
     const bot = await startBot();
     const { stream } = createStream(bot);
-    stream.tellDigit('1');
-    stream.tellAmd({ event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 });
+    stream.sendDigit('1');
+    stream.sendAmd({ event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 });
     stream.answer();
     const connection = await bot.connection();
     await eventually(() => connection.texts.length === 4, 'all messages are received');

@@ -17,7 +17,7 @@ export type PlanHost = {
   stopStream(reason: string): void;
   forgetSpeaker(): void;
   stopDetection(reason: string): void;
-  detectAnew(): void;
+  restartDetection(): void;
   report(report: PlanReport): void;
 };
 
@@ -40,7 +40,7 @@ export class PlannedCall {
   }
 
   /** Whether a plan controls the call. While it does, the bot cannot end the call. */
-  get hasCall(): boolean {
+  get controlsCall(): boolean {
     return this.#holderNow() !== undefined;
   }
 
@@ -60,7 +60,7 @@ export class PlannedCall {
     this.#reportProgress();
   }
 
-  played(report: PlaybackReport): void {
+  onPlayback(report: PlaybackReport): void {
     if (report.kind === 'started' && report.source === 'voicemail') this.#hasLeftMessage = true;
     if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
   }
@@ -88,7 +88,7 @@ export class PlannedCall {
   }
 
   #holderNow(): PlanName | undefined {
-    if (this.#voicemail?.hasCall === true) return 'voicemail';
+    if (this.#voicemail?.controlsCall === true) return 'voicemail';
     return this.#isScreened() ? 'screening' : undefined;
   }
 
@@ -106,7 +106,7 @@ export class PlannedCall {
   }
 
   #isScreened(): boolean {
-    return this.#screening?.hasCall === true;
+    return this.#screening?.controlsCall === true;
   }
 
   #do(actions: readonly PlanAction[] = []): void {
@@ -136,7 +136,7 @@ export class PlannedCall {
         this.#host.stopDetection(action.reason);
         break;
       case 'detect':
-        this.#host.detectAnew();
+        this.#host.restartDetection();
         break;
       case 'report':
         this.#host.report(this.#asPlayed(action.report));

@@ -38,7 +38,7 @@ export class ScreeningPlan {
    * Whether the plan controls the call. The end of this round is then not the end of detection:
    * another round shows who comes next.
    */
-  get hasCall(): boolean {
+  get controlsCall(): boolean {
     return this.#state === 'asked' || this.#state === 'answering';
   }
 
@@ -51,7 +51,7 @@ export class ScreeningPlan {
 
   advance({ isPlaying }: PlanInput): readonly PlanAction[] {
     if (this.#state !== 'answering' || isPlaying) return nothingToDo;
-    return [{ do: 'muteBot', isMuted: false }, ...this.#listenAnew()];
+    return [{ do: 'muteBot', isMuted: false }, ...this.#startNextRound()];
   }
 
   #onAmdWhileListening({ event, reason }: AmdEvent): void {
@@ -65,7 +65,7 @@ export class ScreeningPlan {
     const isAsked = event === 'amd_machine_stopped_speaking' || event === 'amd_stopped';
     if (!isAsked) return nothingToDo;
     const stop: PlanAction = { do: 'stopDetection', reason: 'screened' };
-    if (this.#hasAnswered) return [stop, ...this.#listenAnew()];
+    if (this.#hasAnswered) return [stop, ...this.#startNextRound()];
     this.#hasAnswered = true;
     this.#state = 'answering';
     const { sound } = this.#settings;
@@ -73,7 +73,7 @@ export class ScreeningPlan {
     return [{ do: 'muteBot', isMuted: true }, stop, { do: 'play', playback }];
   }
 
-  #listenAnew(): readonly PlanAction[] {
+  #startNextRound(): readonly PlanAction[] {
     if (this.#round === maxRounds) {
       this.#state = 'over';
       return nothingToDo;

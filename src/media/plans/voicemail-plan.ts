@@ -21,7 +21,7 @@ import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-po
  * This much speech interrupts the message. Anything shorter is a cough, a click, or the start of
  * comfort noise.
  */
-const interruptedByMs = 240;
+const interruptingSpeechMs = 240;
 /**
  * After this pause, the speaker is a person waiting for an answer. A greeting would have ended with
  * its beep by then.
@@ -77,7 +77,7 @@ export class VoicemailPlan {
    * Whether the plan controls the call. While it does, neither detection nor the bot ends the call,
    * and the bot is muted.
    */
-  get hasCall(): boolean {
+  get controlsCall(): boolean {
     const { name } = this.#state;
     return name !== 'listening' && name !== 'over';
   }
@@ -158,7 +158,7 @@ export class VoicemailPlan {
     ];
   }
 
-  #startAnew(afterBeep: boolean): readonly PlanAction[] {
+  #restartMessage(afterBeep: boolean): readonly PlanAction[] {
     this.#state = { name: 'playing' };
     this.#restarts += 1;
     this.#afterBeep ||= afterBeep;
@@ -178,8 +178,8 @@ export class VoicemailPlan {
   #playing(heard: HeardOnLine | undefined, isPlaying: boolean): readonly PlanAction[] {
     if (this.#isTooLong()) return this.#leave('voicemail-left');
     const mayRestart = heard !== undefined && this.#restarts < maxRestarts;
-    if (mayRestart && heard.beep) return this.#startAnew(true);
-    if (mayRestart && heard.speechMs >= interruptedByMs) {
+    if (mayRestart && heard.beep) return this.#restartMessage(true);
+    if (mayRestart && heard.speechMs >= interruptingSpeechMs) {
       this.#state = { name: 'interrupted' };
       return [{ do: 'stopPlaying' }];
     }
@@ -189,12 +189,14 @@ export class VoicemailPlan {
 
   #interrupted(heard: HeardOnLine | undefined): readonly PlanAction[] {
     if (this.#isTooLong() || heard === undefined) return this.#leave('voicemail-left');
-    if (heard.beep) return this.#startAnew(true);
+    if (heard.beep) return this.#restartMessage(true);
     if (heard.tonePending) return nothingToDo;
     if (heard.who === 'human' && heard.pauseMs >= personWaitsMs) {
       return this.#leave('voicemail-left');
     }
-    return heard.pauseMs >= this.#settings.waitForBeepMs ? this.#startAnew(false) : nothingToDo;
+    return heard.pauseMs >= this.#settings.waitForBeepMs
+      ? this.#restartMessage(false)
+      : nothingToDo;
   }
 
   #leaving(): readonly PlanAction[] {

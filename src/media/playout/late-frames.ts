@@ -3,8 +3,8 @@
 
 import type { Logger } from '../../lib/logger.ts';
 
-const longestWaitMs = 1_000;
-const warningEveryMs = 60_000;
+const maxReportDelayMs = 1_000;
+const warningIntervalMs = 60_000;
 
 export type LateFramesReport = {
   /** 20 ms frames, in all calls, that detection or a bot heard over 60 ms late or not at all. */
@@ -31,12 +31,12 @@ export class LateFrames {
   }
 
   /** Checks for late frames after the playout clock has run. */
-  look(nowMs: number, lateMs: number, hasCaughtUp: boolean): void {
+  check(nowMs: number, lateMs: number, hasCaughtUp: boolean): void {
     const frames = this.#counts.framesLate - this.#reported;
     if (frames === 0) return;
     this.#sinceMs ??= nowMs;
     this.#lateMs = Math.max(this.#lateMs, lateMs);
-    if (!hasCaughtUp && nowMs - this.#sinceMs < longestWaitMs) return;
+    if (!hasCaughtUp && nowMs - this.#sinceMs < maxReportDelayMs) return;
     this.#report({ frames, lateMs: Math.round(this.#lateMs) });
     this.#reported = this.#counts.framesLate;
     this.#lateMs = 0;
@@ -61,7 +61,7 @@ export function createLateFramesLog(
     const now = nowMs();
     if (now < mayWarnAtMs) return;
     logger.warn({ frames, lateMs }, 'a media worker stalled: detection or a bot heard frames late');
-    mayWarnAtMs = now + warningEveryMs;
+    mayWarnAtMs = now + warningIntervalMs;
     [frames, lateMs] = [0, 0];
   };
 }

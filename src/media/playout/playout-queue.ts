@@ -76,7 +76,7 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /** Position of the next byte to be played. */
-  get bytesPassed(): number {
+  get bytesRead(): number {
     return this.#played;
   }
 

@@ -130,7 +130,7 @@ export class SoundPlayer {
    * Handles 20 ms in which the far end hears none of our audio: consumes the bot's audio and keeps
    * sounds waiting.
    */
-  pass(): void {
+  skipFrame(): void {
     const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
     if (wanted > 0) this.#queue?.read(discarded, 0, wanted);
   }
@@ -138,8 +138,8 @@ export class SoundPlayer {
   #bytesBefore(waiting: Waiting | undefined): number {
     if (waiting === undefined) return frameSamples;
     if (this.#queue === undefined) return 0;
-    const { bytesPassed, queuedBytes } = this.#queue;
-    return Math.max(0, Math.min(waiting.position - bytesPassed, queuedBytes));
+    const { bytesRead, queuedBytes } = this.#queue;
+    return Math.max(0, Math.min(waiting.position - bytesRead, queuedBytes));
   }
 
   #readSound(waiting: Waiting, packet: Uint8Array, start: number, wanted: number): number {

@@ -12,7 +12,7 @@ import { rtpHeaderBytes } from './rtp-packet.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
 const keys = '0123456789*#ABCD';
-const waitSign = 'w';
+const waitCharacter = 'w';
 const waitFrames = 25;
 const samplesPerMs = 8;
 /** -10 dBm0. If a gateway turns the event into a tone, every exchange accepts this level (Q.24). */
@@ -28,9 +28,9 @@ const payloadBytes = 4;
  * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
  * same memory.
  */
-const packetsInTurn = 4;
+const bufferCount = 4;
 
-/** `done` counts the characters (keys and pauses) that are finished. */
+/** `done` counts the characters (keys and waits) that are finished. */
 type Waiting = Keys & { done: number };
 
 type Phase =
@@ -54,7 +54,7 @@ export class KeySender {
   readonly #report: (report: KeysSent) => void;
   readonly #waiting: Waiting[] = [];
   readonly #packets: readonly Uint8Array[] = Array.from(
-    { length: packetsInTurn },
+    { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + payloadBytes),
   );
   #turn = 0;
@@ -81,7 +81,7 @@ export class KeySender {
    */
   stop(): void {
     const phase = this.#phase;
-    if (phase.kind === 'pressed') this.#finishSign(phase.waiting);
+    if (phase.kind === 'pressed') this.#finishCharacter(phase.waiting);
     if (phase.kind === 'wait') this.#phase = { kind: 'idle' };
     for (const waiting of this.#waiting.splice(0)) this.#reportSent(waiting);
   }
@@ -91,7 +91,7 @@ export class KeySender {
    * the other leg is being relayed, whose timestamps a key must not shift.
    * @returns undefined if audio may be sent
    */
-  next(remote: RemoteMedia, isBeside: boolean): Uint8Array | undefined {
+  next(remote: RemoteMedia, isRelaying: boolean): Uint8Array | undefined {
     if (this.#phase.kind === 'idle') this.#begin(remote);
     const phase = this.#phase;
     switch (phase.kind) {
@@ -101,28 +101,28 @@ export class KeySender {
         phase.framesLeft -= 1;
         if (phase.framesLeft > 0) return undefined;
         this.#phase = { kind: 'idle' };
-        this.#finishSign(phase.waiting);
+        this.#finishCharacter(phase.waiting);
         return undefined;
       case 'pressed':
-        return this.#press(phase, isBeside);
+        return this.#press(phase, isRelaying);
       case 'pause':
         phase.framesLeft -= 1;
         if (phase.framesLeft === 0) this.#phase = { kind: 'idle' };
-        return isBeside ? undefined : this.#sender.silence(remote);
+        return isRelaying ? undefined : this.#sender.silence(remote);
     }
   }
 
   #begin({ keyPayloadType }: RemoteMedia): void {
     const first = this.#waiting[0];
     if (first === undefined) return;
-    const sign = first.digits.charAt(first.done);
-    if (sign === waitSign) {
+    const character = first.digits.charAt(first.done);
+    if (character === waitCharacter) {
       this.#phase = { kind: 'wait', waiting: first, framesLeft: waitFrames };
       return;
     }
-    const event = keys.indexOf(sign);
+    const event = keys.indexOf(character);
     // After a re-offer the far end may no longer accept keys.
-    if (keyPayloadType === undefined || event === -1 || sign === '') {
+    if (keyPayloadType === undefined || event === -1 || character === '') {
       this.#waiting.shift();
       this.#reportSent(first);
       return;
@@ -139,24 +139,24 @@ export class KeySender {
     };
   }
 
-  #press(phase: Extract<Phase, { kind: 'pressed' }>, isBeside: boolean): Uint8Array {
+  #press(phase: Extract<Phase, { kind: 'pressed' }>, isRelaying: boolean): Uint8Array {
     phase.frames += 1;
     const duration = Math.min(phase.frames * frameSamples, phase.samples);
     const isEnd = duration === phase.samples;
     const packet = this.#write(phase.event, isEnd, duration);
     const { payloadType, timestamp } = phase;
-    const samples = isBeside ? 0 : duration;
+    const samples = isRelaying ? 0 : duration;
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
     if (phase.endsSent === copiesOfEnd) {
       // The pause began with the first end packet. The two copies have used up two frames of it.
       this.#phase = { kind: 'pause', framesLeft: pauseFrames - (copiesOfEnd - 1) };
-      this.#finishSign(phase.waiting);
+      this.#finishCharacter(phase.waiting);
     }
     return packet;
   }
 
-  #finishSign(waiting: Waiting): void {
+  #finishCharacter(waiting: Waiting): void {
     // `stop` has dropped these keys.
     if (waiting !== this.#waiting[0]) return;
     waiting.done += 1;
@@ -172,7 +172,7 @@ export class KeySender {
 
   #write(event: number, isEnd: boolean, duration: number): Uint8Array {
     const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % packetsInTurn;
+    this.#turn = (this.#turn + 1) % bufferCount;
     packet[rtpHeaderBytes] = event;
     packet[rtpHeaderBytes + 1] = (isEnd ? endFlag : 0) | volume;
     packet[rtpHeaderBytes + 2] = duration >>> 8;

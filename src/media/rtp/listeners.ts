@@ -14,9 +14,9 @@ import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
 /** Time limit of the rounds after a screening. Call screeners give up within half of it. */
-const longestScreeningMs = 60_000;
+const laterRoundTimeoutMs = 60_000;
 
-type ListenersSink = Pick<RtpSessionSink, 'tell' | 'onDetectorError'>;
+type ListenersSink = Pick<RtpSessionSink, 'report' | 'onDetectorError'>;
 
 export class Listeners {
   readonly #options: RtpSessionOptions;
@@ -31,7 +31,7 @@ export class Listeners {
   #roundStartFrames = 0;
   #heardFrames = 0;
   /** Whether detection has reported anything in this round. */
-  #hasStated = false;
+  #hasReported = false;
 
   constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
     this.#options = options;
@@ -41,17 +41,17 @@ export class Listeners {
   }
 
   /** Whether any listener needs frames. */
-  get areListening(): boolean {
-    return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isOn;
+  get needFrames(): boolean {
+    return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isActive;
   }
 
-  get havePlans(): boolean {
+  get hasPlans(): boolean {
     return this.#plans !== undefined;
   }
 
   /** Whether a plan controls the call. While it does, the bot cannot end the call. */
-  get isPlanned(): boolean {
-    return this.#plans?.hasCall === true;
+  get isPlanInControl(): boolean {
+    return this.#plans?.controlsCall === true;
   }
 
   /** Starts detection. Called at the answer, because everything before it is ringback. */
@@ -79,7 +79,7 @@ export class Listeners {
    * silence.
    */
   hear(frame: Int16Array, isReceived: boolean): void {
-    if (this.streaming.isOn) {
+    if (this.streaming.isActive) {
       const { mulaw, silence } = this.#options.scratch;
       encodeMulawFrame(frame, mulaw);
       this.streaming.hear(mulaw, silence);
@@ -91,15 +91,15 @@ export class Listeners {
   }
 
   /** Handles a key that the far end pressed. */
-  press(digit: string, durationMs: number): void {
-    this.#sink.tell({ kind: 'dtmf', digit, durationMs });
-    this.streaming.tellDigit(digit);
+  onKey(digit: string, durationMs: number): void {
+    this.#sink.report({ kind: 'dtmf', digit, durationMs });
+    this.streaming.sendDigit(digit);
   }
 
   /** Handles the start or end of a sound. */
-  played(report: PlaybackReport): void {
-    this.#sink.tell({ kind: 'playback', report });
-    this.#plans?.played(report);
+  onPlayback(report: PlaybackReport): void {
+    this.#sink.report({ kind: 'playback', report });
+    this.#plans?.onPlayback(report);
   }
 
   #startPlans(settings: AmdSettings, plans: CallPlans): void {
@@ -112,13 +112,13 @@ export class Listeners {
       stopStream: (reason) => this.streaming.stop(reason),
       forgetSpeaker: () => this.#detection?.ear?.forgetSpeaker(),
       stopDetection: (reason) => this.stopDetection(reason),
-      detectAnew: () => this.#detectAnew(),
-      report: (report) => this.#sink.tell({ kind: 'plan', report }),
+      restartDetection: () => this.#restartDetection(),
+      report: (report) => this.#sink.report({ kind: 'plan', report }),
     });
   }
 
   #detect(settings: AmdSettings): void {
-    this.#hasStated = false;
+    this.#hasReported = false;
     this.#detection = new Detection(this.#options.createDetector, settings, {
       onAmd: (events) => this.#reportAmd(events),
       onDetectorError: (error) => this.#sink.onDetectorError(error),
@@ -126,7 +126,7 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  #detectAnew(): void {
+  #restartDetection(): void {
     if (this.#settings === undefined) return;
     this.#round += 1;
     this.#roundStartFrames = this.#heardFrames;
@@ -136,12 +136,12 @@ export class Listeners {
   #reportAmd(roundEvents: readonly AmdEvent[]): void {
     const events =
       this.#round === 1 ? roundEvents : roundEvents.map((event) => this.#inRound(event));
-    for (const amd of events) this.#sink.tell({ kind: 'amd', amd });
+    for (const amd of events) this.#sink.report({ kind: 'amd', amd });
     for (const event of events) {
       // A reported verdict stands. If detection fails afterwards, the bot does not get `amd_error`,
       // only `amd_stopped`.
-      if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
-      this.#hasStated = true;
+      if (event.event !== 'amd_error' || !this.#hasReported) this.streaming.sendAmd(event);
+      this.#hasReported = true;
       this.#plans?.onAmd(event);
     }
   }
@@ -176,9 +176,9 @@ function settingsOfLaterRound(settings: AmdSettings): AmdSettings {
     ...settings,
     timers: {
       ...timers,
-      noSpeechTimeoutMs: Math.max(timers.noSpeechTimeoutMs, longestScreeningMs),
-      decisionTimeoutMs: Math.max(timers.decisionTimeoutMs, longestScreeningMs),
-      toneTimeoutMs: Math.max(timers.toneTimeoutMs, longestScreeningMs),
+      noSpeechTimeoutMs: Math.max(timers.noSpeechTimeoutMs, laterRoundTimeoutMs),
+      decisionTimeoutMs: Math.max(timers.decisionTimeoutMs, laterRoundTimeoutMs),
+      toneTimeoutMs: Math.max(timers.toneTimeoutMs, laterRoundTimeoutMs),
     },
   };
 }

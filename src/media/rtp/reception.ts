@@ -13,7 +13,7 @@ import { readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-type ReceptionSink = Pick<RtpSessionSink, 'connect' | 'disconnect' | 'tell'>;
+type ReceptionSink = Pick<RtpSessionSink, 'connect' | 'disconnect' | 'report'>;
 
 export class Reception {
   readonly #options: RtpSessionOptions;
@@ -49,7 +49,7 @@ export class Reception {
     this.#source = source;
     this.#listeners = listeners;
     this.#sink = sink;
-    this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.press(digit, durationMs));
+    this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
   }
 
   /** Whether a listener needs frames and no packet has arrived yet. */
@@ -65,7 +65,7 @@ export class Reception {
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder | undefined): boolean {
     const before = this.#remote;
     const isAnswer = envelope !== undefined && this.#envelope === undefined;
-    const isElsewhere = before === undefined || isAnswer || hasMoved(before, remote);
+    const mayHaveMoved = before === undefined || isAnswer || hasMoved(before, remote);
     this.#remote = remote;
     this.#envelope ??= envelope;
     this.#quietFrames = 0;
@@ -79,7 +79,7 @@ export class Reception {
     if (remote.addressWithheld) return false;
     this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
     // An offer that changes nothing, such as a session timer's refresh, must not unlock the source.
-    if (!isElsewhere) return false;
+    if (!mayHaveMoved) return false;
     this.#source.signal(remote.address, remote.port);
     this.#connectOrDisconnect();
     return true;
@@ -110,7 +110,7 @@ export class Reception {
     this.#quietFrames = 0;
     const kind = this.#kinds.get(header.payloadType);
     if (kind === undefined || kind === 'noise') return;
-    this.#partner?.passOn(packet, header, kind);
+    this.#partner?.relayPacket(packet, header, kind);
     if (this.#envelope === undefined) return;
     const { payloadStart, payloadEnd, sequence, timestamp } = header;
     if (kind === 'event') {
@@ -118,7 +118,7 @@ export class Reception {
       return;
     }
     this.#envelope.hear(packet, payloadStart, payloadEnd, kind);
-    if (!this.#listeners.areListening) return;
+    if (!this.#listeners.needFrames) return;
     this.#jitter ??= new JitterBuffer(counts.jitter);
     this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
   }
@@ -152,7 +152,7 @@ export class Reception {
   }
 
   #listen(isInTime: boolean): void {
-    if (!this.#listeners.areListening) {
+    if (!this.#listeners.needFrames) {
       this.#jitter = undefined;
       return;
     }
@@ -167,7 +167,8 @@ export class Reception {
     // On hold, either side may be silent indefinitely.
     if (this.#remote?.weSend !== true || !this.#remote.theySend) return;
     this.#quietFrames += 1;
-    if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.tell({ kind: 'inactive' });
+    if (this.#quietFrames === this.#options.inactivityFrames)
+      this.#sink.report({ kind: 'inactive' });
   }
 
   #isFromFarEnd(packet: Uint8Array, address: string, port: number): boolean {

@@ -19,23 +19,23 @@ const maxPayloadBytes = 640;
  * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
  * same memory.
  */
-const packetsInTurn = 8;
+const bufferCount = 8;
 const frameSamples = 160;
 /**
  * After this many frames without a packet, and with nothing sent ahead of our clock, we assume that
  * the source is on hold or suppresses silence. The receiver then gets our own silence.
  */
-const longestPauseFrames = 5;
+const maxPauseFrames = 5;
 /** A packet this far behind is not merely late (MAX_MISORDER in RFC 3550). */
-const furthestBehind = 100;
+const maxPacketsBehind = 100;
 /** A timestamp further ahead of our clock than this is not plausible. */
-const furthestAheadSamples = 8_000;
+const maxSamplesAhead = 8_000;
 
 export class RtpRelay {
   readonly #sender: RtpSender;
   readonly #onFirst: () => void;
   readonly #packets: readonly Uint8Array[] = Array.from(
-    { length: packetsInTurn },
+    { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + maxPayloadBytes),
   );
   #turn = 0;
@@ -49,7 +49,7 @@ export class RtpRelay {
   #expected: number | undefined;
   /** Our timestamps minus the source's. If undefined, the next packet determines it. */
   #offset: number | undefined;
-  #pauseFrames = longestPauseFrames;
+  #pauseFrames = maxPauseFrames;
   /**
    * Timestamp of the current key, in the source's packets and in ours. All packets of a key have
    * the same timestamp (RFC 4733, section 2.5.1.2).
@@ -65,7 +65,7 @@ export class RtpRelay {
   /** Whether relayed audio is flowing. We must not send our own silence then. */
   get isFlowing(): boolean {
     const { clockTimestamp, nextTimestamp } = this.#sender;
-    return this.#pauseFrames < longestPauseFrames || nextTimestamp !== clockTimestamp;
+    return this.#pauseFrames < maxPauseFrames || nextTimestamp !== clockTimestamp;
   }
 
   /** Advances the time by 20 ms. */
@@ -131,7 +131,11 @@ export class RtpRelay {
 
   #isNext({ ssrc, sequence }: RtpHeader): boolean {
     const isSame = ssrc === this.#ssrc;
-    if (isSame && sequenceDistance(sequence, this.#sequence) <= 0 && !this.#beginsAnew(sequence)) {
+    if (
+      isSame &&
+      sequenceDistance(sequence, this.#sequence) <= 0 &&
+      !this.#confirmsRestart(sequence)
+    ) {
       return false;
     }
     if (!isSame) this.#offset = undefined;
@@ -144,8 +148,8 @@ export class RtpRelay {
    * Whether the source has restarted its sequence: two consecutive packets are far behind (RFC
    * 3550, appendix A.1).
    */
-  #beginsAnew(sequence: number): boolean {
-    if (sequenceDistance(sequence, this.#sequence) > -furthestBehind) return false;
+  #confirmsRestart(sequence: number): boolean {
+    if (sequenceDistance(sequence, this.#sequence) > -maxPacketsBehind) return false;
     const isSecond = sequence === this.#expected;
     this.#expected = (sequence + 1) & 0xffff;
     if (isSecond) this.#offset = undefined;
@@ -155,11 +159,11 @@ export class RtpRelay {
   #map(sourceTimestamp: number): number {
     const { nextTimestamp, clockTimestamp } = this.#sender;
     const mapped = this.#offset === undefined ? undefined : (sourceTimestamp + this.#offset) >>> 0;
-    const isSound =
+    const isPlausible =
       mapped !== undefined &&
       timestampDistance(mapped, nextTimestamp) >= 0 &&
-      timestampDistance(mapped, clockTimestamp) <= furthestAheadSamples;
-    if (isSound) return mapped;
+      timestampDistance(mapped, clockTimestamp) <= maxSamplesAhead;
+    if (isPlausible) return mapped;
     this.#offset = timestampDistance(nextTimestamp, sourceTimestamp);
     return nextTimestamp;
   }
@@ -171,7 +175,7 @@ export class RtpRelay {
     table: Uint8Array | undefined,
   ): Uint8Array {
     const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % packetsInTurn;
+    this.#turn = (this.#turn + 1) % bufferCount;
     for (let index = 0; index < count; index += 1) {
       const byte = source[payloadStart + index] as number;
       packet[rtpHeaderBytes + index] = table === undefined ? byte : (table[byte] as number);

@@ -13,7 +13,7 @@ import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.
  * Number of buffers used in rotation, so that each is reused after 80 ms. A socket whose buffer is
  * full sends a packet later, from the same memory.
  */
-const packetsInTurn = 4;
+const bufferCount = 4;
 /**
  * For one second after the answer and after our own audio, silence is sent without gaps. Far ends
  * use these packets to latch and to fill their jitter buffer.
@@ -40,7 +40,7 @@ export type RelayedFields = {
 export class RtpSender {
   readonly #ssrc: number;
   readonly #packets: readonly Uint8Array[] = Array.from(
-    { length: packetsInTurn },
+    { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + frameSamples),
   );
   #turn = 0;
@@ -88,22 +88,22 @@ export class RtpSender {
         packet[index] = mulawToAlaw[packet[index] as number] as number;
       }
     }
-    return this.#say(packet, end, remote);
+    return this.#complete(packet, end, remote);
   }
 
   /** Returns a packet with 20 ms of silence. Does not consume queued audio. */
   silence(remote: RemoteMedia): Uint8Array {
-    return this.#say(this.#nextPacket(), rtpHeaderBytes, remote);
+    return this.#complete(this.#nextPacket(), rtpHeaderBytes, remote);
   }
 
   #nextPacket(): Uint8Array {
     const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % packetsInTurn;
+    this.#turn = (this.#turn + 1) % bufferCount;
     return packet;
   }
 
   /** Fills the packet with silence from `end` on and completes it. */
-  #say(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
+  #complete(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
     packet.fill(silenceByte[remote.codec], end);
     this.#timestamp = this.nextTimestamp;
     const { payloadType } = remote;

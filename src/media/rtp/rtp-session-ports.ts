@@ -16,7 +16,7 @@ export type RtpSessionSink = {
    */
   connect(port: number, address: string): void;
   disconnect(): void;
-  tell(event: MediaEvent): void;
+  report(event: MediaEvent): void;
   onDetectorError(error: unknown): void;
 };
 

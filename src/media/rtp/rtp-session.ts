@@ -25,8 +25,8 @@ export class RtpSession {
     const source = new RemoteSource();
     this.#transmission = new Transmission(options, {
       send: (packet) => sink.send(packet, source.port, source.address),
-      onPlayback: (report) => this.#listeners.played(report),
-      onKeysSent: (report) => sink.tell({ kind: 'keysSent', report }),
+      onPlayback: (report) => this.#listeners.onPlayback(report),
+      onKeysSent: (report) => sink.report({ kind: 'keysSent', report }),
     });
     this.#listeners = new Listeners(options, this.#transmission, sink);
     this.#reception = new Reception(options, source, this.#listeners, sink);
@@ -37,8 +37,8 @@ export class RtpSession {
   }
 
   /** Whether a plan controls the call. While it does, the bot cannot end the call. */
-  get isPlanned(): boolean {
-    return this.#listeners.isPlanned;
+  get isPlanInControl(): boolean {
+    return this.#listeners.isPlanInControl;
   }
 
   /**
@@ -48,16 +48,16 @@ export class RtpSession {
    */
   get isQuiet(): boolean {
     return (
-      this.#transmission.isQuiet && !this.#listeners.havePlans && !this.#reception.awaitsFirstPacket
+      this.#transmission.isQuiet && !this.#listeners.hasPlans && !this.#reception.awaitsFirstPacket
     );
   }
 
   /** Applies the far end's description from early media, the answer, or a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();
-    const isElsewhere = this.#reception.apply(remote, this.#envelope);
+    const mayHaveMoved = this.#reception.apply(remote, this.#envelope);
     if (this.#envelope !== undefined) {
-      this.#transmission.apply(remote, this.#envelope, isElsewhere);
+      this.#transmission.apply(remote, this.#envelope, mayHaveMoved);
     }
   }
 
@@ -84,7 +84,7 @@ export class RtpSession {
     this.streaming.tick();
   }
 
-  obey(command: Exclude<MediaCommand, { kind: 'stream' | 'askEnvelope' }>): void {
+  execute(command: Exclude<MediaCommand, { kind: 'stream' | 'askEnvelope' }>): void {
     switch (command.kind) {
       case 'detect':
         this.startDetection(command.settings, command.plans);
@@ -108,10 +108,10 @@ export class RtpSession {
         this.stopPlayback();
         break;
       case 'tellDigit':
-        this.streaming.tellDigit(command.digit);
+        this.streaming.sendDigit(command.digit);
         break;
       case 'tellTransferFailed':
-        this.streaming.tellTransferFailed(command.failure);
+        this.streaming.sendTransferFailed(command.failure);
         break;
       default:
         assertNever(command);

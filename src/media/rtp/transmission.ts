@@ -59,10 +59,10 @@ export class Transmission {
   }
 
   /** Applies the far end's description from the answer or a later re-offer. */
-  apply(remote: RemoteMedia, envelope: EnvelopeRecorder, isElsewhere: boolean): void {
+  apply(remote: RemoteMedia, envelope: EnvelopeRecorder, mayHaveMoved: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
-    if (isElsewhere) this.#silence.restart();
+    if (mayHaveMoved) this.#silence.restart();
   }
 
   press(keys: Keys): void {
@@ -89,7 +89,7 @@ export class Transmission {
   }
 
   /** Relays a packet from the other end of the bridge. */
-  passOn(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
+  relayPacket(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
     const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true) return;
     if (kind === 'event') {
@@ -98,7 +98,7 @@ export class Transmission {
       return;
     }
     const relayed = relay.audio(packet, header, kind, remote);
-    if (relayed !== undefined) this.#say(relayed, remote);
+    if (relayed !== undefined) this.#sendAudio(relayed, remote);
   }
 
   /**
@@ -120,12 +120,12 @@ export class Transmission {
       // meanwhile.
       this.#sender.skip();
       this.#silence.restart();
-      this.player.pass();
-    } else this.#speak(remote, isInTime);
+      this.player.skipFrame();
+    } else this.#sendOwnAudio(remote, isInTime);
     this.player.returnMarks();
   }
 
-  #speak(remote: RemoteMedia, isInTime: boolean): void {
+  #sendOwnAudio(remote: RemoteMedia, isInTime: boolean): void {
     const isSilent = remote.weSend && this.player.isUnused;
     if (!this.#silence.isDue(isSilent)) {
       this.#sender.skip();
@@ -135,16 +135,16 @@ export class Transmission {
       const { isPlaying } = this.player;
       const packet = this.#sender.next(remote, this.player);
       if (isPlaying) this.#soundPower = powerOf(packet.subarray(rtpHeaderBytes), remote.codec);
-      this.#say(packet, remote);
+      this.#sendAudio(packet, remote);
       return;
     }
     this.#sender.skip();
     // If the clock is late, the audio stays queued.
     if (remote.weSend) this.#counts.unsent += 1;
-    else this.player.pass();
+    else this.player.skipFrame();
   }
 
-  #say(packet: Uint8Array, remote: RemoteMedia): void {
+  #sendAudio(packet: Uint8Array, remote: RemoteMedia): void {
     this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
     this.#send(packet);
   }

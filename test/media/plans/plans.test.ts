@@ -271,8 +271,8 @@ describe('the plans of a call', () => {
     const { call, reports } = planned({ voicemail: settings });
     call.onAmd(machine);
     call.onAmd(tone);
-    if (isHeard) call.played({ kind: 'started', source: 'voicemail' } as PlaybackReport);
-    call.played({ kind: 'finished', source: 'voicemail' } as PlaybackReport);
+    if (isHeard) call.onPlayback({ kind: 'started', source: 'voicemail' } as PlaybackReport);
+    call.onPlayback({ kind: 'finished', source: 'voicemail' } as PlaybackReport);
     for (let frame = 0; frame < 12; frame += 1) call.tick(quiet);
 
     expect(reports).toContain(outcome);
@@ -284,7 +284,7 @@ describe('the plans of a call', () => {
       call.onAmd(screening);
       call.onAmd(stopped('greeting-timeout'));
       for (let frame = 0; frame < 2; frame += 1) {
-        call.played({ kind: 'finished', source: 'screening' } as PlaybackReport);
+        call.onPlayback({ kind: 'finished', source: 'screening' } as PlaybackReport);
         call.tick(quiet);
       }
     }

@@ -175,7 +175,7 @@ class Pair {
     else if (next.kind === 'play') this.#play(next.size);
     else if (next.kind === 'read') this.#read(next.size);
     else if (next.kind === 'pass') {
-      this.#player.pass();
+      this.#player.skipFrame();
       this.model.take(frameBytes, true);
     } else {
       if (next.kind === 'clear') this.#queue.clear();

@@ -119,7 +119,10 @@ describe('keys', () => {
     const bench = answered();
     const mulaw = Uint8Array.from({ length: 480 }, (_, index) => index % 251);
     const sound = { name: 'sound:a', mulaw, durationMs: 60 };
-    bench.session.execute({ kind: 'play', playback: { playbackId: 'a', source: 'command', sound } });
+    bench.session.execute({
+      kind: 'play',
+      playback: { playbackId: 'a', source: 'command', sound },
+    });
     bench.tick(1);
     press(bench, '1');
     bench.tick(30);

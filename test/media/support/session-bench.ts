@@ -85,7 +85,7 @@ export class SessionBench {
         },
         connect: (port, address) => this.connections.push(`connect ${address}:${port}`),
         disconnect: () => this.connections.push('disconnect'),
-        tell: (event) => this.#note(event),
+        report: (event) => this.#note(event),
         onDetectorError: (error) => this.detectorErrors.push(error),
       },
     );
@@ -115,7 +115,7 @@ export class SessionBench {
       case 'envelope':
       case 'failed':
       case 'stream':
-        throw new Error(`a session does not tell ${event.kind}`);
+        throw new Error(`a session does not report ${event.kind}`);
     }
   }
 
