@@ -1,4 +1,5 @@
-// A checkout as a careful administrator has it: cloned under umask 077, with the commands of sip-config/README.md typed into it.
+// A checkout as a careful administrator has it: cloned under umask 077. The test types the commands
+// of sip-config/README.md into it.
 
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +9,10 @@ import { run } from './run.ts';
 
 export type Checkout = AsyncDisposable & {
   readonly folder: string;
-  /** A line of shell, e.g. of sip-config/README.md. Standard output. */
+  /**
+   * Runs a line of shell, such as a command of sip-config/README.md, and returns its standard
+   * output.
+   */
   sh(line: string): Promise<string>;
   compose(...args: readonly string[]): Promise<string>;
   write(path: string, text: string): Promise<void>;
@@ -47,7 +51,10 @@ export async function makeCheckout(): Promise<Checkout> {
   };
 }
 
-/** Production in sip-config/README.md: its block of commands that begins so, or its one command between backquotes. */
+/**
+ * Returns the command in the section "Production" of sip-config/README.md that begins with
+ * `beginning`: a block of commands or a single command between backquotes.
+ */
 export function commandOfProduction(beginning: string): string {
   const [, section = ''] =
     /^## Production$([\s\S]*?)^## /m.exec(textOf('sip-config/README.md')) ?? [];
@@ -59,6 +66,8 @@ export function commandOfProduction(beginning: string): string {
   );
   const found = [...blocks, ...inline].find((command) => command.startsWith(beginning));
   if (found === undefined)
-    throw new Error(`Production in sip-config/README.md has no ${beginning}`);
+    throw new Error(
+      `"Production" in sip-config/README.md has no command that begins with ${beginning}`,
+    );
   return found;
 }

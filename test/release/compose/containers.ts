@@ -1,11 +1,14 @@
-// What runs in the containers may do no more than it needs, and the image has no more than that either.
+// Checks that the containers have no more rights than they need, and the image no more files.
 
 import assert from 'node:assert/strict';
 import { version } from '../../../src/version.ts';
 import type { Checkout } from './checkout.ts';
 import { run, say } from './run.ts';
 
-/** CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID: of the first process of PostgreSQL's container, as bits. */
+/**
+ * The capabilities of the first process in the container of PostgreSQL, as bits: CHOWN,
+ * DAC_OVERRIDE, FOWNER, SETGID, SETUID.
+ */
 const postgresCapabilities = 0b1100_1011n;
 
 export async function checkContainers(checkout: Checkout): Promise<void> {
@@ -23,7 +26,7 @@ export async function checkContainers(checkout: Checkout): Promise<void> {
       service,
     );
   }
-  say(`${services.length} containers without capabilities and with a read-only root`);
+  say(`${services.length} containers run without needless capabilities and with a read-only root`);
 }
 
 export async function checkImage(checkout: Checkout): Promise<void> {
@@ -44,6 +47,6 @@ export async function checkImage(checkout: Checkout): Promise<void> {
   ]);
   assert.equal(JSON.parse(labels)['org.opencontainers.image.version'], version);
   say(
-    `the image has labels, a list of its ${names.length} packages, no PGlite and no source maps but its own`,
+    `the image has labels and a list of its ${names.length} packages, and neither PGlite nor source maps outside of its bundle`,
   );
 }

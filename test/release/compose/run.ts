@@ -1,4 +1,4 @@
-// Other programs, with a bound of time, and with what they said when they fail.
+// Runs other programs with a time-out. An error contains their output.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -9,11 +9,15 @@ export type RunOptions = {
   readonly timeoutMs?: number;
 };
 
-/** Long enough for a Debian base to be fetched, or an image built, on a busy machine. */
+/** Long enough to fetch a Debian base or to build an image on a busy machine. */
 const defaultTimeoutMs = 10 * 60_000;
 const longestOutputBytes = 64 * 1_024 * 1_024;
 
-/** Standard output. @throws Error with all that it said. */
+/**
+ * Runs a program and returns its standard output.
+ *
+ * @throws Error with the whole output of the program if it fails.
+ */
 export async function run(
   program: string,
   args: readonly string[],

@@ -1,4 +1,5 @@
-// What an operator does, in the words of sip-config/README.md, and what must have come of it each time.
+// Performs the steps of an operator, with the commands of sip-config/README.md, and checks the
+// result of each.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -28,9 +29,11 @@ type World = Setting & { readonly dialer: Dialer; readonly app: DevApp };
 
 const api = 'http://127.0.0.1:3000';
 const gateways = ['gateway-1', 'gateway-2'] as const;
-/** Of containers that start again, leases that run out, and what follows. */
+/** The time for containers to restart, for leases to expire, and for the work that follows. */
 const patienceMs = 90_000;
-/** As long as a number can say that its phone talks: longer than a container takes to be made anew. */
+/**
+ * The longest talk that a number can encode. It is longer than the recreation of a container takes.
+ */
 const longTalkTenths = 99;
 
 export async function scenario(setting: Setting): Promise<void> {
@@ -38,7 +41,7 @@ export async function scenario(setting: Setting): Promise<void> {
   await checkContainers(world.checkout);
   await checkImage(world.checkout);
   await places(world);
-  await startsNothingAnew(world);
+  await recreatesNothing(world);
   for (const gateway of gateways) await upgrades(world, gateway);
   await survivesKill(world);
   await reloads(world);
@@ -89,7 +92,10 @@ const trunks = (port: number, more = ''): string =>
     '',
   ].join('\n');
 
-/** Compose reads this file beside the other: no network while the image is built, and as many files as the machine grants. */
+/**
+ * Writes an override file, which Compose reads in addition to docker-compose.yml. It disables the
+ * network while the image is built, and limits the open files to what the machine allows.
+ */
 async function fitToMachine(checkout: Checkout): Promise<void> {
   const most = Number((await run('sh', ['-c', 'ulimit -Hn'])).trim().replace('unlimited', '1e9'));
   const limited = most < 65_536 ? ['proxy', ...gateways, 'drachtio'] : [];
@@ -112,8 +118,8 @@ async function places({ dialer, receiver, app }: World): Promise<void> {
   const target = `tel:+${numberFor('talk', 5, 1)}`;
   const { callId } = await dialer.dial({ target, notifyurl: receiver.url });
   assert.deepEqual(glance(await receiver.untilEnded(callId)), ['Answered', 'completed']);
-  const ours = receiver.received.filter(({ body }) => body.callId === callId);
-  for (const received of ours) assert.ok(signatureIsRight(received, app.webhookSecret));
+  const own = receiver.received.filter(({ body }) => body.callId === callId);
+  for (const received of own) assert.ok(signatureIsRight(received, app.webhookSecret));
   for (const path of ['/metrics', '/live', '//ready']) {
     const response = await fetch(`${api}${path}`);
     assert.equal(response.status, 404, path);
@@ -127,19 +133,19 @@ async function containersOf(checkout: Checkout): Promise<string> {
   return await checkout.compose('ps', '-aq', '--no-trunc');
 }
 
-async function startsNothingAnew({ checkout }: World): Promise<void> {
+async function recreatesNothing({ checkout }: World): Promise<void> {
   const before = await containersOf(checkout);
   await checkout.sh('docker compose up -d --wait');
   assert.equal(await containersOf(checkout), before);
-  say('an unchanged up -d makes no container anew');
+  say('up -d without changes recreates no container');
 }
 
-/** While a call is up on each, and a dialer asks ten times a second. */
+/** Upgrades a gateway while calls are up on both and a dialer sends ten requests a second. */
 async function upgrades(world: World, gateway: string): Promise<void> {
   const { checkout, dialer, receiver, farEnd } = world;
   const other = gateway === 'gateway-1' ? 'gateway-2' : 'gateway-1';
   const otherBefore = await idOf(checkout, other);
-  // A new version; the second gateway takes the image that the first one built.
+  // Changes the image for the first gateway. The second one uses the same new image.
   if (gateway === 'gateway-1') await checkout.append('LICENSE', '\n');
   const imageBefore = await imageOf(checkout, gateway);
   const before = farEnd.up;
@@ -176,7 +182,7 @@ async function upgrades(world: World, gateway: string): Promise<void> {
 
 type Log = { lines(): readonly string[]; stop(): void };
 
-/** From now on: what a container said goes with it when it is made anew. */
+/** Collects the new log lines of a container, because its log is deleted when it is recreated. */
 async function followLog(checkout: Checkout, service: string): Promise<Log> {
   const id = await idOf(checkout, service);
   const child = spawn('docker', ['logs', '-f', '--tail', '0', id], {
@@ -187,15 +193,21 @@ async function followLog(checkout: Checkout, service: string): Promise<Log> {
   return { lines: () => text.split('\n'), stop: () => void child.kill() };
 }
 
-/** Callers learn that the database is unreachable and no more; the log says why. */
+/**
+ * Returns the log line that explains a refusal. The response says only that the database is
+ * unreachable.
+ */
 function reasonIn(logs: readonly Log[], answer: string): string {
   const [, requestId] = /"requestId":"([^"]+)"/.exec(answer) ?? [];
-  if (requestId === undefined) return 'said by the proxy';
+  if (requestId === undefined) return 'the proxy refused the request';
   const lines = logs.flatMap((log) => log.lines());
   return lines.find((line) => line.includes(requestId)) ?? 'no gateway has logged it';
 }
 
-/** `200`, or the whole answer. */
+/**
+ * Dials ten times a second until it is stopped. Returns `200` for each accepted request, and the
+ * whole answer for each other one.
+ */
 async function askOften({ dialer }: World, stopped: AbortSignal): Promise<readonly string[]> {
   const answers: Promise<string>[] = [];
   for (let index = 0; !stopped.aborted; index += 1) {
@@ -226,7 +238,10 @@ const imageOf = (checkout: Checkout, service: string) => inspect(checkout, servi
 const stateOf = (checkout: Checkout, service: string) =>
   inspect(checkout, service, '{{.State.Status}} {{.State.Health.Status}}');
 
-/** As the kernel would for want of memory; resolves when it is healthy again. */
+/**
+ * Kills a process as the kernel does when memory is short. Resolves when its container is healthy
+ * again.
+ */
 async function killProcess(checkout: Checkout, service: string): Promise<void> {
   const startedAt = await inspect(checkout, service, '{{.State.StartedAt}}');
   process.kill(Number(await inspect(checkout, service, '{{.State.Pid}}')), 'SIGKILL');
@@ -255,7 +270,7 @@ async function survivesKill({ checkout, dialer, receiver, farEnd }: World): Prom
     assert.equal(last?.reasonCode, 'Gateway-disconnected');
   }
   await eventually(() => farEnd.up === 0, 'no phone is left in a call', patienceMs);
-  say('killed gateways start again, their calls are ended, and no phone is left in one');
+  say('killed gateways restart, their calls end, and no phone is left in a call');
 }
 
 async function reloads({ checkout, dialer, farEnd }: World): Promise<void> {
@@ -273,7 +288,7 @@ async function reloads({ checkout, dialer, farEnd }: World): Promise<void> {
   };
   await eventually(knows, 'both gateways know the new trunk');
   await killProcess(checkout, 'gateway-1');
-  say('trunks are read again, and a gateway that is killed later still starts again');
+  say('the trunks are reloaded, and a gateway that is killed afterwards still restarts');
 }
 
 async function editsProxy({ checkout }: World): Promise<void> {
@@ -293,7 +308,7 @@ async function editsProxy({ checkout }: World): Promise<void> {
   );
   assert.match(config, /maxconn 3999/);
   assert.equal((await fetch(`${api}/ready`)).status, 200);
-  say('an edited haproxy.cfg is taken');
+  say('the proxy uses an edited haproxy.cfg');
 }
 
 async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World): Promise<void> {
@@ -305,7 +320,7 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
   await checkout.sh(commandOfProduction('(umask 077 && docker compose exec -T postgres pg_dump'));
   assert.match(await checkout.sh('stat -c %a offhook.dump'), /^600$/m);
   const ended = (await receiver.untilEnded(callId, patienceMs)).at(-1);
-  // As a newer version would leave it: with what the dump does not know.
+  // A newer version would leave tables that the dump does not have.
   await checkout.compose(
     'exec',
     '-T',
@@ -323,11 +338,15 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
     patienceMs,
   );
   const { body: restored } = await dialer.call(callId);
-  assert.equal((restored as { outcome: string }).outcome, 'completed', 'as the stream has it');
+  assert.equal((restored as { outcome: string }).outcome, 'completed', 'the outcome on the stream');
   for (const body of receiver.of(callId).filter(({ eventId }) => eventId === ended?.eventId)) {
-    assert.deepEqual(told(body), told(ended), 'an end that was sent is not told otherwise');
+    assert.deepEqual(
+      decisiveMembers(body),
+      decisiveMembers(ended),
+      'an end that was sent before does not change',
+    );
   }
-  say('restored: a call that was up in the dump ends as it did');
+  say('restored: a call that was up in the dump keeps its end');
 }
 
 async function hasNoGateway({ checkout }: World): Promise<void> {
@@ -338,11 +357,11 @@ async function hasNoGateway({ checkout }: World): Promise<void> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json');
   assert.equal(((await response.json()) as { status: number }).status, 503);
   assert.equal((await fetch(`${api}/ready`)).status, 503);
-  say('with no gateway the proxy says so as a problem, and when to ask again');
+  say('without any gateway the proxy answers with a problem and a Retry-After');
 }
 
-/** What a receiver goes by. */
-const told = (end: Notification | undefined) => [
+/** The members of a notification that a receiver relies on. */
+const decisiveMembers = (end: Notification | undefined) => [
   end?.sequence,
   end?.status,
   end?.reasonCode,

@@ -1,5 +1,6 @@
-// Stand-ins for the base images, for machines that reach no registry of images: the same programs from Debian, started by
-// the same commands, with the users, entry points and signals of the images that docker-compose.yml names.
+// Stand-ins for the base images, for machines that cannot reach an image registry. They run the
+// same programs, from Debian, with the same commands, and have the users, entry points and signals
+// of the images that docker-compose.yml names.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -32,12 +33,14 @@ const packages = [
 const hashOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16);
 
-/** Folders of the cache. */
+/** Returns the files and folders of the cache. */
 export const places = (cache: string) => ({
   base: join(cache, `base-${hashOf(suite, ...packages)}.tar`),
-  /** Node and npm of this machine. */
+  /** The Node and npm of this machine. */
   node: join(cache, 'node'),
-  /** npm's cache with every package of the lock file, so that the image is built without the network. */
+  /**
+   * npm's cache with every package of the lock file. With it the image is built without a network.
+   */
   npm: join(cache, 'npm'),
   drachtio: join(cache, 'drachtio'),
 });
@@ -94,7 +97,7 @@ async function fetchPackages(cache: string): Promise<void> {
   }
 }
 
-/** With the libraries of this Debian, but for the C library. */
+/** Copies a program with its libraries of this Debian, except for the C library. */
 async function copyProgram(program: string, folder: string): Promise<void> {
   await mkdir(join(folder, 'lib'), { recursive: true });
   await copyFile(program, join(folder, 'drachtio'));

@@ -1,5 +1,6 @@
-// npm run test:metrics: the configuration, the rules and the dashboard of .docker on a real Prometheus that asks two real gateways.
-// Says each thing that holds, and ends with 1 at the first that does not. Grafana is not run: Debian has none.
+// `npm run test:metrics` tests the configuration, the rules and the dashboard of .docker on a real
+// Prometheus that scrapes two real gateways. It prints each check that holds, and exits with 1 at
+// the first that fails. It does not run Grafana, because Debian has no package of it.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -12,18 +13,24 @@ import { ScriptedBot } from '../../support/streams/scripted-bot.ts';
 import { readQueries } from './panels.ts';
 import { checkFiles, type Prometheus, scrapeEveryS, startPrometheus } from './prometheus.ts';
 
-/** For whatever is to be seen: scrapes and evaluations come each second, on a machine that may have other things to do. */
+/**
+ * The time-out of each check. Scrapes and evaluations happen every second, but the machine may be
+ * busy.
+ */
 const withinMs = 60_000;
-/** A gateway with a trunk is no laptop's any more: what is on loopback has to be allowed, and the sandbox named. */
+/**
+ * A gateway with a trunk no longer counts as a laptop. Loopback must therefore be allowed and the
+ * sandbox switched on.
+ */
 const onLoopback = { NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8', SANDBOX: 'on' };
-/** Nothing makes a receiver fail for five minutes here. */
+/** Panels without data: no receiver fails for five minutes in this test. */
 const emptyPanels = ['Receivers that keep failing, by app'];
 
-/** In the order in which they were started. */
+/** The actions that stop what was started, in the order of the starts. */
 const cleanups: (() => unknown)[] = [];
 
 await checkFiles();
-say('promtool takes the rules; each alert fires when it should, and not before');
+say('promtool accepts the rules; each alert fires when it should and not before');
 try {
   await run();
 } finally {
@@ -39,17 +46,17 @@ async function run(): Promise<void> {
   await makeTraffic(one);
   await alertsFire(prometheus);
   await panelsHaveSeries(prometheus);
-  // By its signal, so that its nats-server ends with it.
+  // Ends the gateway with its signal, so that its nats-server ends too.
   await two.terminate();
   await firing(prometheus, 'OffhookDown', `${targets[1]} does not answer`);
-  say('a gateway that is gone is told of');
+  say('an alert fires for a gateway that is gone');
 }
 
 async function startWithTrunks(): Promise<GatewayProcess> {
   const dataDir = await makeDataDir();
   cleanups.push(() => dataDir.remove());
   const trunks = join(dataDir.path, 'trunks.yaml');
-  // No server is there.
+  // No server listens on this port.
   const gateways = `gateways: [{ host: 127.0.0.1, port: ${await freeUdpPort()} }]`;
   const health = 'health: { intervalS: 1, failThreshold: 1 }';
   await writeFile(trunks, `trunks:\n  - name: away\n    ${gateways}\n    ${health}\n`);
@@ -66,7 +73,7 @@ async function targetsAreUp(from: Prometheus, targets: readonly string[]): Promi
   };
   await eventually(
     areUp,
-    `both are scraped: ${JSON.stringify([...(await from.targets())])}`,
+    `both gateways are scraped: ${JSON.stringify([...(await from.targets())])}`,
     withinMs,
   );
   const isEvaluated = async () => (await from.rules()).every(({ health }) => health === 'ok');
@@ -74,7 +81,10 @@ async function targetsAreUp(from: Prometheus, targets: readonly string[]): Promi
   say(`both gateways are up, ${(await from.rules()).length} rules are evaluated`);
 }
 
-/** One of everything that is shown: outcomes, faults, a bot, a receiver that refuses, one that is gone. */
+/**
+ * Creates the data that the panels show: outcomes, faults, a bot, a receiver that refuses and a
+ * receiver that is gone.
+ */
 async function makeTraffic(gateway: GatewayProcess): Promise<void> {
   const receiver = await startReceiver();
   cleanups.push(() => receiver.close());
@@ -93,7 +103,7 @@ async function makeTraffic(gateway: GatewayProcess): Promise<void> {
     return (await gateway.dialer.dial(body)).callId;
   };
   let gone = '';
-  // busy, a carrier that is down, a number that no phone has.
+  // The sandbox numbers: 30 is busy, 33 is a failing carrier, 34 is an unassigned number.
   for (const number of ['30', '33', '33', '34']) await dial(number);
   gone = await dial('30');
   await dial('02', { machineDetection: 'detect', stream: { url: bot.url } });
@@ -105,9 +115,13 @@ async function makeTraffic(gateway: GatewayProcess): Promise<void> {
 async function alertsFire(from: Prometheus): Promise<void> {
   await firing(from, 'OffhookTrunkDown', 'no gateway of trunk away answers OPTIONS');
   await firing(from, 'OffhookCarrierFaults', 'more than 30 % of the calls fail');
-  await firing(from, 'OffhookDeliveriesFailing', 'more than 20 % of the attempts to notify fail');
+  await firing(
+    from,
+    'OffhookDeliveriesFailing',
+    'more than 20 % of the notification attempts fail',
+  );
   await firing(from, 'OffhookDeadLetters', 'notifications were given up');
-  say('alerts fire: a trunk is down, the carrier, receivers, a dead letter');
+  say('the alerts for a trunk, the carrier, deliveries and a dead letter fire');
 }
 
 async function firing(from: Prometheus, name: string, summary: string): Promise<void> {
@@ -134,7 +148,7 @@ async function panelsHaveSeries(from: Prometheus): Promise<void> {
     await eventually(isShown, `${panel} shows “${legend}”: ${expr}`, withinMs);
   }
   assert.ok(queries.length > 20);
-  say(`${queries.length} queries of the dashboard are answered, with the labels of their legends`);
+  say(`${queries.length} queries of the dashboard have results with the labels of their legends`);
 }
 
 function say(what: string): void {

@@ -1,4 +1,4 @@
-// What the dashboard's panels ask Prometheus for, with their variables filled in as Grafana does.
+// Reads the queries of the dashboard's panels, with their variables filled in as Grafana does.
 
 import { readFile } from 'node:fs/promises';
 import type { Prometheus } from './prometheus.ts';
@@ -23,7 +23,7 @@ export async function readQueries(
     'utf8',
   );
   const { templating, panels } = JSON.parse(text) as Dashboard;
-  // At least four scrapes, so that one that is lost leaves no gap.
+  // The interval spans at least four scrapes, so that one lost scrape leaves no gap.
   const variables = new Map([
     ['__rate_interval', `${4 * scrapeEveryS}s`],
     ['__range', '1h'],
@@ -35,7 +35,7 @@ export async function readQueries(
   const fillIn = (expr: string): string =>
     expr.replace(/\$(\w+)/g, (_, name: string) => {
       const value = variables.get(name);
-      if (value === undefined) throw new Error(`the variable ${name} is not known`);
+      if (value === undefined) throw new Error(`the dashboard uses the unknown variable ${name}`);
       return value;
     });
   return panels.flatMap(({ title, targets = [] }) =>
@@ -45,7 +45,10 @@ export async function readQueries(
   );
 }
 
-/** `All` of a variable that may have several values: an alternative of a regular expression inside of a string. */
+/**
+ * Returns the value of `All` for a variable that allows several values: an alternation for a
+ * regular expression inside a string.
+ */
 function allOf(values: readonly string[]): string {
   const escaped = values.map((value) => value.replace(/[\\^$*+?.()|[\]{}]/g, '\\\\$&'));
   return `(${escaped.join('|')})`;

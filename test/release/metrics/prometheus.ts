@@ -1,5 +1,5 @@
-// A Prometheus of the test's own, with the files that docker-compose.yml gives to one. Debian's: its programs are `prometheus` and
-// `promtool`.
+// A Prometheus of the test's own, with the files that docker-compose.yml gives to one. It uses the
+// programs of Debian, `prometheus` and `promtool`.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,10 @@ import { eventually } from '../../support/eventually.ts';
 const run = promisify(execFile);
 const file = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 
-/** In place of 15 s: the test has no hour. What is asked over longer times is asked as it stands. */
+/**
+ * The scrape interval, instead of 15 s, because the test does not last an hour. Queries over longer
+ * ranges are not changed.
+ */
 export const scrapeEveryS = 1;
 
 export type Alert = {
@@ -29,16 +32,25 @@ export type Series = {
   readonly value: readonly [at: number, value: string];
 };
 export type Prometheus = AsyncDisposable & {
-  /** Of the job `offhook`: instance, and `up` or what is wrong. */
+  /**
+   * Returns the health of each instance of the job `offhook`: `up`, or the error of the last
+   * scrape.
+   */
   targets(): Promise<ReadonlyMap<string, string>>;
   rules(): Promise<readonly Rule[]>;
   firing(): Promise<readonly Alert[]>;
   query(expr: string): Promise<readonly Series[]>;
-  /** As a dashboard's variable asks: `label_values(metric, label)`. */
+  /**
+   * Returns the values of a label, as `label_values(metric, label)` of a dashboard's variable does.
+   */
   labelValues(metric: string, label: string): Promise<readonly string[]>;
 };
 
-/** Throws what `promtool` says against the files. */
+/**
+ * Checks the rules and runs their tests.
+ *
+ * @throws Error with the output of `promtool` if it rejects a file.
+ */
 export async function checkFiles(): Promise<void> {
   await run('promtool', ['check', 'rules', file('.docker/prometheus-rules.yml')]);
   await run('promtool', ['test', 'rules', file('test/release/metrics/prometheus-rules.yml')]);
@@ -79,7 +91,10 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
   return { ...clientOf(base), [Symbol.asyncDispose]: stop };
 }
 
-/** The shipped configuration but for where it looks, and how often; the shipped rules but for how long they wait. */
+/**
+ * Writes the shipped configuration with the targets and intervals of the test, and the shipped
+ * rules without their `for`.
+ */
 async function writeConfig(folder: string, targets: readonly string[]): Promise<string> {
   const shipped = parse(await readFile(file('.docker/prometheus.yml'), 'utf8')) as {
     readonly scrape_configs: readonly object[];
