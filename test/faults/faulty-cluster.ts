@@ -82,7 +82,7 @@ export class FaultyCluster implements AsyncDisposable {
         STT_PROVIDERS_FILE: recogniser.providersFile,
         NODE_LEASE_MS: String(leaseMs),
         LOG_LEVEL: logLevel,
-        // The gateway hangs up the phones that never hang up.
+        // Phones of the kind `stay` never hang up, so the gateway must end their calls.
         MAX_CALL_DURATION_MS: String(maxCallMs),
       },
     });
@@ -247,8 +247,8 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   /**
-   * Starts the node if it has ended. The start may fail, because a shared part may be down at this
-   * moment.
+   * Starts the node if it has ended. Counts a failed start: a part that the node needs may be down
+   * at this moment.
    */
   async #reviveDuringStorm(name: Name, member: Member): Promise<void> {
     try {

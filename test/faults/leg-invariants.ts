@@ -6,8 +6,8 @@ import { type Aftermath, callIdOf, endsOf } from './aftermath.ts';
 /** How long a phone may stay up after the end of its call. */
 const hangUpWithinMs = 10_000;
 /**
- * This limit applies if the engine died between the INVITE and the ACK. The 200 of the phone may
- * come, and be retransmitted, for 32 s.
+ * How long a phone may stay up if the engine died between the INVITE and the ACK. The 200 of the
+ * phone may come, and be retransmitted, for 32 s.
  */
 const engineDiedWithinMs = 42_000;
 
@@ -43,8 +43,8 @@ export function nobodyLeftUp({
 }
 
 /**
- * A BYE of the gateway may cross the phone's BYE. On a busy machine the gateway sends its own
- * before it reads the phone's.
+ * The gateway may send its BYE before it has read the phone's. On a busy machine the two cross
+ * within this time.
  */
 const crossesWithinMs = 1_000;
 

@@ -3,8 +3,8 @@
 import { type Aftermath, endsOf, isTerminal, type StreamEvent, storiesOf } from './aftermath.ts';
 
 /**
- * A bot may leave this long after the end of its call. A bot that was stopped for 9 s sees the end
- * that much later, as does a bot whose node was stopped.
+ * How long a bot may stay connected after the end of its call. A bot that was stopped for 9 s sees
+ * the end that much later, as does a bot whose node was stopped.
  */
 const botLeavesWithinMs = 25_000;
 

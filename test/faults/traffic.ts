@@ -19,8 +19,8 @@ function isRefusal(status: number, { type }: { readonly type?: string }): boolea
 }
 
 /**
- * The most attempts for one request after the storm, when every node answers. More mean that
- * something is wrong.
+ * The maximum number of attempts for one request after the storm, when every node answers. More
+ * attempts mean that something is wrong.
  */
 const mostDoubtTries = 50;
 
@@ -74,7 +74,7 @@ export class Traffic {
     }
   }
 
-  /** Counts the accepted calls whose end the receiver has not received. */
+  /** Counts the accepted calls whose end has not reached the receiver. */
   unnotified(): number {
     const ended = new Set<string>();
     for (const { body } of this.#world.cluster.receiver.accepted()) {

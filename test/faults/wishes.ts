@@ -23,7 +23,10 @@ const shares = {
   ...{ bridge: 0.12, refer: 0.05, transfer: 0.12, message: 0.1, screened: 0.05 },
   ...{ waitsForPerson: 0.05, commands: 0.08 },
 } as const;
-/** The bots of the other half: one half of all bots behaves well. */
+/**
+ * The kinds of bots that do not simply talk. Half of all bots are chosen from this list, in which
+ * common misbehaviour occurs twice.
+ */
 const oddBots: readonly [BotKind, ...BotKind[]] = [
   ...(['goodbye', 'goodbye', 'deploy', 'deploy', 'cut', 'cut'] as const),
   ...(['deaf', 'mute', 'garbage', 'flood'] as const),
@@ -118,8 +121,8 @@ export class Wishes {
   }
 
   /**
-   * A call with both a bot and an agent. Some of these calls connect when a person is detected,
-   * others when the call is answered.
+   * A call with both a bot and an agent. The bot is connected when a person is detected. The agent
+   * is called then, or already when the call is answered.
    */
   #waiting(number: string, index: number): Pick<Wish, 'members'> {
     const on = this.#random.pick(['person', 'answered']);
