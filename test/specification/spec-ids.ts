@@ -13,7 +13,7 @@ import { notificationIds } from './ids/notifications.ts';
 import { tableIds } from './ids/tables.ts';
 import { testRunIds } from './ids/test-runs.ts';
 
-/** What the specification says about the service as a whole. */
+/** The items of the specification about the service as a whole. */
 const serviceIds = {
   'service.auth.rule.jwt': 'All other endpoints use the header `auth` holding a signed token',
   'service.auth.rule.api-key':

@@ -50,10 +50,10 @@ process.on('message', ({ ports }: ToSender) => {
 process.on('disconnect', () => process.exit(0));
 
 /**
- * Leaves the packets that the worker sends to the kernel, which drops them. In practice the far end
- * is on another machine, so its wake-up costs this machine nothing. Here the kernel would charge
- * the wake-up to the worker. Node has no API for this, so the function uses internals. Without it
- * the figures are slightly worse.
+ * Stops reading from the socket, so that the kernel drops the packets of the worker. In practice
+ * the far end is on another machine, so its wake-up costs this machine nothing. Here the kernel
+ * would charge the wake-up to the worker. Node has no API for this, so the function uses internals.
+ * Without it the figures are slightly worse.
  */
 function stopReceiving(socket: Socket): void {
   const [key] = Object.getOwnPropertySymbols(socket).filter(

@@ -73,8 +73,8 @@ async function benchOn(
   try {
     const bench = { gateway, receiver, sipp, probeFolder: probe.path };
     await sustained(bench, 3);
-    // This runs before the long run, because the process would return the garbage of that run while
-    // this measures.
+    // Measures the live calls before the long run. Otherwise the process would return the garbage
+    // of the long run during this measurement.
     await live(bench);
     const rate = await sustained(bench, seconds);
     report(rate, bare);

@@ -1,6 +1,6 @@
 // The bots of a soak. A bot greets, says several things, clears some of them, sometimes disconnects
-// as if it were redeployed, and leaves. One bot gives a long speech whose length its request sets,
-// and records when its marks return.
+// as if it were redeployed, and leaves. One bot gives a long speech, whose length its call
+// requests, and records when its marks return.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -256,7 +256,10 @@ function printCounters(metric: (name: string) => number): void {
   }
 }
 
-/** Returns true if no phone is left in a call and no number was called twice. */
+/**
+ * Returns true if no bot is still connected, no number was called twice, and every end was
+ * delivered.
+ */
 function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
   const ends = new Set(
     receiver

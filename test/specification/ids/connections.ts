@@ -1,4 +1,4 @@
-// What the specification says about connections, item by item.
+// The items of the specification about connections, with their ids.
 
 export const connectionIds = {
   'connections.list.header.x-api-key': 'Common request headers: `x-api-key` (required)',

@@ -1,4 +1,4 @@
-// What the specification says about conversation details, item by item.
+// The items of the specification about conversation details, with their ids.
 
 export const conversationIds = {
   'conversations.get.header.auth': '`auth` (JWT, required)',

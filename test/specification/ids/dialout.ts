@@ -1,4 +1,4 @@
-// What the specification says about the dial-out request and its response, item by item.
+// The items of the specification about the dial-out request and its response, with their ids.
 
 export const dialoutIds = {
   'dialout.start.header.auth': 'header `auth` (JWT)',

@@ -1,4 +1,4 @@
-// What the specification says about the import of contact-center configuration, item by item.
+// The items of the specification about the import of contact-center configuration, with their ids.
 
 export const importIds = {
   'imports.store.header.auth': '`auth` (JWT, required)',

@@ -1,4 +1,4 @@
-// What the specification says about call notifications, item by item.
+// The items of the specification about call notifications, with their ids.
 
 export const notificationIds = {
   'notifications.post.rule.method':

@@ -1,4 +1,4 @@
-// What the specification says about data tables, item by item.
+// The items of the specification about data tables, with their ids.
 
 export const tableIds = {
   'tables.insert.header.auth': 'header `auth` (JWT)',

@@ -1,4 +1,4 @@
-// What the specification says about the status of batch tests, item by item.
+// The items of the specification about the status of batch tests, with their ids.
 
 export const testRunIds = {
   'test-runs.status.header.auth': 'Header: `auth` (JWT)',
