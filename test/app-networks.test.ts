@@ -28,7 +28,7 @@ describe('loopback, if NOTIFY_ALLOWED_NETWORKS is not set', () => {
     ['an empty variable', { NOTIFY_ALLOWED_NETWORKS: '' }],
     ['the API on another address of this machine', { HTTP_HOST: '::1' }],
     ['the API on localhost', { HTTP_HOST: 'localhost', PUBLIC_URL: 'http://localhost:3000' }],
-  ])('is open on a laptop: %s', (_name, variables) => {
+  ])('is allowed on a laptop: %s', (_name, variables) => {
     expect(reachable(variables)).toEqual(everyFormOfLoopback);
   });
 
@@ -40,13 +40,13 @@ describe('loopback, if NOTIFY_ALLOWED_NETWORKS is not set', () => {
     ['PUBLIC_URL', { PUBLIC_URL: 'https://offhook.example.com' }],
     ['DRACHTIO_URL', { DRACHTIO_URL: 'tcp://:secret@127.0.0.1:9022' }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://127.0.0.1/offhook', ...secretsKey }],
-  ])('is closed once %s says that this is not a laptop: %j', (name, variables) => {
+  ])('is refused once %s says that this is not a laptop: %j', (name, variables) => {
     expect(beyondLaptop(loadConfig(variables), false)).toEqual([name]);
     expect(reachable(variables)).toEqual([]);
     expect(reachable({ ...variables, NOTIFY_ALLOWED_NETWORKS: '' })).toEqual([]);
   });
 
-  test('is closed if there are trunks', () => {
+  test('is refused if there are trunks', () => {
     expect(reachable({}, true)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-// Each folder of src is a room. This test checks which rooms each room may import, and which rooms
-// read and write each table. A new import arrow is a decision, which is made here.
+// The architecture: which folders of src each folder may import, and which folders have SQL that
+// names each table. If you add a dependency between folders, add it here on purpose.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,18 +9,18 @@ import { hasSql } from './support/sql-texts.ts';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
-/** The files directly under src: processes, and modules that every room may import. */
+/** The files directly under src: processes, and modules that every folder may import. */
 const looseFiles = ['cli.ts', 'config.ts', 'demo.ts', 'main.ts', 'version.ts'];
 /**
- * The modules that every room may import: the types of the configuration and the version number.
+ * The modules that every folder may import: the types of the configuration and the version number.
  */
-const knownToAll = ['config.ts', 'version.ts'];
+const importableByAll = ['config.ts', 'version.ts'];
 
 /**
- * For each room, the other rooms that it may import, type imports included. `app` composes
+ * For each folder, the other folders that it may import, type imports included. `app` composes
  * everything, and only processes import it.
  */
-const arrows: Readonly<Record<string, readonly string[]>> = {
+const allowedImports: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   calls: ['lib'],
   amd: ['calls', 'lib'],
@@ -54,7 +54,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'api',
     'calls',
     'checks',
-    // The page of `offhook amd --plot` draws with the console's code.
+    // The page of `offhook amd --plot` uses the console's drawing code.
     'console',
     'embedded',
     'events',
@@ -70,7 +70,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** For each table, the rooms whose SQL names it, besides the schema. */
+/** For each table, the folders whose SQL names it, besides the schema. */
 const tableUsers: Readonly<Record<string, readonly string[]>> = {
   app_usage: ['store'],
   apps: ['store'],
@@ -121,33 +121,35 @@ function targetsOf(file: string): string[] {
     .map((target) => relative(src, join(src, dirname(file), target)));
 }
 
-/** Returns the room of a path, or an empty string for a file directly under src. */
-function roomOf(path: string): string {
+/** Returns the folder of a path, or an empty string for a file directly under src. */
+function folderOf(path: string): string {
   const [first = '', second] = path.split('/');
   return second === undefined ? '' : first;
 }
 
-describe('the import arrows', () => {
-  test('only processes and common modules are outside the rooms', () => {
-    expect(files.filter((file) => roomOf(file) === '').sort()).toEqual(looseFiles);
+describe('the imports', () => {
+  test('only processes and common modules are directly under src', () => {
+    expect(files.filter((file) => folderOf(file) === '').sort()).toEqual(looseFiles);
   });
 
-  test.each(files.filter((file) => !['', 'app'].includes(roomOf(file))))('%s', (file) => {
-    const room = roomOf(file);
+  test.each(files.filter((file) => !['', 'app'].includes(folderOf(file))))('%s', (file) => {
+    const folder = folderOf(file);
     const foreign = targetsOf(file).filter(
-      (target) => roomOf(target) !== room && !knownToAll.includes(target),
+      (target) => folderOf(target) !== folder && !importableByAll.includes(target),
     );
 
-    expect(arrows, `${room} is not in the table`).toHaveProperty(room);
-    expect(foreign.filter((target) => !arrows[room]?.includes(roomOf(target)))).toEqual([]);
+    expect(allowedImports, `${folder} is not in the table`).toHaveProperty(folder);
+    expect(foreign.filter((target) => !allowedImports[folder]?.includes(folderOf(target)))).toEqual(
+      [],
+    );
   });
 
   test('only processes import `app`', () => {
-    const composers = files.filter(
+    const importersOfApp = files.filter(
       (file) =>
-        roomOf(file) !== 'app' && targetsOf(file).some((target) => roomOf(target) === 'app'),
+        folderOf(file) !== 'app' && targetsOf(file).some((target) => folderOf(target) === 'app'),
     );
-    expect(composers.filter((file) => !looseFiles.includes(file))).toEqual([]);
+    expect(importersOfApp.filter((file) => !looseFiles.includes(file))).toEqual([]);
   });
 
   test('no file imports itself through other files, type imports included', () => {
@@ -186,26 +188,26 @@ describe('the tables', () => {
       (file) => !schema.includes(file) && hasSql(texts.get(file) ?? '', statement),
     );
 
-    expect([...new Set(users.map(roomOf))].sort()).toEqual(tableUsers[table] ?? []);
+    expect([...new Set(users.map(folderOf))].sort()).toEqual(tableUsers[table] ?? []);
   });
 });
 
-describe('what must not spread', () => {
+describe('the boundaries of packages', () => {
   const usersOf = (packageName: RegExp) =>
     files.filter((file) => importsOf(file).some((target) => packageName.test(target)));
   const outside = (users: readonly string[], ...homes: readonly RegExp[]) =>
     users.filter((file) => !homes.some((home) => home.test(file)));
 
-  test('drachtio-srf stays in sip and in the embedded parts', () => {
+  test('only sip and the embedded parts import drachtio-srf', () => {
     expect(outside(usersOf(/^drachtio-srf/), /^sip\//, /^embedded\//)).toEqual([]);
   });
 
-  test('fastify stays in http, api, the companion and the console', () => {
+  test('only http, api, the companion and the console import fastify', () => {
     const homes = [/^http\//, /^api\//, /^companion\//, /^console\//];
     expect(outside(usersOf(/^@?fastify/), ...homes)).toEqual([]);
   });
 
-  test('NATS stays in events', () => {
+  test('only events and a few files import NATS', () => {
     // The interactions own the context bucket.
     expect(
       outside(
@@ -218,7 +220,7 @@ describe('what must not spread', () => {
     ).toEqual([]);
   });
 
-  test('OpenTelemetry stays in tracing', () => {
+  test('only tracing imports OpenTelemetry', () => {
     expect(outside(usersOf(/^@opentelemetry/), /^tracing\//)).toEqual([]);
   });
 

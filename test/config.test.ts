@@ -2,8 +2,8 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../src/config.ts';
 
-describe('bad configuration', () => {
-  test('names every wrong variable and what it must be', () => {
+describe('the configuration', () => {
+  test('is refused with every wrong variable and what it must be', () => {
     expect(() =>
       loadConfig({
         HTTP_PORT: 'abc',
@@ -32,7 +32,7 @@ describe('bad configuration', () => {
     );
   });
 
-  test('LOG_LEVEL takes every level of pino', () => {
+  test('accepts every level of pino as LOG_LEVEL', () => {
     for (const level of [...Object.keys(pino.levels.values), 'silent']) {
       expect(loadConfig({ LOG_LEVEL: level }).logLevel).toBe(level);
     }

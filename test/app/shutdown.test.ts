@@ -1,4 +1,5 @@
-// The steps of a shutdown: their order, and that their sum has a bound whatever each of them does.
+// The steps of a shutdown: their order, and the time limit of all steps together, whatever each of
+// them does.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Ending, lastBoundMs, shutDown } from '../../src/app/shutdown.ts';
@@ -15,7 +16,7 @@ afterEach(() => {
 const never = () => new Promise<never>(() => undefined);
 const seconds = () => performance.now() / 1_000;
 
-/** Each step takes as long as it may, and more. `done`: the steps with the second of their begin. */
+/** A shutdown whose steps never end by themselves. `done` lists the steps with their start in s. */
 function endlessWorld() {
   const done: [string, number][] = [];
   const begin = (step: string): Promise<never> => {
@@ -31,7 +32,7 @@ function endlessWorld() {
     });
   }
   const ending: Ending = {
-    node: { drain: () => begin('tell others') },
+    node: { drain: () => begin('store draining') },
     calls: {
       drain: async (drainMs, force) => {
         done.push(['drain', Math.round(seconds() * 10) / 10]);
@@ -39,7 +40,7 @@ function endlessWorld() {
           setTimeout(resolve, drainMs);
           force.addEventListener('abort', () => resolve());
         });
-        // Hanging up.
+        // The time for hanging up.
         await new Promise((resolve) => setTimeout(resolve, 1_500));
       },
       settle: () => begin('settle'),
@@ -59,7 +60,7 @@ async function ended(ending: Ending, options: Parameters<typeof shutDown>[1]) {
   return { left, tookS: seconds() - startedAt };
 }
 
-test('ends in time, although no step ends by itself, and names what has not closed', async () => {
+test('ends in time although no step ends by itself, and names the parts that have not closed', async () => {
   const { ending, done } = endlessWorld();
   const { left, tookS } = await ended(ending, {
     ...{ delayMs: 2_000, drainMs: 10_000, force: new AbortController().signal },
@@ -68,20 +69,21 @@ test('ends in time, although no step ends by itself, and names what has not clos
   expect(left).toEqual(['HTTP', 'calls', 'nats-server', 'database', 'data folder']);
   expect(tookS).toBeLessThan(lastBoundMs({ delayMs: 2_000, drainMs: 10_000 }) / 1_000);
   expect(lastBoundMs({ delayMs: 2_000, drainMs: 10_000 })).toBeLessThan(17_000);
-  // The database after the others: it is what they store in. The data folder stays locked.
+  // The database closes after the other parts, because they store in it. The data folder stays
+  // locked.
   expect(done.map(([step]) => step)).toEqual([
-    ...['tell others', 'drain', 'settle', 'HTTP', 'calls', 'nats-server', 'database'],
+    ...['store draining', 'drain', 'settle', 'HTTP', 'calls', 'nats-server', 'database'],
   ]);
 });
 
-test('without time for its calls it ends as soon', async () => {
+test('ends within the closing time if its calls get no time', async () => {
   const { ending } = endlessWorld();
   const { tookS } = await ended(ending, { drainMs: 0 });
 
   expect(tookS).toBeLessThan(lastBoundMs() / 1_000);
 });
 
-test('a second signal ends delay and drain, and the rest has the same bound', async () => {
+test('a second signal ends delay and drain, and the other steps keep their time limit', async () => {
   const { ending } = endlessWorld();
   const force = new AbortController();
   setTimeout(() => force.abort(), 3_000);
@@ -92,7 +94,7 @@ test('a second signal ends delay and drain, and the rest has the same bound', as
   expect(tookS).toBeLessThan(3 + lastBoundMs() / 1_000);
 });
 
-test('is over with the last call', async () => {
+test('ends with its last call', async () => {
   const closers = new Closers(silentLogger);
   const ending: Ending = {
     node: { drain: async () => undefined },
@@ -110,6 +112,6 @@ test('is over with the last call', async () => {
   expect(Math.round(tookS)).toBe(4);
 });
 
-test('a drain of weeks is not ended by the bound at once', () => {
+test('limits the bound of a drain of weeks to the longest timer, which does not fire at once', () => {
   expect(lastBoundMs({ delayMs: 2 ** 31 - 1, drainMs: 2 ** 31 - 1 })).toBe(2 ** 31 - 1);
 });

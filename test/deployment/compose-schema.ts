@@ -1,5 +1,6 @@
-// What docker-compose.yml may say: the members of the Compose Specification that it uses, in one spelling each, and nothing
-// else, so that a misspelt member, which Compose would refuse on the server, fails here.
+// The schema of docker-compose.yml. It allows only the members of the Compose Specification that
+// the file uses, each in one form. A misspelt member, which Compose would refuse on the server,
+// fails the tests.
 
 import { z } from 'zod';
 
@@ -74,7 +75,7 @@ export const composeSchema = z
     volumes: z.record(name, z.null()),
   })
   .catchall(z.unknown())
-  // Extensions may be anything.
+  // Extensions (`x-…`) may have any form.
   .refine((document) => Object.keys(document).every((key) => isKnown(key)), 'has unknown members');
 
 const isKnown = (key: string): boolean =>

@@ -1,4 +1,5 @@
-// docker-compose.yml, without an engine: its form, and that its parts fit each other, the gateway and sip-config/README.md.
+// docker-compose.yml, without a container engine: checks its form, and that its parts fit each
+// other, the gateway and sip-config/README.md.
 
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +20,7 @@ const services = Object.entries(compose.services);
 const gateways = services.filter(([, { image }]) => image.startsWith('offhook:'));
 
 describe('docker-compose.yml', () => {
-  test('starts two gateways, a proxy in front of them, drachtio, NATS and PostgreSQL; when asked, what shows metrics', () => {
+  test('starts two gateways, a proxy, drachtio, NATS and PostgreSQL, and on request Prometheus and Grafana', () => {
     expect(Object.keys(compose.services).sort()).toEqual([
       'drachtio',
       'gateway-1',
@@ -44,7 +45,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  test('has no secret of its own', () => {
+  test('contains no secret', () => {
     const secret = /PASSWORD|SECRET|KEY|TOKEN/;
     for (const { name, use } of variablesOf(text)) {
       if (secret.test(name)) expect(use, name).toBe('required');
@@ -59,7 +60,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('takes the variables that sip-config/README.md has, and no others', () => {
+  test('uses exactly the variables that sip-config/README.md lists', () => {
     const [, section = ''] =
       /^## Production$([\s\S]*?)^## /m.exec(textOf('sip-config/README.md')) ?? [];
     const documented = [...section.matchAll(/^\| `([A-Z_]+)` \| (.*?) \|/gm)].map(
@@ -72,11 +73,11 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  test.each(services)('%s has an image of a certain version', (_name, { image }) => {
+  test.each(services)('%s has an image with a version tag', (_name, { image }) => {
     expect(image.split(':')[1]).toMatch(/^v?\d/);
   });
 
-  test('builds the image of the gateways once, and looks for it nowhere else', () => {
+  test('builds the image of the gateways once, and pulls it from nowhere', () => {
     expect(new Set(gateways.map(([, { image }]) => image))).toEqual(
       new Set([`offhook:${version}`]),
     );
@@ -89,16 +90,16 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(services)(
-    '%s has no capability that it does not use, and a root that is not written to',
+    '%s has only the capabilities that it uses, and a read-only root',
     (name, service) => {
       expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
-      // What the start of its image gives the volume to another user with.
+      // The start of PostgreSQL's image needs these to give the volume to another user.
       const added = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
       expect(service.cap_add ?? []).toEqual(name === 'postgres' ? added : []);
     },
   );
 
-  test('drachtio does not run as root, nor write messages with their numbers', () => {
+  test('drachtio does not run as root, and does not log messages with phone numbers', () => {
     expect(compose.services['drachtio']).toMatchObject({
       user: '1000:1000',
       environment: { DRACHTIO_LOGLEVEL: 'warning' },
@@ -106,7 +107,7 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(services)(
-    '%s waits for services that there are, by conditions they can meet',
+    '%s depends only on existing services with health checks',
     (_name, service) => {
       for (const other of Object.keys(service.depends_on ?? {})) {
         expect(compose.services[other]?.healthcheck, other).toBeDefined();
@@ -114,7 +115,7 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  test('declares the volumes and configurations that are used, and no others; files are there', () => {
+  test('declares exactly the volumes and configurations that are used, and their files exist', () => {
     const mounts = services.flatMap(([, { volumes = [] }]) =>
       volumes.map((volume) => volume.split(':')[0] ?? ''),
     );
@@ -131,7 +132,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('publishes what only its own parts talk to on loopback', () => {
+  test('publishes the ports of internal services on loopback only', () => {
     for (const port of services.flatMap(([, { ports = [] }]) => ports)) {
       expect(port).toMatch(/^127\.0\.0\.1:/);
     }
@@ -141,7 +142,7 @@ describe('docker-compose.yml', () => {
     expect(compose.services['proxy']?.environment).toMatchObject({ API_HOST: '127.0.0.1' });
   });
 
-  test('gives no port of the host away twice', () => {
+  test('uses no port of the host twice', () => {
     const taken = [
       ...services.flatMap(([, { ports = [] }]) =>
         ports.map((port) => Number(port.split(':').at(-2))),
@@ -170,7 +171,7 @@ describe('docker-compose.yml', () => {
 describe.each(gateways)('%s', (name, service) => {
   const config = loadConfig(service.environment);
 
-  test('sets variables of the gateway only, to what it takes', () => {
+  test('sets only variables of the gateway, to valid values', () => {
     const known = configurationTable().map((row) => row.name);
     expect(Object.keys(service.environment ?? {}).filter((key) => !known.includes(key))).toEqual(
       [],
@@ -188,30 +189,30 @@ describe.each(gateways)('%s', (name, service) => {
     }
   });
 
-  test('has two ports for each call that it may have', () => {
+  test('has two ports for each of its possible calls', () => {
     const { portMin, portMax } = config.media;
     expect((portMax - portMin + 1) / 2).toBeGreaterThanOrEqual(config.calls.maxConcurrent);
     expect(service.ulimits?.nofile).toBeGreaterThan(4 * config.calls.maxConcurrent);
   });
 
-  test('is given the time to let its calls end, and to end the rest', () => {
+  test('gets enough time to let calls end and to hang up the rest', () => {
     expect(durationMs(service.stop_grace_period ?? '')).toBeGreaterThanOrEqual(
       config.shutdownDelayMs + config.shutdownTimeoutMs + 20_000,
     );
   });
 
-  test('takes requests until the proxy has seen that it stops', () => {
+  test('accepts requests until the proxy has noticed that it stops', () => {
     const proxy = textOf('.docker/haproxy.cfg');
     const [, every = '', soon = '', fall] =
       /inter (\w+) fastinter (\w+) fall (\d)/.exec(proxy) ?? [];
     const [, check = ''] = /timeout check (\w+)/.exec(proxy) ?? [];
     expect(fall).toBe('2');
-    // It stops just after a check, and the next two answer only when they must.
+    // The worst case: the gateway stops just after a check, and the next two checks time out.
     const longestMs = durationMs(every) + durationMs(soon) + 2 * durationMs(check);
     expect(config.shutdownDelayMs).toBeGreaterThan(longestMs);
   });
 
-  test('runs without rights, and writes to memory only', () => {
+  test('runs without capabilities, and writes only to memory', () => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
     expect(service.tmpfs?.map((mount) => mount.split(':')[0])).toEqual(['/tmp', '/data']);
     expect(service.volumes).toEqual(['./sip-config:/app/sip-config:ro']);

@@ -1,4 +1,4 @@
-// docker-compose.yml as Compose would read it: YAML with merges, then variables put in.
+// Reads docker-compose.yml like Compose: parses YAML with merges, then replaces variables.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,10 @@ export function textOf(path: string): string {
   return readFileSync(`${repository}${path}`, 'utf8');
 }
 
-/** What `.env` would have, as the README says. Digits alone: what else a program might read in them must not matter. */
+/**
+ * The variables of a `.env` that follows the README. The secrets contain only digits (and one `e`),
+ * so that tests find programs that would read them as numbers.
+ */
 export const someVariables = {
   POSTGRES_PASSWORD: '111111111111111111111111',
   NATS_PASSWORD: '22222222222222e2222222222',
@@ -28,7 +31,10 @@ export type Variable = {
 
 const reference = /\$\$|\$\{(?<name>[A-Z_]+)(?:(?<how>:\?|:-)(?<word>[^}]*))?\}|\$/g;
 
-/** @throws Error for a form that is not known here, or a variable that could be left out and would then be nothing. */
+/**
+ * Returns the variables that the text uses.
+ * @throws Error for an unknown form, or for a variable with neither a default nor a message
+ */
 export function variablesOf(text: string): readonly Variable[] {
   return [...text.matchAll(reference)].flatMap((match) => {
     const { name, how } = match.groups ?? {};
@@ -38,8 +44,11 @@ export function variablesOf(text: string): readonly Variable[] {
   });
 }
 
-/** @throws Error with the message of a required variable that is missing. */
-function putIn(text: string, variables: Readonly<Record<string, string>>): string {
+/**
+ * Replaces the variables in the text by their values.
+ * @throws Error with the message of a required variable that is missing
+ */
+function replaceVariables(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replace(reference, (all, name?: string, how?: string, word?: string) => {
     if (all === '$$') return '$';
     if (name === undefined || how === undefined) throw new Error(`not understood: ${all}`);
@@ -50,10 +59,13 @@ function putIn(text: string, variables: Readonly<Record<string, string>>): strin
   });
 }
 
-/** @throws Error that says what is not as the schema says, or which variable is missing. */
+/**
+ * Reads the file.
+ * @throws Error that names the missing variable or the member that does not fit the schema
+ */
 export function readCompose(variables: Readonly<Record<string, string>> = someVariables) {
   const document: unknown = parse(textOf('docker-compose.yml'), { merge: true });
-  return composeSchema.parse(walk(document, (text) => putIn(text, variables)));
+  return composeSchema.parse(walk(document, (text) => replaceVariables(text, variables)));
 }
 
 function walk(value: unknown, change: (text: string) => string): unknown {

@@ -1,5 +1,5 @@
-// The image's Dockerfile, without an engine: what it copies is there, what it starts is what is built, and its health
-// checks say what they should.
+// The Dockerfile, without a container engine: checks that the files that it copies exist, that it
+// starts the program that is built, and that the health checks pass and fail as they should.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ const runsOf = ({ instructions }: typeof build): readonly string[] =>
   instructions.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
 
 describe('the Dockerfile', () => {
-  test('is where docker-compose.yml says, on Node 24', () => {
+  test('has the path that docker-compose.yml names, and uses Node 24', () => {
     for (const { build: built } of Object.values(readCompose().services)) {
       if (built !== undefined)
         expect(built).toEqual({ context: '.', dockerfile: '.docker/Dockerfile' });
@@ -49,7 +49,7 @@ describe('the Dockerfile', () => {
     expect(image.base).toBe(build.base);
   });
 
-  test('copies what the repository has, and the build is not kept from', () => {
+  test('copies only paths that exist and that .dockerignore does not exclude', () => {
     const ignored = textOf('.dockerignore').trim().split('\n');
     const sources = [build, image]
       .flatMap(copiesOf)
@@ -63,19 +63,19 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('keeps secrets and what was made here from the build, as git does', () => {
+  test('excludes secrets and generated files from the build, as git does', () => {
     for (const path of ['.env', '.env.*', '*.dump', 'node_modules', 'dist', '.offhook']) {
       expect(textOf('.dockerignore').split('\n')).toContain(path);
       expect(textOf('.gitignore').replaceAll('/\n', '\n').split('\n')).toContain(path);
     }
-    // The examples beside them are in git.
+    // git excludes only these two files, because the examples in the same folder are in git.
     expect(textOf('.dockerignore').split('\n')).toContain('sip-config');
     for (const path of ['sip-config/trunks.yaml', 'sip-config/stt-providers.yaml']) {
       expect(textOf('.gitignore').split('\n')).toContain(path);
     }
   });
 
-  test('runs no script of a package, and none that production uses has one', () => {
+  test('runs no install scripts, and no package of production has one', () => {
     expect(runsOf(build).filter((run) => run.includes('npm ci'))).toEqual([
       'npm ci --ignore-scripts',
     ]);
@@ -83,11 +83,11 @@ describe('the Dockerfile', () => {
     expect(withScripts.filter(([, { dev }]) => dev !== true)).toEqual([]);
   });
 
-  test('is built as on a laptop', () => {
+  test('builds like a checkout', () => {
     expect(runsOf(build)).toContain('npm run build');
   });
 
-  test('leaves out the embedded database, source maps and tools, and lists what is left', () => {
+  test('removes the embedded database, source maps and tools, and lists the remaining packages', () => {
     const steps = runsOf(build).join('\n');
     const embedded = Object.keys(manifest.dependencies).filter((name) => name.includes('pglite'));
     expect(embedded).toHaveLength(2);
@@ -102,7 +102,7 @@ describe('the Dockerfile', () => {
       expect(steps).toContain(step);
     }
     expect(copiesOf(image).flatMap(({ sources }) => sources)).toContain('/app/sbom.cdx.json');
-    // npm would keep the embedded database for any other package that could use it, as a peer.
+    // npm would keep the embedded database if another package had it as a dependency or peer.
     const users = Object.entries(locked).filter(([, { dependencies, peerDependencies }]) =>
       embedded.some((name) => name in { ...dependencies, ...peerDependencies }),
     );
@@ -111,7 +111,7 @@ describe('the Dockerfile', () => {
     expect(users.length).toBeGreaterThan(1);
   });
 
-  test('can be read by its user, whatever the umask of the checkout', () => {
+  test('makes files readable for its user, whatever the umask of the checkout', () => {
     const readable =
       /chmod -R a\+rX (.*?) &&/.exec(runsOf(build).join('\n'))?.[1]?.split(' ') ?? [];
     for (const { from, chmod, sources } of copiesOf(image)) {
@@ -123,20 +123,20 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('says what it is, of which version, under which licence', () => {
+  test('has labels with its description, version, licence and revision', () => {
     const { rest: labels = '' } = image.instructions.find(({ word }) => word === 'LABEL') ?? {};
     for (const [name, value] of [
       ['version', version],
       ['licenses', manifest.license],
       ['description', manifest.description],
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: of the Dockerfile
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the Dockerfile
       ['revision', '${REVISION}'],
     ]) {
       expect(labels).toContain(`org.opencontainers.image.${name}="${value}"`);
     }
   });
 
-  test('has in the image what the package has, but for the documents and what is mounted', () => {
+  test('copies all files of the package, except pages, receivers and mounted files', () => {
     const copied = copiesOf(image).flatMap(({ sources }) =>
       sources.map((source) => source.replace(/^\/app\//, '')),
     );
@@ -147,7 +147,7 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('starts what is built, and has the command', () => {
+  test('starts the built program, and links the command offhook', () => {
     const { outDir, rootDir } = (
       JSON.parse(textOf('tsconfig.json')) as { compilerOptions: Record<string, string> }
     ).compilerOptions;
@@ -175,7 +175,7 @@ describe('the Dockerfile', () => {
   };
 
   test.each(Object.entries(checks))(
-    'the health check %s passes on 200 alone',
+    'the health check %s passes only on 200',
     async (_name, check) => {
       const asked: (string | undefined)[] = [];
       let status = 200;

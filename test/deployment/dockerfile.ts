@@ -1,4 +1,4 @@
-// A Dockerfile as far as ours goes: its stages and their instructions.
+// Reads the Dockerfile's stages and instructions. It supports only the syntax that this file uses.
 
 import { textOf } from './compose.ts';
 
@@ -40,7 +40,7 @@ export function copiesOf(stage: Stage): readonly Copy[] {
     });
 }
 
-/** The last instruction of a kind, where it is a command in exec form. */
+/** Returns the command of the last CMD or HEALTHCHECK. It must be in exec form. */
 export function commandOf(stage: Stage, word: 'CMD' | 'HEALTHCHECK'): readonly string[] {
   const { rest = '' } = stage.instructions.findLast((each) => each.word === word) ?? {};
   return JSON.parse(rest.replace(/^.*?(?=\[)/, '')) as string[];

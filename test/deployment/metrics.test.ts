@@ -1,4 +1,5 @@
-// Prometheus rules and the Grafana dashboard: what they ask for is what /metrics has, by name and by label.
+// Prometheus rules and the Grafana dashboard: checks that /metrics has every metric and label that
+// they use.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -36,7 +37,7 @@ const queries: readonly (readonly [where: string, expr: string])[] = [
   ...charts.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
 ];
 
-/** Of each metric its labels; those that Prometheus adds are on all. */
+/** The labels of each metric, with those that Prometheus adds to all metrics. */
 const metrics = new Map<string, Set<string>>();
 const added = ['instance', 'job'];
 
@@ -51,7 +52,7 @@ beforeAll(async () => {
     () => [gateway],
     () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),
   );
-  // A label is seen where something was counted.
+  // A metric shows its labels only after something was counted.
   all.httpRequest('POST', '/dialout', 200, 0.1);
   all.callAccepted();
   all.callEnded({ outcome: 'completed' });
@@ -66,7 +67,7 @@ beforeAll(async () => {
   metrics.set('up', new Set(added));
 });
 
-/** The metrics that an expression names, each with the labels that it selects by. */
+/** Returns the metrics in an expression, each with the labels of its selector. */
 function selectorsOf(expr: string): readonly (readonly [string, readonly string[]])[] {
   const found = expr.matchAll(/\b((?:offhook|nodejs|process)_\w+|up)\b(?:\{([^}]*)\})?/g);
   return [...found].map(([, name = '', selector = '']) => [
@@ -76,7 +77,7 @@ function selectorsOf(expr: string): readonly (readonly [string, readonly string[
 }
 
 describe.each(queries)('%s', (_where, expr) => {
-  test('asks for metrics that there are, by labels that they have', () => {
+  test('uses existing metrics and their labels', () => {
     const selectors = selectorsOf(expr);
 
     expect(selectors.length).toBeGreaterThan(0);
@@ -86,14 +87,14 @@ describe.each(queries)('%s', (_where, expr) => {
     }
   });
 
-  test('groups by labels that its metrics have', () => {
+  test('groups by labels of its metrics', () => {
     const had = new Set(selectorsOf(expr).flatMap(([name]) => [...(metrics.get(name) ?? [])]));
     for (const [, list = ''] of expr.matchAll(/\b(?:by|ignoring|on) \(([^)]*)\)/g)) {
       for (const label of list.split(',')) expect(had, expr).toContain(label.trim());
     }
   });
 
-  test('closes what it opens', () => {
+  test('has balanced brackets', () => {
     for (const [open, close] of ['()', '{}', '[]'].map((pair) => pair.split(''))) {
       const count = (sign = '') => expr.split(sign).length;
       expect(count(open), expr).toBe(count(close));
@@ -102,7 +103,7 @@ describe.each(queries)('%s', (_where, expr) => {
 });
 
 describe('the alerts', () => {
-  test('have names of their own, a severity, and words for the operator who is woken', () => {
+  test('have unique names, a severity and a summary', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { labels, annotations } of rules) {
       expect(['critical', 'warning']).toContain(labels['severity']);
@@ -110,7 +111,7 @@ describe('the alerts', () => {
     }
   });
 
-  test('name labels that are left of their metrics', () => {
+  test('use in their texts only labels that their expression keeps', () => {
     for (const { expr, annotations } of rules) {
       const texts = Object.values(annotations).join(' ');
       for (const [, label = ''] of texts.matchAll(/\$labels\.(\w+)/g)) {
@@ -125,7 +126,7 @@ describe('the alerts', () => {
 });
 
 describe('the dashboard', () => {
-  test('asks the source that is configured beside it', () => {
+  test('uses the configured data source', () => {
     const { datasources } = parse(textOf('.docker/grafana-datasources.yml')) as {
       readonly datasources: readonly { readonly uid: string; readonly url: string }[];
     };
@@ -136,7 +137,7 @@ describe('the dashboard', () => {
     expect(listen).toContain(`--web.listen-address=${new URL(source?.url ?? '').host}`);
   });
 
-  test('has panels beside each other, not on each other', () => {
+  test('has panels that do not overlap', () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const places = charts.map(({ gridPos: { x, y } }) => `${x},${y}`);
     expect(new Set(places).size).toBe(places.length);
@@ -144,7 +145,7 @@ describe('the dashboard', () => {
   });
 });
 
-test('Prometheus asks every gateway of docker-compose.yml', () => {
+test('Prometheus scrapes every gateway of docker-compose.yml', () => {
   const { scrape_configs: jobs } = parse(textOf('.docker/prometheus.yml')) as {
     readonly scrape_configs: readonly {
       readonly job_name: string;

@@ -1,4 +1,5 @@
-// `npx offhook` is for the checkout: the name is not taken in the public registry, and a package that took it would be run in our place.
+// `npx offhook` must run the command of the checkout. The name is free in the public registry, so a
+// foreign package with that name would be run if npx asked the registry.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -15,7 +16,7 @@ const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) 
   readonly private?: boolean;
 };
 
-test('npx finds the command in the checkout, and asks no registry', async () => {
+test('npx finds the command in the checkout without asking a registry', async () => {
   const home = await mkdtemp(join(tmpdir(), 'offhook-npm-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
 

@@ -1,4 +1,4 @@
-// The configurations that docker-compose.yml mounts.
+// The configurations of HAProxy and NATS that docker-compose.yml mounts.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ describe('haproxy.cfg', () => {
   test.each([
     ['ready', '/ready'],
     ['alive', '/live'],
-  ])('the servers of %s are the gateways, asked for %s', (name, path) => {
+  ])('the backend %s contains the gateways, and checks their %s', (name, path) => {
     const backend = section(`backend ${name}`);
 
     expect([...backend.matchAll(/^\s+server (.*)$/gm)].map(([, server]) => server)).toEqual(
@@ -33,21 +33,21 @@ describe('haproxy.cfg', () => {
     expect(backend).toMatch(new RegExp(`^\\s+option httpchk GET ${path}$`, 'm'));
   });
 
-  test('tries another gateway only where nothing was asked yet: a POST may have been accepted', () => {
+  test('retries only if no request was sent, because a POST may have been accepted', () => {
     expect(section('defaults')).toMatch(/^\s+retry-on conn-failure$/m);
   });
 
-  test('waits longer than any answer may take', () => {
+  test('waits longer than the longest answer', () => {
     const [, patience = ''] = /^\s+timeout server (\w+)$/m.exec(section('defaults')) ?? [];
     expect(durationMs(patience)).toBeGreaterThan(longestAnswerMs);
   });
 
-  test('says who the client is, whatever the client says, and the gateways take its word alone', () => {
+  test('replaces X-Forwarded-For by the client address, and only the proxy is trusted by the gateways', () => {
     const text = sections.join('');
     expect(section('frontend api')).toMatch(
       /^\s+http-request set-header X-Forwarded-For %\[src\]$/m,
     );
-    // It would add to what the client sent.
+    // `option forwardfor` would keep the client's own header.
     expect(text).not.toMatch(/^\s+option forwardfor/m);
     const servers = [...text.matchAll(/^\s+server \S+ ([\d.]+):/gm)].map(([, host]) => host);
     expect(new Set(servers)).toEqual(new Set(['127.0.0.1']));
@@ -56,7 +56,7 @@ describe('haproxy.cfg', () => {
     }
   });
 
-  test('says itself what is wrong as the gateways would, and when to ask again', () => {
+  test('answers its own errors with problem documents, and a 503 with Retry-After', () => {
     const errors = [...section('defaults').matchAll(/^\s+http-error status (\d+) (.*)$/gm)];
     expect(errors.map(([, status]) => status)).toEqual(['404', '502', '503', '504']);
     for (const [, status, rest = ''] of errors) {
@@ -65,7 +65,7 @@ describe('haproxy.cfg', () => {
         Number(status),
       );
       expect(rest).toContain('content-type "application/problem+json"');
-      // A request that another status answers may have been accepted.
+      // With another status, the request may have been accepted, so clients must not simply retry.
       expect(rest.includes('hdr Retry-After 5')).toBe(status === '503');
     }
   });
@@ -75,7 +75,7 @@ describe('haproxy.cfg', () => {
     expect(compose.services['proxy']?.healthcheck.test).toContain(`http://127.0.0.1:${port}/`);
   });
 
-  test('reads only variables that it is given', () => {
+  test('uses exactly the variables of its environment', () => {
     const read = [...sections.join('').matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name);
     expect(read.sort()).toEqual(Object.keys(compose.services['proxy']?.environment ?? {}).sort());
   });
@@ -88,7 +88,7 @@ describe('nats.conf', () => {
     const folder = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, 'nats.conf');
-    // Not known to the 2.9 that Debian has; the image has a later one.
+    // Debian's nats-server 2.9 does not know this option. The image has a later version.
     await writeFile(path, textOf('.docker/nats.conf').replace(/^\s+sync_interval: .*$/m, ''));
     const program = await findNatsServer(undefined, process.env['PATH'] ?? '');
     const { stderr } = await promisify(execFile)(program, ['-t', '-c', path], {
@@ -97,15 +97,15 @@ describe('nats.conf', () => {
     return stderr;
   }
 
-  test('is taken by nats-server, whatever digits the password begins with', async () => {
+  test('is valid for nats-server, even if the password begins with digits', async () => {
     expect(await check(environment['NATS_PASSWORD'] ?? '')).toContain('is valid');
-    // What the quotes are for.
+    // Without the quotes, nats-server reads the password as a number.
     await expect(check((environment['NATS_PASSWORD'] ?? '').replaceAll('"', ''))).rejects.toThrow(
       /NATS_PASSWORD|password/,
     );
   });
 
-  test('listens where the gateways, and the health check, look for it', () => {
+  test('listens on the addresses that the gateways and the health check use', () => {
     const text = textOf('.docker/nats.conf');
     expect(text).toMatch(/^listen: 0\.0\.0\.0:4222$/m);
     expect(text).toMatch(/^http: 127\.0\.0\.1:8222$/m);
@@ -113,7 +113,7 @@ describe('nats.conf', () => {
     expect(healthcheck?.test.at(-1)).toBe('http://127.0.0.1:8222/healthz');
   });
 
-  test('stores where the volume is', () => {
+  test('stores its data on the volume', () => {
     const [, folder] = /store_dir: (\S+)/.exec(textOf('.docker/nats.conf')) ?? [];
     expect(compose.services['nats']?.volumes).toEqual([`nats:${folder}`]);
   });

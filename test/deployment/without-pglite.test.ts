@@ -1,5 +1,5 @@
-// The container image leaves PGlite out: a gateway that has a PostgreSQL must not need it, and one that has none must say
-// what is missing. Here a hook plays that the packages are not there.
+// The container image does not contain PGlite. A gateway with PostgreSQL must not need it, and a
+// gateway without PostgreSQL must report what is missing. Here a module hook hides the packages.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,10 +33,10 @@ test('a gateway with DATABASE_URL never loads PGlite', async () => {
   const gateway = await cluster.startNode('a', withoutPglite);
 
   const isReady = async () => (await fetch(`${gateway.runtime.httpUrl}/ready`)).status === 200;
-  await eventually(isReady, 'it is ready');
+  await eventually(isReady, 'the gateway is ready');
 });
 
-test('a gateway without one says what to set', async () => {
+test('a gateway without DATABASE_URL reports what to set', async () => {
   const dataDir = await makeDataDir();
   onTestFinished(() => dataDir.remove());
   const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
