@@ -11,7 +11,7 @@ import type { DialoutWorld } from './dialout-world.ts';
 
 export const mortalOwner = 'node-1/old';
 
-type Entry = { readonly step: CallStep; readonly tell: (result: StepResult) => void };
+type Entry = { readonly step: CallStep; readonly resolve: (result: StepResult) => void };
 
 export class MortalOutbox implements CallOutbox {
   readonly #world: DialoutWorld;
@@ -30,8 +30,8 @@ export class MortalOutbox implements CallOutbox {
   }
 
   append(_call: AcceptedCall, step: CallStep): Promise<StepResult> {
-    return new Promise((tell) => {
-      this.#waiting = merged(this.#waiting, { step, tell });
+    return new Promise((resolve) => {
+      this.#waiting = merged(this.#waiting, { step, resolve });
     });
   }
 
@@ -59,7 +59,7 @@ export class MortalOutbox implements CallOutbox {
     if (this.#underWay === undefined || this.#result === undefined) return;
     const { events } = this.#result;
     this.#unpublished.push(...(events ?? []));
-    this.#underWay.tell(events === undefined ? 'not owned' : 'stored');
+    this.#underWay.resolve(events === undefined ? 'not owned' : 'stored');
     this.#underWay = undefined;
     this.#result = undefined;
   }
@@ -86,9 +86,9 @@ export class MortalOutbox implements CallOutbox {
 
 function merged(earlier: Entry | undefined, later: Entry | undefined): Entry | undefined {
   if (earlier === undefined || later === undefined) return earlier ?? later;
-  const tell = (result: StepResult): void => {
-    earlier.tell(result);
-    later.tell(result);
+  const resolve = (result: StepResult): void => {
+    earlier.resolve(result);
+    later.resolve(result);
   };
-  return { step: fold(earlier.step, later.step), tell };
+  return { step: fold(earlier.step, later.step), resolve };
 }

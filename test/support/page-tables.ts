@@ -1,4 +1,4 @@
-// The tables of the pages, made from the code that they describe.
+// Builds the tables of the pages from the code that they describe.
 
 import { callEvents } from '../../src/calls/contract/call-event.ts';
 import { statusRows } from '../../src/calls/contract/event-table.ts';
@@ -78,13 +78,13 @@ function endOfStatus(sipStatus: number): CallEnd {
 
 const listedStatuses = [...outcomeBySipStatus.keys()].sort((one, other) => one - other);
 
-/** A status of its class that has no row of its own: 499 of the 4xx, for example. */
+/** For each class, a status that has no row of its own: 499 of the 4xx, for example. */
 const fallbacks = [3, 4, 5, 6].map((statusClass) => {
   const hasRows = listedStatuses.some((status) => Math.floor(status / 100) === statusClass);
   return [statusClass * 100 + 99, `${hasRows ? 'other ' : ''}${statusClass}xx`] as const;
 });
 
-/** What SIP statuses mean, those of the same meaning in one row. */
+/** Returns the rows for SIP statuses. Statuses with the same meaning share a row. */
 function rowsOfStatuses(): readonly Row[] {
   const named = [...listedStatuses.map((each) => [each, String(each)] as const), ...fallbacks];
   const rows = new Map<string, { readonly end: CallEnd; readonly names: string[] }>();
@@ -100,7 +100,10 @@ function rowsOfStatuses(): readonly Row[] {
   );
 }
 
-/** @param reason where it differs from call to call */
+/**
+ * @param reason what the cell says if the reason differs from call to call. Default: the reason of
+ * `end`.
+ */
 function rowOf(what: string, end: CallEnd, reason?: string): Row {
   return [
     what,

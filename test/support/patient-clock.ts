@@ -1,5 +1,6 @@
-// A clock that stands still while its process does: of a pause, however long, it counts one step. What lay in a socket meanwhile is
-// read before a timer of some hundred milliseconds is over. `factor`: how many times faster than the wall's it runs otherwise.
+// A clock that stands still while its process does: a pause of any length counts as one step. So
+// the process reads what arrived in its sockets before a timer of some hundred milliseconds runs
+// out. `factor`: how many times faster than real time the clock runs otherwise.
 
 import type { EngineClock } from '../../src/embedded/drachtio/transaction/engine-timing.ts';
 

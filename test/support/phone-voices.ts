@@ -1,5 +1,5 @@
-// What phones say: one UDP socket for all of them, and a clock that gives each who talks its next 20 ms. What the other side sends
-// them comes here and is not listened to.
+// The voices of phones: one UDP socket for all of them, and a clock that sends 20 ms of each voice
+// at a time. The socket receives the audio of the other side and drops it.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const voices = {
       tone([1_000], 400, -9),
     ]),
   greets: () => joined([pickUp, recording('person-hello')]),
-  // Who asks, and who comes then.
+  // The screener asks, then the person takes the call.
   screener: () =>
     joined([
       ...[pickUp, recording('screener-question').subarray(0, 20_000), silence(3_500)],
@@ -47,7 +47,7 @@ export class PhoneVoices implements AsyncDisposable {
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('message', () => undefined);
-    // A port that is closed by now.
+    // The port may be closed already.
     socket.on('error', () => undefined);
   }
 
@@ -58,12 +58,12 @@ export class PhoneVoices implements AsyncDisposable {
     return new PhoneVoices(socket);
   }
 
-  /** Where all of them hear, and speak from. */
+  /** The port from which all phones send and at which they receive. */
   get port(): number {
     return this.#socket.address().port;
   }
 
-  /** Says it to that port, and then nothing, until `hush`. */
+  /** Sends the voice to `port`, then silence until `hush`. */
   talk(id: string, name: VoiceName, port: number): void {
     const voice = this.#encoded.get(name) ?? Buffer.from(encode('PCMU', voices[name]()));
     this.#encoded.set(name, voice);
@@ -87,7 +87,10 @@ export class PhoneVoices implements AsyncDisposable {
     await once(this.#socket, 'close');
   }
 
-  /** A clock that was held up goes on where it should be, up to a bound. */
+  /**
+   * Sends the frames that are due. A clock that was delayed catches up, but only by a bounded
+   * number of frames.
+   */
   #catchUp(): void {
     const now = performance.now();
     for (let frames = 0; this.#tickAt <= now && frames < maxCaughtUpFrames; frames += 1) {

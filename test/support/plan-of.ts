@@ -1,4 +1,4 @@
-// How the database would run a statement.
+// Asks the database how it would run a statement.
 
 import type { Pool } from 'pg';
 import { type Sql, sql } from '../../src/store/sql.ts';

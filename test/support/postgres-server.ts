@@ -1,5 +1,5 @@
-// A PostgreSQL of the test run's own: a new cluster in a temporary folder, reachable on a unix socket only, and gone with the
-// run, whatever ends it.
+// Starts a PostgreSQL for the test run: a new cluster in a temporary folder, reachable only by a
+// unix socket. It ends with the run, however the run ends.
 
 import { execFile, spawn } from 'node:child_process';
 import { chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -15,18 +15,21 @@ const startTimeoutMs = 20_000;
 
 export type PostgresServer = {
   readonly url: string;
-  /** Of the process under which the server runs. */
+  /** Id of the process that starts and stops the server. */
   readonly pid: number;
   stop(): Promise<void>;
 };
 
 export type PostgresOptions = {
   readonly fsync?: boolean;
-  /** In recovery for as long as it runs, as a server that waits to take over: it can only be read. */
+  /** Keeps the server in recovery, like a standby server: it can only be read. Default: false. */
   readonly standby?: boolean;
 };
 
-/** Without `fsync` unless asked for: tests have nothing to lose. @throws Error that says what to install. */
+/**
+ * Starts the server. `fsync` is off by default, because tests have no data to lose. @throws Error
+ * that says what to install.
+ */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = await findPrograms();
   // PostgreSQL refuses to run as root.
@@ -40,8 +43,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     { ...user, cwd: folder },
   );
   if (options.standby === true) await writeFile(join(data, 'standby.signal'), '');
-  // The shell outlives this process just long enough: when the pipe closes, even by SIGKILL, it stops the server and
-  // removes the folder.
+  // The shell outlives this process for a moment. When its pipe closes, even by SIGKILL of this
+  // process, it stops the server and removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';
   const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
 -c max_connections=400 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
@@ -57,7 +60,7 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   const stop = async (): Promise<void> => {
     shell.stdin.end();
     await ended;
-    // Should the shell have been killed.
+    // In case the shell was killed.
     await rm(folder, { recursive: true, force: true });
   };
   try {

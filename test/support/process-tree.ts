@@ -1,4 +1,5 @@
-// The processes that descend from one, and the processor time of each and of its threads, read from /proc (Linux).
+// Reads from /proc (Linux) the descendants of a process, and the processor time of each process and
+// thread.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -7,14 +8,14 @@ export const ticksPerSecond = 100;
 
 type Stat = {
   readonly parent: number;
-  /** User and system time, in ticks. */
+  /** User and system time of the process itself, in ticks. */
   readonly used: number;
-  /** That of its children that ended. */
+  /** User and system time of its children that have ended, in ticks. */
   readonly usedByEnded: number;
 };
 export type ProcessStat = { readonly pid: number; readonly stat: Stat };
 
-/** `root` itself included. */
+/** Returns `root` and its descendants. */
 export function processesUnder(root: number): readonly ProcessStat[] {
   const stats = new Map<number, Stat>();
   for (const name of readdirSync('/proc')) {
@@ -29,7 +30,10 @@ export function processesUnder(root: number): readonly ProcessStat[] {
   return [...stats].filter(([pid]) => isUnder(pid)).map(([pid, stat]) => ({ pid, stat }));
 }
 
-/** In seconds, by thread id. Threads that ended are missing; the process's own figure has them. */
+/**
+ * Returns the processor time of each thread in seconds, by thread id. Threads that have ended are
+ * missing, but the figure of the process includes them.
+ */
 export function threadSeconds(pid: number): ReadonlyMap<number, number> {
   const seconds = new Map<number, number>();
   for (const name of readdirSync(`/proc/${pid}/task`)) {
@@ -43,11 +47,11 @@ export function commandOf(pid: number): string {
   return readText(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') ?? '';
 }
 
-/** Undefined: it has just ended. */
+/** @returns undefined if the process or thread has just ended */
 function statOf(path: string): Stat | undefined {
   const text = readText(path);
   if (text === undefined) return undefined;
-  // The command name may hold spaces; fields are counted from behind its closing parenthesis.
+  // The command name may contain spaces, so fields are counted after its closing parenthesis.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const sum = (...indexes: readonly number[]) =>
     indexes.reduce((total, index) => total + Number(fields[index]), 0);

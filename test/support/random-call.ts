@@ -1,5 +1,5 @@
-// One call to which anything happens in any order, within what the ports promise: a leg's life has an order, and detection
-// its grammar. Each seed is one such call, the same every time.
+// Plays one call with random happenings in random order, within the promises of the ports: a leg's
+// life has an order, and detection has its grammar. Each seed always gives the same call.
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../src/calls/transfer/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
-/** mulberry32: small, and the same everywhere. */
+/** The generator mulberry32: small, and with the same numbers on every machine. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -23,12 +23,15 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** Ring time-out, storing the answer, the longest call, closing, recording: all are over by then. */
+/**
+ * Longer than all timers together: ring time-out, storing the answer, maximum duration, closing and
+ * recording.
+ */
 const everythingIsOverMs = 10_000_000;
 
 const detections: readonly (readonly AmdEventName[])[] = [
   ['amd_human_detected', 'amd_stopped'],
-  // The beep takes the person back.
+  // The beep corrects the verdict that a person answered.
   ['amd_human_detected', 'amd_tone_detected', 'amd_stopped'],
   ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
   ['amd_no_speech_detected', 'amd_stopped'],
@@ -60,7 +63,7 @@ const streamReports: readonly StreamReport[] = [
 
 const secondLeg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
 
-/** Something happens to a leg that the call has placed beside its first one, in the order of a leg's life. */
+/** Makes random things happen to the second leg of the call, in the order of a leg's life. */
 function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => number) {
   let phase: 'none' | 'inviting' | 'answered' | 'over' = 'none';
   const isGivenUp = () => call.log.includes('second cancel') || call.log.includes('second bye');
@@ -99,12 +102,15 @@ function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => numb
       if (isGivenUp()) phase = 'over';
       happenings[phase]();
     },
-    /** Talking: acknowledged, and not hung up. */
+    /** Whether the leg is acknowledged and not hung up. */
     isUp: (): boolean => phase === 'answered' && !isGivenUp() && call.log.includes('second ack'),
   };
 }
 
-/** What the far end says of a REFER, before its answer and after it, once. `isUp`: of its leg. */
+/**
+ * Makes the far end report on a REFER: progress before and after its answer, and one result.
+ * `isUp`: whether the leg of the REFER is up.
+ */
 function randomReferral(
   call: ReturnType<typeof scriptCall>,
   random: () => number,
@@ -137,8 +143,10 @@ function randomReferral(
   };
 }
 
-/** `random`: as `randomOf(seed)`; what the caller draws from it belongs to the seed as well. */
-/** Bots come, go and fail, by command and of the request; also what is told late of one that was replaced. */
+/**
+ * Makes bot streams begin, end and fail, by command and by request. Late reports on a replaced
+ * stream also come.
+ */
 function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number) {
   let commands = 0;
   return [
@@ -158,9 +166,9 @@ function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number
 }
 
 type RandomCallOptions = Pick<ScriptOptions, 'outbox'> & {
-  /** Its request may have one, and commands begin and end others. */
+  /** Whether the request may have a stream and commands begin and end others. Default: false. */
   readonly hasStreams?: boolean;
-  /** As its request has them. */
+  /** The events that the request selects. Default: an empty list. */
   readonly notifyEvents?: readonly SelectedEventType[];
 };
 
@@ -171,7 +179,7 @@ export function randomCall(
   const pick = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
   const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not owned'] as const);
-  // Of one that is not told: SQL may hold it all the same.
+  // SQL may hold an answer even if the result of storing it is never reported.
   const isCommitted = random() < 0.5;
   const machineDetection = pick(modes);
   const bridges = random() < 0.6;
@@ -206,7 +214,7 @@ export function randomCall(
   const amd = [...pick(detections)];
   const verdict = amd[0];
   const legIs = (): typeof leg => {
-    // Both are followed by the end of the leg at once.
+    // The end of the leg follows CANCEL and BYE at once.
     if (leg !== 'idle' && (call.log.includes('cancel') || call.log.includes('bye'))) leg = 'over';
     return leg;
   };
@@ -244,14 +252,14 @@ export function randomCall(
       legIs() === 'answered' && call.leg().observe({ kind: 'dtmf', digit: '1', durationMs: 80 }),
     () => {
       if (!call.log.includes('startDetection')) return;
-      const told = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:a' } as const;
+      const playback = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:a' } as const;
       const finished = {
         kind: 'finished',
         reason: pick<'done' | 'stopped'>(['done', 'stopped']),
         playedMs: 20,
       } as const;
       const report = random() < 0.5 ? { kind: 'started' as const } : finished;
-      call.media().observe({ kind: 'playback', report: { ...told, ...report } });
+      call.media().observe({ kind: 'playback', report: { ...playback, ...report } });
     },
     () => {
       if (random() < 0.85 || !call.log.includes('startDetection')) return;
@@ -270,23 +278,23 @@ export function randomCall(
   return {
     call,
     leg: legIs,
-    /** The Call-IDs of those who are in it, as they see it. */
+    /** Returns the Call-IDs of the far ends that consider themselves in the call. */
     talking: (): readonly string[] => [
       ...(legIs() === 'answered' && call.log.includes('ack') ? [storedLeg.sipCallId] : []),
       ...(second.isUp() ? [secondLeg.sipCallId] : []),
     ],
     isOver: () => call.actor.getSnapshot().status !== 'active',
-    /** One more thing happens. */
+    /** Makes one more random thing happen. */
     async step(): Promise<void> {
       try {
         await pick(happenings)();
       } catch (error) {
-        // No media, no leg: nothing that could happen to it.
+        // There is no media session or leg yet, so nothing can happen to it.
         if (!/is not there yet/.test(String(error))) throw error;
       }
       if (random() < 0.5) await call.settle();
     },
-    /** No side says anything any more: time alone must end it. */
+    /** Lets time pass without any message. Time alone must end the call. */
     async finish(): Promise<void> {
       for (let round = 0; round < 6; round += 1) {
         call.advance(everythingIsOverMs);

@@ -1,4 +1,5 @@
-// A callee on a bare UDP socket: it sends what a test writes and reads what comes, and repeats or repairs nothing.
+// A callee on a plain UDP socket. It sends what a test writes and reads what arrives. It
+// retransmits and corrects nothing.
 
 import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
@@ -8,7 +9,7 @@ import { freeUdpPort } from './free-port.ts';
 
 export type RawMessage = {
   readonly startLine: string;
-  /** Method of a request, or of the CSeq of a response. */
+  /** The method in the CSeq, of a request or a response. */
   readonly method: string;
   readonly status: number | undefined;
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -25,8 +26,10 @@ export type ReplyOptions = {
 
 export type RawCalleeOptions = {
   /**
-   * Reads each message once: for engines in processes of their own, which repeat what was not answered within half a second, and that is
-   * how long any process may stand still. One beside the test, on a patient clock, repeats nothing by itself.
+   * Drops repetitions of a message. Use it for engines in other processes, which retransmit a
+   * request that is not answered within half a second: any process may stand still for that long.
+   * An engine in the process of the test has a patient clock and does not retransmit because of a
+   * pause. Default: false.
    */
   readonly dropsRepetitions?: boolean;
 };
@@ -34,10 +37,13 @@ export type RawCalleeOptions = {
 export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
-  /** Its own: no request of another one is a repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
+  /**
+   * Part of each branch, so that no request of another callee counts as a retransmission of this
+   * one's (RFC 3261, 8.1.1.7 and 17.2.3).
+   */
   readonly #id = randomUUID();
   #cseq = 1;
-  /** Each message as it came, where repetitions are dropped. */
+  /** The messages that arrived so far. Undefined unless repetitions are dropped. */
   readonly #seen: Set<string> | undefined;
 
   private constructor({ dropsRepetitions = false }: RawCalleeOptions) {
@@ -56,7 +62,10 @@ export class RawCallee implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** Waits for the next request of this method. `withinMs`: see `eventually`. */
+  /**
+   * Waits for the next request of this method and removes it from the inbox. `withinMs`: see
+   * `eventually`.
+   */
   async take(method: string, withinMs?: number): Promise<RawMessage> {
     const isWanted = (message: RawMessage) =>
       message.status === undefined && message.method === method;
@@ -67,7 +76,7 @@ export class RawCallee implements AsyncDisposable {
     return this.#takeWhere((message) => message.status === status, `a ${status}`);
   }
 
-  /** The status of the next answer to a request of this method. */
+  /** Waits for the next answer to a request of this method and returns its status. */
   async takeAnswer(method: string): Promise<number> {
     const isWanted = (message: RawMessage) =>
       message.status !== undefined && message.method === method;
@@ -102,7 +111,10 @@ export class RawCallee implements AsyncDisposable {
     ]);
   }
 
-  /** A request of ours in the dialog that this INVITE began; an ACK is that of the request before it. */
+  /**
+   * Sends a request in the dialog of `invite`. An ACK acknowledges the answer to the previous
+   * request.
+   */
   request(
     invite: RawMessage,
     method: string,
@@ -150,7 +162,7 @@ export class RawCallee implements AsyncDisposable {
   }
 
   #onMessage(text: string, from: RemoteInfo): void {
-    // RFC 3261, 17: a repetition is the same to the letter.
+    // RFC 3261, 17: a retransmission is identical to the original.
     if (this.#seen?.has(text)) return;
     this.#seen?.add(text);
     const [head = '', ...rest] = text.split('\r\n\r\n');

@@ -1,4 +1,5 @@
-// The AMD events of a call as each of its readers has them: bots on NATS, flows in the context, dialers at their notify URL.
+// The AMD events of a call as each reader gets them: bots on NATS, flows in the context, and
+// dialers at their notify URL.
 
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { eventually } from './eventually.ts';
@@ -18,7 +19,7 @@ export async function untilDetectionStopped(laptop: Laptop, callId: string): Pro
   await eventually(stopped, 'detection has stopped', 40_000);
 }
 
-/** Once the call has ended. */
+/** Waits until the call has ended, then returns its events. */
 export async function receivedEvents(laptop: Laptop, callId: string) {
   const all = await laptop.receiver.untilEnded(callId);
   const context = (await laptop.gateway.dialer.context(callId)).body as {
@@ -33,7 +34,7 @@ export async function receivedEvents(laptop: Laptop, callId: string) {
     inContext: context.session.UserSession.amd,
     info: context.session.UserSession.amdInfo,
     end: all.at(-1) as Notification,
-    /** As notified. */
+    /** Returns the evidence in the notification of an AMD event. */
     evidence: (event: string) =>
       all.find((body) => body.machineDetection === event && body.status === 'Call-In-Progress')?.[
         'amd'

@@ -1,5 +1,5 @@
-// A receiver of notifications: a real HTTP server that keeps what it gets, checks signatures with a second implementation,
-// and refuses on request.
+// A receiver of notifications: a real HTTP server that keeps what it receives, checks signatures
+// with a second implementation, and refuses requests if the test wants it.
 
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -13,7 +13,7 @@ export type Received = {
   readonly status: number;
 };
 
-/** The members that tests look at; the body has more. */
+/** The members of a notification that tests use. The body has more. */
 export type Notification = {
   readonly eventId: string;
   readonly callId: string;
@@ -27,12 +27,13 @@ export type Notification = {
 
 export async function startReceiver(port?: number) {
   const received: Received[] = [];
-  /** POSTs that no receiver could read. */
+  /** Bodies that are not valid JSON. */
   const unreadable: string[] = [];
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
-    // No notification: a scanner of this machine's ports, or a gateway that looks for what a test stopped on this one.
+    // This is not a notification: a scanner of this machine's ports, or a gateway that looks for a
+    // server that a test stopped on this port.
     if (request.method !== 'POST') {
       response.writeHead(405).end();
       return;
@@ -62,7 +63,7 @@ export async function startReceiver(port?: number) {
     url: `http://127.0.0.1:${ownPort}/notify`,
     port: ownPort,
     received,
-    /** 2xx only, in the order of their arrival. */
+    /** Returns the requests that were answered with 2xx, in the order of their arrival. */
     accepted,
     of: (callId: string) =>
       accepted()
@@ -74,7 +75,7 @@ export async function startReceiver(port?: number) {
     onReceived: (next: (entry: Received) => void) => {
       listener = next;
     },
-    /** Waits for the terminal notification of a call; returns all of them. */
+    /** Waits for the terminal notification of a call, and returns all notifications of the call. */
     async untilEnded(callId: string, timeoutMs = 40_000): Promise<readonly Notification[]> {
       await eventually(() => this.of(callId).some(isTerminal), `the end of ${callId}`, timeoutMs);
       return this.of(callId);
@@ -85,7 +86,7 @@ export async function startReceiver(port?: number) {
         server.closeAllConnections();
       });
       const [first] = unreadable;
-      if (first !== undefined) throw new Error(`a notification that is no JSON: ${first}`);
+      if (first !== undefined) throw new Error(`a notification that is not JSON: ${first}`);
     },
   };
 }
@@ -104,14 +105,20 @@ export function isTerminal(notification: Notification): boolean {
   return notification.status === 'completed' || notification.status === 'Failed';
 }
 
-/** `Answered`, the AMD event's name, `completed` or `Failed`: a call's notifications at a glance. */
+/**
+ * Summarises notifications: each becomes `Answered`, the name of the AMD event, `Event`,
+ * `completed` or `Failed`.
+ */
 export function glance(notifications: readonly Notification[]): string[] {
   return notifications.map(({ status, machineDetection }) =>
     status === 'Call-In-Progress' ? String(machineDetection) : status,
   );
 }
 
-/** Written against the description of the header, not against our own code. */
+/**
+ * Whether the signature is right. The check is written from the description of the header and does
+ * not use our code.
+ */
 export function signatureIsRight(received: Received, secret: string): boolean {
   const header = String(received.headers['gateway-signature']);
   const parts = header.split(',').map((part) => part.split('=') as [string, string]);

@@ -1,5 +1,5 @@
-// Calls that use nothing but what the specification has, and all that leaves the process of them: events and notification bodies,
-// to the byte.
+// Records calls that use only features of the specification: every event and notification body that
+// leaves the process, to the byte.
 
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { scriptCall } from './scripted-call.ts';

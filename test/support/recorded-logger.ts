@@ -1,4 +1,4 @@
-// A logger whose lines can be read: as objects, in their order.
+// A logger that keeps its lines as objects, in order.
 
 import { pino } from 'pino';
 import { type Logger, logSerializers } from '../../src/lib/logger.ts';

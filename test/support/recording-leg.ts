@@ -1,4 +1,4 @@
-// A leg's observer that writes down what it was told, in order.
+// An observer of a leg that records the events of the leg in order.
 
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { LegEvent, LegObserver } from '../../src/calls/ports.ts';
@@ -6,9 +6,9 @@ import { eventually } from './eventually.ts';
 
 export class RecordingLeg implements LegObserver {
   readonly events: LegEvent[] = [];
-  /** As the last 18x made it. */
+  /** The leg as the last provisional response reported it. */
   ringingLeg: StoredLeg | undefined;
-  /** What a re-offer is answered; undefined refuses it. */
+  /** The SDP that answers a re-offer. Undefined refuses it. */
   reofferAnswer: string | undefined = 'v=0\r\ns=answer\r\n';
 
   observe(event: LegEvent): void {
@@ -30,7 +30,7 @@ export class RecordingLeg implements LegObserver {
   ): Promise<Extract<LegEvent, { kind: Kind }>> {
     const isWanted = (event: LegEvent): event is Extract<LegEvent, { kind: Kind }> =>
       event.kind === kind;
-    await eventually(() => this.events.some(isWanted), `the leg's observer is told ${kind}`);
+    await eventually(() => this.events.some(isWanted), `the leg reports ${kind}`);
     const event = this.events.find(isWanted);
     if (event === undefined) throw new Error(`no ${kind}`);
     return event;

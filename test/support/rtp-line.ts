@@ -1,5 +1,6 @@
-// A callee's end of a line: a UDP socket that sends a plan of RTP packets when they are due, late ones at once. Times are of
-// the test's clock; what is asserted is on the gateway's, which counts frames.
+// A callee's end of an audio line: a UDP socket that sends a plan of RTP packets when they are due.
+// A late packet is sent at once. The line uses the clock of the test. Assertions use the clock of
+// the gateway, which counts frames.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -8,17 +9,17 @@ import { freeUdpPort } from './free-port.ts';
 import type { Plan, PlannedPacket } from './impairments.ts';
 
 const samplesPerMs = 8;
-/** The numbers wrap within the first seconds of every stream. */
+/** The sequence numbers and timestamps wrap within the first seconds of every stream. */
 const firstSequence = 0x1_0000 - 60;
 const firstTimestamp = 2 ** 32 - 1_200 * samplesPerMs;
-/** How far another sender's numbers are from the first one's. */
+/** Distance between the numbers of another sender and those of the first one. */
 const strangeness = 12_345;
 
 export class RtpLine implements AsyncDisposable {
   readonly #socket: Socket;
   readonly #to: { readonly host: string; readonly port: number };
   readonly #ssrc: number;
-  /** Of the plans before: the stream goes on with the next one, time with each. */
+  /** First sequence number of the next plan. Numbers and time continue from plan to plan. */
   #sequence = 0;
   #elapsedMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -30,12 +31,13 @@ export class RtpLine implements AsyncDisposable {
     this.#socket = socket;
     this.#to = to;
     this.#ssrc = socket.address().port;
-    // No socket there: the call has ended.
+    // The socket at the other end is closed if the call has ended.
     socket.on('error', () => undefined);
   }
 
   static async open(to: { readonly host: string; readonly port: number }): Promise<RtpLine> {
-    // Half a minute of packets: what a test that stands still does not read in time would be lost.
+    // The buffer holds half a minute of packets. With a smaller one, packets would be lost while
+    // the test stands still.
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(socket, 'listening');
@@ -46,12 +48,18 @@ export class RtpLine implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** How late the latest packet was sent: for how long this process, or the machine, stood still. */
+  /**
+   * The longest delay with which a packet was sent: how long this process, or the machine, stood
+   * still.
+   */
   get latestMs(): number {
     return this.#latestMs;
   }
 
-  /** Resolves when `lengthMs` are over, or when it is stopped. One plan at a time. */
+  /**
+   * Plays a plan. Resolves after `lengthMs`, or when the line is stopped. Only one plan plays at a
+   * time.
+   */
   async play(plan: Plan, lengthMs: number): Promise<void> {
     if (this.#stopped) return;
     const startedAt = performance.now();
@@ -76,12 +84,12 @@ export class RtpLine implements AsyncDisposable {
     this.#elapsedMs += lengthMs;
   }
 
-  /** Time passes without a packet. */
+  /** Lets time pass without sending a packet. */
   pause(lengthMs: number): Promise<void> {
     return this.play([], lengthMs);
   }
 
-  /** For good. */
+  /** Stops the line for good. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);

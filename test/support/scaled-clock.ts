@@ -1,5 +1,5 @@
-// A clock that runs a fixed number of times faster than the wall's: a protocol's half minute passes within a second, and
-// its timers still fire in their order.
+// A clock that runs a fixed number of times faster than real time. Half a minute of a protocol
+// passes within a second, and its timers still fire in order.
 
 export type ScaledClock = {
   now(): number;

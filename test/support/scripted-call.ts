@@ -1,4 +1,5 @@
-// One call on scripted ports: SIP, media and SQL are played by the test, time by a simulated clock.
+// Plays one call on scripted ports: the test acts as SIP, media and SQL, and the clock is
+// simulated.
 
 import { createActor, SimulatedClock } from 'xstate';
 import {
@@ -73,19 +74,25 @@ export const streamSettings: StreamSettings = {
 export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
-  /** What becomes of the answer; stored at once unless given. `commit`: SQL has it, whatever is told of it. */
+  /**
+   * Stores the answer and returns the result. Default: the answer is stored at once. `commit` makes
+   * SQL hold the answer, whatever result is returned.
+   */
   readonly storeAnswer?: (commit: () => void) => Promise<StepResult>;
-  /** The same of the end. */
+  /**
+   * Stores the end and returns the result. Default: the end is stored at once. `commit` makes SQL
+   * hold the end, whatever result is returned.
+   */
   readonly storeEnd?: (commit: () => void) => Promise<StepResult>;
-  /** In place of the script's own. */
+  /** Replaces the outbox of the script. */
   readonly outbox?: CallOutbox;
   readonly noMedia?: boolean;
-  /** Asked for calls with a stream only. */
+  /** Called only for calls with a stream. Default: fixed settings. */
   readonly streamSettings?: (stream: NumberedStream) => Promise<StreamSettings>;
-  /** Asked for calls with plans only; any is there unless given. */
+  /** Called only for calls with plans. Default: every sound exists. */
   readonly loadSound?: SoundPort['loadSound'];
   readonly unusableAnswer?: boolean;
-  /** The SIP port throws, which it never should. */
+  /** Makes the SIP port throw, which it never should. */
   readonly brokenSip?: boolean;
 };
 
@@ -175,9 +182,9 @@ export function scriptCall(options: ScriptOptions = {}) {
           cancel: () => log.push('cancel'),
           acknowledge: () => log.push('ack'),
           hangUp: () => log.push('bye'),
-          refer: (_request, tell) => {
+          refer: (_request, observe) => {
             log.push('refer');
-            referral = tell;
+            referral = observe;
           },
           press: async () => true,
           released: Promise.resolve(),
@@ -205,7 +212,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   return {
     actor,
     log,
-    /** As the machine gave them away. */
+    /** The steps in the order in which the state machine handed them to the outbox. */
     steps: sql.steps,
     /** The events that SQL holds, in order. */
     stored: sql.stored,
@@ -213,11 +220,11 @@ export function scriptCall(options: ScriptOptions = {}) {
     placed: () => present(placed, 'the INVITE'),
     plans: () => plans,
     leg: () => present(leg, 'the leg'),
-    /** What is said of the last REFER. */
+    /** Returns the observer of the last REFER. */
     referral: () => present(referral, 'the REFER'),
     secondLeg: () => present(secondLegs.observer(), 'the second leg'),
     media: () => present(media, 'the media session'),
-    /** Lets promises settle; nothing here waits on real time. */
+    /** Lets promises settle. Nothing here waits on real time. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     advance: (ms: number) => clock.increment(ms),
     state: () => actor.getSnapshot().value,
@@ -287,7 +294,7 @@ function lineOf(command: MediaCommand): string | undefined {
   }
 }
 
-/** Of one transfer after the other; what is told to it, is logged. */
+/** Plays the second legs of successive transfers, and logs the commands to them. */
 function scriptSecondLegs(log: string[]) {
   let last: LegObserver | undefined;
   return {
@@ -306,13 +313,13 @@ function scriptSecondLegs(log: string[]) {
   };
 }
 
-/** SQL as one call sees it, and what it was given. */
+/** Simulates SQL for one call and records the steps. */
 function scriptSql(options: ScriptOptions, log: string[]) {
   const steps: CallStep[] = [];
   const stored: CallEvent[] = [];
   let isAnswered = false;
   let hasEnded = false;
-  /** Once for each step. Nothing is taken after the end. */
+  /** Returns a function that commits a step, once. SQL accepts nothing after the end. */
   const commitOf = (step: CallStep) => {
     let isStored = false;
     return () => {

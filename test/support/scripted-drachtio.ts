@@ -1,5 +1,5 @@
-// A control server that speaks drachtio's framing and otherwise does what a test tells it. It exists because lost
-// replies, servers that go away and refusals cannot be provoked at will from a real one.
+// A control server that speaks drachtio's framing and otherwise does what a test wants. A real
+// server cannot lose replies, go away or refuse at will.
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -20,7 +20,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
   readonly frames: ControlFrame[] = [];
   answersPing = true;
   authenticates = true;
-  /** Connections with a wrong secret. */
+  /** Number of connections with a wrong secret. */
   refusals = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -53,7 +53,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     return this.#sockets.size;
   }
 
-  /** Waits for the next request of this method and takes it off the list. */
+  /** Waits for the next request of this method and removes it from `frames`. */
   async take(method: string): Promise<ControlFrame> {
     await eventually(
       () => this.frames.some((frame) => frame.method === method),
@@ -73,7 +73,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     if (!socket.destroyed) socket.write(`${Buffer.byteLength(payload)}#${payload}`);
   }
 
-  /** OK to a request: the engine's ids, and the message as it was sent. */
+  /** Sends OK to a request, with the engine's ids and the message as it was sent. */
   confirm(frame: ControlFrame, transactionId: string, message: string): void {
     this.send(
       frame.from,
@@ -85,7 +85,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     this.send(frame.from, `${this.nextId()}|response|${frame.id}|NOK|${reason}`);
   }
 
-  /** A message of the network. */
+  /** Delivers a message of the network to the application. */
   deliver(
     socket: Socket,
     message: string,
@@ -108,7 +108,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     return `server-${this.#ids}`;
   }
 
-  /** What a crash looks like. */
+  /** Destroys all connections, as a crash does. */
   dropConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -166,7 +166,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
   }
 }
 
-/** An INVITE that came in, and the answers to it. */
+/** An INVITE that arrived, and the answers to it. */
 export class ScriptedInvite {
   readonly frame: ControlFrame;
   readonly transactionId: string;
@@ -218,7 +218,7 @@ export class ScriptedInvite {
       readonly body?: string;
       readonly madeUp?: boolean;
       readonly contact?: boolean;
-      /** In To; another one is another branch of a fork. */
+      /** The tag in To. Another tag stands for another branch of a fork. */
       readonly tag?: string;
     } = {},
   ): void {
@@ -244,7 +244,7 @@ export class ScriptedInvite {
     });
   }
 
-  /** A request of the far end inside the dialog. */
+  /** Delivers a request of the far end inside the dialog. */
   request(
     method: string,
     options: {
@@ -273,7 +273,7 @@ export class ScriptedInvite {
     });
   }
 
-  /** OK to our BYE, and its final response. */
+  /** Sends OK to the application's BYE, and delivers the final response to it. */
   answerBye(bye: ControlFrame, status = 200, reason = 'OK'): void {
     const transactionId = `txn-${this.#server.nextId()}`;
     const headers = [

@@ -1,4 +1,5 @@
-// A trunk behind a scripted engine: calls over a control connection that a test answers frame by frame.
+// A trunk behind a scripted engine. The test answers each frame on the control connection of a
+// call.
 
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -10,14 +11,14 @@ import { type ControlFrame, ScriptedDrachtio, type ScriptedInvite } from './scri
 
 const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 const target = { kind: 'tel', number: '15551230001' } as const;
-/** What a test that reads one INVITE needs of it. */
+/** A call for tests that read one INVITE. */
 export const someCall = {
   ...{ callId: 'call-1' as CallId, target, caller: '15550001111', offerSdp: sdp },
 };
 
 export type ScriptedTrunk = Awaited<ReturnType<typeof openScriptedTrunk>>;
 
-/** The trunk `carrier`, with these members of it. */
+/** Opens the trunk `carrier` with the given members. */
 export async function openScriptedTrunk(members: Partial<Trunk> = {}) {
   const drachtio = await ScriptedDrachtio.start();
   const gateway = { host: '127.0.0.1', port: 5070, transport: 'udp' } as const;
@@ -35,7 +36,7 @@ export async function openScriptedTrunk(members: Partial<Trunk> = {}) {
   await eventually(() => sip.ready(), 'the engine is connected');
   return {
     ...{ drachtio, sip },
-    /** An INVITE has left, and its leg rings. */
+    /** Places a call. Resolves when the engine has confirmed its INVITE. */
     async placed() {
       const observer = new RecordingLeg();
       const leg = sip.place(someCall, observer);
@@ -59,8 +60,9 @@ export async function openScriptedTrunk(members: Partial<Trunk> = {}) {
 }
 
 /**
- * The engine's word that a request was sent within a dialog, and the far end's answer, as one segment brings them; `more`: headers
- * that sofia does not know, which stand behind Content-Length. The id of the transaction.
+ * Sends the engine's confirmation that a request was sent within a dialog, followed by the far
+ * end's answer. Returns the id of the transaction. `more`: headers that sofia does not know, which
+ * it puts after Content-Length.
  */
 export function answerInDialog(
   drachtio: ScriptedDrachtio,

@@ -1,4 +1,4 @@
-// The embedded SIP engine, on ports of its own.
+// Starts the embedded SIP engine on its own ports.
 
 import {
   type SipEngine,

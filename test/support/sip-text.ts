@@ -1,4 +1,4 @@
-// SIP as text, as far as a scripted phone needs it.
+// Parses and writes SIP as text, as far as a scripted phone needs it.
 
 export type Message = {
   readonly startLine: string;

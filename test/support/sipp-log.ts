@@ -1,19 +1,26 @@
-// What sipp has logged: its messages, and what it complains of that is no fault of who called it.
+// Reads what sipp has logged: its messages, and the complaints that are not the fault of its
+// caller.
 
 export type SippMessage = {
   readonly direction: 'sent' | 'received';
-  /** When sipp read or sent it. */
+  /** When sipp received or sent the message. */
   readonly atMs: number;
   readonly text: string;
 };
 
-/** How sipp logs, and prints (with no end of line behind it), what its scenario does not expect: while the call goes on, and when it is over. */
+/**
+ * Matches sipp's complaint about an unexpected message, during a call and after its end. sipp
+ * prints the complaint without a line end.
+ */
 const unexpected =
   /(?:^|(?<='))[^'\n]*(?:Dead call \S+ \(successful\)|Continuing call on unexpected message for Call-Id '[^']*': while expecting '[^']*' \(index \d+\)), received '([^']*)'\.?\s*/gm;
-/** RFC 3261, 17: T1. No request is repeated sooner. */
+/** RFC 3261, 17: T1. No request is retransmitted sooner. */
 const repeatedAfterMs = 500;
 
-/** sipp heads each message with a ruler and `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`. */
+/**
+ * Parses the message log of sipp. Each message begins with a ruler and a heading:
+ * `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`.
+ */
 export function parseMessages(log: string): SippMessage[] {
   const heading = /^-{20,} (\S+)[ \t](\S+)\n(?:UDP|TCP) message (sent|received) .*\n\n/gm;
   const marks = [...log.matchAll(heading)];
@@ -22,13 +29,16 @@ export function parseMessages(log: string): SippMessage[] {
     atMs: Date.parse(`${mark[1]}T${mark[2]}`),
     text: log
       .slice(mark.index + mark[0].length, marks[index + 1]?.index)
-      // Of one for a call that is over it says so, with the message once more.
+      // For a message of a call that is over, sipp logs the message a second time.
       .replace(/^-{20,}\nDead call [\s\S]*/m, '')
       .replace(/\n$/, ''),
   }));
 }
 
-/** sipp's errors without those about messages that come again because it, or a caller in another process, stood still. */
+/**
+ * Returns sipp's errors without those about messages that arrive again because sipp, or a caller in
+ * another process, stood still.
+ */
 export function withoutRepetitions(
   errors: string,
   messages: readonly SippMessage[],
@@ -46,22 +56,28 @@ export function withoutRepetitions(
     .replaceAll(/^The following events occurred:\s*/gm, '');
 }
 
-/** Each final answer to an INVITE has an ACK, however often it was sent. */
+/**
+ * Whether an ACK acknowledges a retransmitted final answer. Each transmission of a final answer to
+ * an INVITE gets an ACK.
+ */
 function isAckOfRepeatedAnswer(text: string, messages: readonly SippMessage[]): boolean {
-  const ofInvite = transactionOf(text).replace(/ ACK$/, ' INVITE');
+  const inviteTransaction = transactionOf(text).replace(/ ACK$/, ' INVITE');
   const acks = messages.filter(
     (message) =>
       message.direction === 'received' &&
       message.text.startsWith('ACK ') &&
       transactionOf(message.text) === transactionOf(text),
   );
-  const answers = answersIn(messages, ofInvite).filter((answer) => !/^\S+ 1/.test(answer.text));
+  const answers = answersIn(messages, inviteTransaction).filter(
+    (answer) => !/^\S+ 1/.test(answer.text),
+  );
   return acks.length > 1 && acks.length <= answers.length;
 }
 
 /**
- * A request to the letter as before. All that was sent to a sipp that stood still it reads at once, as it answers the first. Who reads an
- * answer late repeats the request once, and reads it then.
+ * Whether a request is an identical retransmission. A sipp that stood still reads all copies at
+ * once while it answers the first. A caller that reads the answer late retransmits the request
+ * once, and then reads the answer.
  */
 function isRepetition(
   text: string,
@@ -83,7 +99,7 @@ function answersIn(messages: readonly SippMessage[], transaction: string): reado
   );
 }
 
-/** Its Call-ID and CSeq. */
+/** Returns the Call-ID and CSeq of a message, which identify its transaction. */
 function transactionOf(text: string): string {
   const header = (name: string) => new RegExp(`^${name}: *(.*?)\\s*$`, 'im').exec(text)?.[1] ?? '';
   return `${header('Call-ID')} ${header('CSeq')}`;

@@ -1,18 +1,20 @@
-// What sipp does after it has answered, step by step, for the scenario `in-dialog`: how it takes a REFER, in which carriers differ most,
-// and what it offers anew.
+// Steps of sipp after its answer, for the scenario `in-dialog`: how it handles a REFER, in which
+// carriers differ most, and what it offers again.
 
 import { createSocket } from 'node:dgram';
 import { eventually } from './eventually.ts';
 import { type Sipp, startSipp } from './sipp.ts';
 
-/** Elements of a sipp scenario; `sequence` is for the CSeq of a request. */
+/**
+ * Returns the elements of a sipp scenario for one step. `sequence` is for the CSeq of a request.
+ */
 export type SippStep = (sequence: number) => string;
 
 const tag = ';tag=callee[call_number]';
 const send = (lines: readonly string[], options = ''): string =>
   `  <send${options}><![CDATA[\n${lines.join('\n')}\n]]></send>\n`;
 
-/** It is asked to call an agent. */
+/** Waits for a REFER. */
 export const referred: SippStep = () => `  <recv request="REFER">
     <action>
       <ereg regexp=".*" search_in="hdr" header="Via:" check_it="true" assign_to="refer_via"/>
@@ -22,7 +24,7 @@ export const referred: SippStep = () => `  <recv request="REFER">
   <Reference variables="refer_via,refer_sequence"/>
 `;
 
-/** The answer to the REFER, whatever was sent and received since it came. */
+/** Answers the REFER, whatever sipp sent and received after it. */
 export function answer(status: string, headers: readonly string[] = []): SippStep {
   return () =>
     send([
@@ -32,7 +34,10 @@ export function answer(status: string, headers: readonly string[] = []): SippSte
     ]);
 }
 
-/** `body`: none where it is left out. `names`: of the headers, for those who write them short. */
+/**
+ * Sends a NOTIFY. `body`: default is no body. The options replace the header lines, for peers that
+ * write short header names.
+ */
 export function notify(
   state: string | undefined,
   body?: string,
@@ -50,11 +55,11 @@ export function notify(
   };
 }
 
-/** It hangs up; the answer may be waited for later. */
+/** Hangs up. A later step may wait for the answer. */
 export const bye: SippStep = (sequence) => request('BYE', sequence, ['Content-Length: 0', '']);
 export const byeAnswered: SippStep = () => '  <recv response="200"/>\n';
 
-/** It is hung up. */
+/** Waits for a BYE and answers it. */
 export const hungUp: SippStep = () =>
   `  <recv request="BYE"/>\n${send([
     ...['SIP/2.0 200 OK', '[last_Via:]', '[last_From:]', '[last_To:]', '[last_Call-ID:]'],
@@ -75,7 +80,7 @@ function request(method: string, sequence: number, rest: readonly string[]): str
   );
 }
 
-/** It waits until it is steered on. */
+/** Waits for an OPTIONS request of the test, see `goOn`. */
 export const steered: SippStep = () => '  <recv request="OPTIONS"/>\n';
 
 export type Offer = {
@@ -84,7 +89,7 @@ export type Offer = {
   readonly direction?: 'sendrecv' | 'sendonly' | 'inactive';
 };
 
-/** A re-INVITE; its answer is acknowledged. */
+/** Sends a re-INVITE and acknowledges the answer. */
 export function offer({ port, codec = 'PCMU', direction = 'sendrecv' }: Offer): SippStep {
   const type = codec === 'PCMU' ? 0 : 8;
   return (sequence) => {
@@ -99,14 +104,17 @@ export function offer({ port, codec = 'PCMU', direction = 'sendrecv' }: Offer): 
   };
 }
 
-/** `audioPort`: where nothing listens, unless it is told. */
+/**
+ * Starts sipp with these steps. `audioPort`: the port in its SDP. Default: a port at which nobody
+ * listens.
+ */
 export async function startInDialog(steps: readonly SippStep[], audioPort = 9): Promise<Sipp> {
   const text = steps.map((step, index) => step(index + 1)).join('');
   const keys = { steps: text, audio_port: String(audioPort) };
   return await startSipp({ scenario: 'in-dialog', keys });
 }
 
-/** Goes on with a step that waits for it. */
+/** Continues a sipp that waits in the step `steered`. */
 export async function goOn(far: Sipp, sequence = 1): Promise<void> {
   const invite = (await far.messages()).find(({ text }) => text.startsWith('INVITE '))?.text ?? '';
   const callId = /^Call-ID: *(.*?)\r?$/im.exec(invite)?.[1];
@@ -119,9 +127,12 @@ export async function goOn(far: Sipp, sequence = 1): Promise<void> {
   socket.send(lines.join('\r\n'), far.port, far.host, () => socket.close());
 }
 
-/** The same, and waits for the answer to what sipp then offers. */
+/**
+ * Continues a sipp that waits in the step `steered`, then waits until sipp acknowledges the answer
+ * to its next offer.
+ */
 export async function steer(far: Sipp): Promise<void> {
-  // Each once: sipp repeats one where a 200 is repeated.
+  // Count each ACK once: sipp repeats an ACK if a 200 is retransmitted.
   const acks = async () => {
     const sent = (await far.messages()).filter(
       ({ direction, text }) => direction === 'sent' && text.startsWith('ACK '),
@@ -130,5 +141,8 @@ export async function steer(far: Sipp): Promise<void> {
   };
   const before = await acks();
   await goOn(far, before + 1);
-  await eventually(async () => (await acks()) > before, 'the answer to an offer is acknowledged');
+  await eventually(
+    async () => (await acks()) > before,
+    'sipp acknowledges the answer to its offer',
+  );
 }

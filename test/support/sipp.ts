@@ -1,5 +1,6 @@
-// Runs sipp with one of our scenario files as the far end of a call: a SIP implementation that is none of ours. A run is
-// bounded in calls and in time, its logs live in a temporary folder, and nothing of it survives `stop`.
+// Runs sipp with one of our scenario files as the far end of a call. sipp is a SIP implementation
+// that we did not write. A run is bounded in calls and time, its logs live in a temporary folder,
+// and nothing of it remains after `stop`.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -16,64 +17,77 @@ import { parseMessages, type SippMessage, withoutRepetitions } from './sipp-log.
 export type SippTransport = 'udp' | 'tcp';
 
 export type SippOptions = {
-  /** A file of test/fixtures/sipp, without its ending. */
+  /** A file of test/fixtures/sipp, without its extension. */
   readonly scenario: string;
-  /** UDP unless told otherwise. */
+  /** Default: UDP. */
   readonly transport?: SippTransport;
-  /** sipp exits by itself after so many calls; one unless told otherwise. */
+  /** Number of calls after which sipp exits by itself. Default: 1. */
   readonly calls?: number;
-  /** The length of the scenario's pauses. */
+  /** Length of the scenario's pauses. Default: 100. */
   readonly pauseMs?: number;
-  /** The `load` scenario hangs up itself when no BYE came by then. */
+  /** Time after which the `load` scenario hangs up itself if no BYE came. Default: never. */
   readonly hangUpAfterMs?: number;
-  /** Where the scenario's SDP says that its audio is; by default a port where sipp listens to nothing. */
+  /**
+   * Address of the audio in the scenario's SDP. Default: a port of sipp at which it receives
+   * nothing.
+   */
   readonly media?: { readonly host: string; readonly port: number };
-  /** What stands in the scenario for `[status]` and the like; sipp's own -key cannot make a start line. */
+  /**
+   * Replacements for `[status]` and similar keys in the scenario. sipp's own -key cannot produce a
+   * start line.
+   */
   readonly keys?: Readonly<Record<string, string>>;
-  /** Place calls to this address instead of waiting for them. */
+  /** Address to which sipp places calls. Default: sipp waits for calls. */
   readonly callTo?: { readonly host: string; readonly port: number };
   /**
-   * sipp repeats itself over UDP, and takes a message that comes twice for a repetition, which it answers by repeating
-   * itself: two that both do so never stop. False where the scenario does its own repeating.
+   * Whether sipp retransmits over UDP. sipp answers a retransmission by repeating its own last
+   * message, so two sides that both do this never stop. Use false if the scenario does its own
+   * retransmissions. Default: true.
    */
   readonly repeats?: boolean;
-  /** Its caller runs on a patient clock, and never repeats what was answered. Another process may have stood still. */
+  /**
+   * Whether the caller runs on a patient clock and so never retransmits a request that was
+   * answered. A caller in another process may have stood still. Default: false.
+   */
   readonly patientCaller?: boolean;
-  /** Keeping every message is for tests, not for load. */
+  /** Whether sipp logs every message: for tests, not for load. Default: true. */
   readonly keepMessages?: boolean;
-  /** The whole run may take so long, then sipp exits with a failure. */
+  /** Time limit of the whole run. After it sipp exits with a failure. Default: 50,000. */
   readonly timeoutMs?: number;
 };
 
 export type { SippMessage } from './sipp-log.ts';
 
 export type SippExit = {
-  /** 0: every call went as the scenario says. `undefined`: it was stopped. */
+  /** 0 if every call followed the scenario. Undefined if sipp was stopped. */
   readonly code: number | undefined;
-  /** What sipp complained about. */
+  /** The complaints of sipp. */
   readonly errors: string;
 };
 
 export type Sipp = AsyncDisposable & {
   readonly host: string;
   readonly port: number;
-  /** The URI to dial; over TCP it says so. */
+  /** Returns the URI to dial, with `transport=tcp` if sipp uses TCP. */
   uri(user?: string): string;
   readonly exited: Promise<SippExit>;
-  /** Everything that sipp has sent and received; complete once it has exited. */
+  /** Returns all messages that sipp has sent and received. Complete after sipp has exited. */
   messages(): Promise<readonly SippMessage[]>;
-  /** Ends the process if need be and removes its files. Harmless when repeated. */
+  /** Ends the process if it still runs, and removes its files. Idempotent. */
   stop(): Promise<void>;
 };
 
-/** Of the package sip-tester. */
+/** The program of the package sip-tester. */
 const PROGRAM = 'sipp';
 const HOST = '127.0.0.1';
 const SCENARIOS = new URL('../fixtures/sipp/', import.meta.url);
 const SCENARIO_FILE = 'scenario.xml';
-/** Shorter than a test's time, so that sipp says itself what it waited for. */
+/** Shorter than the time limit of a test, so that sipp itself reports what it waited for. */
 const DEFAULT_TIMEOUT_MS = 50_000;
-/** sipp has been told a port that was free a moment ago; another process may have been quicker, or our own look whether it listens. */
+/**
+ * sipp gets a port that was free a moment ago. Another process, or our own check whether sipp
+ * listens, may have bound the port first.
+ */
 const MAX_STARTS = 6;
 const START_DEADLINE_MS = 30_000;
 const POLL_MS = 5;
@@ -89,7 +103,7 @@ export async function startSipp(options: SippOptions): Promise<Sipp> {
   throw new Error(`sipp did not start with scenario ${options.scenario}: ${errors}`);
 }
 
-/** One listener for all of them. */
+/** Cleanups of the runs that have not ended. One listener on `exit` serves all of them. */
 const leftovers = new Set<() => void>();
 process.once('exit', () => {
   for (const remove of leftovers) remove();
@@ -115,7 +129,7 @@ async function launch(options: SippOptions): Promise<Run> {
     return `sipp ${options.scenario} on ${port}${state}\n${printed}`;
   });
 
-  // A test that ran out of time disposes of nothing, and its process ends.
+  // A test that runs out of time disposes of nothing, and its process ends.
   const atProcessExit = () => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
@@ -158,7 +172,8 @@ async function launch(options: SippOptions): Promise<Run> {
 
 async function readScenario(options: SippOptions): Promise<string> {
   const template = await readFile(new URL(`${options.scenario}.xml`, SCENARIOS), 'utf8');
-  // On the awaited BYE alone: sipp's own -recv_timeout would give up an ACK that is late, too.
+  // The time-out applies only to the awaited BYE. sipp's own -recv_timeout would also give up if an
+  // ACK is late.
   const { hangUpAfterMs } = options;
   const hangUp = hangUpAfterMs === undefined ? '' : `timeout="${hangUpAfterMs}"`;
   const defaults = { hang_up_timeout: hangUp, until_answer: '<pause/>' };
@@ -177,9 +192,10 @@ function commandLine(options: SippOptions, port: number): string[] {
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1', '-i', HOST, '-bind_local'],
     ...['-p', String(port), '-nostdin', '-m', String(options.calls ?? 1)],
     ...['-timeout', `${timeoutS}s`, '-timeout_error', '-trace_err'],
-    // An ACK that comes twice is no reason to give a call up; whatever else is not in the scenario is among its errors.
+    // A second ACK must not end a call. sipp lists everything else outside the scenario among its
+    // errors.
     ...['-default_behaviors', 'all,-abortunexp'],
-    // It would complain of every half second that the machine stood still.
+    // Without this, sipp would complain whenever the machine stands still for half a second.
     ...['-watchdog_interval', '0'],
     ...['-d', String(options.pauseMs ?? 100)],
     ...(media === undefined ? [] : ['-mi', media.host, '-mp', String(media.port)]),
@@ -197,7 +213,10 @@ function waitForExit(child: ChildProcess): Promise<number | undefined> {
   });
 }
 
-/** A caller need not be waited for. A callee listens as soon as its port can no longer be bound. */
+/**
+ * Waits until sipp is ready. A sipp that places calls is ready at once. A callee listens when its
+ * port can no longer be bound. @returns false if sipp exits or does not listen in time
+ */
 async function isListening({ sipp, process }: Run, options: SippOptions): Promise<boolean> {
   const deadline = performance.now() + START_DEADLINE_MS;
   while (process.exitCode === null && performance.now() < deadline) {
@@ -209,7 +228,7 @@ async function isListening({ sipp, process }: Run, options: SippOptions): Promis
   return false;
 }
 
-/** Binds for a moment. */
+/** Whether the port is free: binds it for a moment. */
 async function isFree(transport: SippTransport, port: number): Promise<boolean> {
   const socket = transport === 'udp' ? createSocket('udp4') : createServer();
   try {

@@ -1,11 +1,11 @@
-// The tables of a database, whatever the schema made; and rows of theirs, for tests that need what the product would not
-// write in one step.
+// Lists the tables of a database, whatever the schema is, and inserts rows that the product would
+// not write in one step.
 
 import type { Pool } from 'pg';
 
 type Queryable = Pick<Pool, 'query'>;
 
-/** All but what the schema notes of itself; not the partitions of a table. */
+/** Returns the names of all tables except the list of migrations. Partitions are not included. */
 export async function tableNamesIn(pool: Queryable): Promise<readonly string[]> {
   const { rows } = await pool.query<{ relname: string }>(`
     select relname from pg_class
@@ -14,12 +14,15 @@ export async function tableNamesIn(pool: Queryable): Promise<readonly string[]> 
   return rows.map((row) => row.relname);
 }
 
-/** Faster than `truncate` for a few rows. */
+/** Empties the tables. For a few rows this is faster than `truncate`. */
 export async function empty(pool: Queryable, tables: readonly string[]): Promise<void> {
   await pool.query(tables.map((name) => `delete from ${name}`).join(';'));
 }
 
-/** Members are columns, `callId` for `call_id`. What one of several rows leaves out is null there. */
+/**
+ * Inserts rows. Members are columns: `callId` stands for `call_id`. A member that a row omits is
+ * null if another row has it.
+ */
 export async function insertRows(
   pool: Queryable,
   table: string,

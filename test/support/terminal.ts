@@ -1,4 +1,5 @@
-// The gateway in a terminal: `script` (of util-linux, as every Debian has it) gives it one, and types what we send.
+// Runs the gateway in a terminal. `script` (of util-linux, which every Debian has) provides the
+// terminal and types what the test sends.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,14 +12,14 @@ const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const startTimeoutMs = 60_000;
 
 export type Terminal = {
-  /** What is on it so far. */
+  /** Returns everything that the terminal has shown. */
   screen(): string;
   until(text: string): Promise<void>;
-  /** Ctrl-C. */
+  /** Presses Ctrl-C. */
   interrupt(): void;
-  /** The window is closed: the program in it gets SIGHUP, and nothing that it writes can be shown. */
+  /** Closes the window: the program in it gets SIGHUP, and its later output cannot be shown. */
   close(): void;
-  /** The exit code. */
+  /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;
 };
 

@@ -1,26 +1,38 @@
-// A gateway that stood still in the middle of a call did not hear what was said: of what comes of it nothing is to be learnt, and
-// the call is placed again.
+// Repeats calls during which the gateway stood still. A gateway that stands still in the middle of
+// a call does not hear what is said, so the result of the call shows nothing.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RuntimeFile } from './gateway-process.ts';
 
-/** Pauses that are shorter are those of speech. */
+/** Shorter pauses are like those in speech. */
 export const standstillMs = 400;
 export const maxTries = 3;
 const tickMs = 20;
-/** Many short delays are no standstill: what counts is the longest between two looks. */
+/**
+ * Interval between two samples. Many short delays do not count as a standstill: only the longest
+ * gap between two samples counts.
+ */
 export const lookEveryMs = 1_000;
-/** A worker that stands still does not answer in time, and its ticks are missing from the sum. */
+/**
+ * Number of attempts for the last sample. A worker that stands still does not answer in time, and
+ * its ticks are missing from the sum.
+ */
 const maxLooksAtTheEnd = 10;
 const answerTimeoutMs = 10_000;
 
 export type UndisturbedOptions = {
-  /** Of the whole test: when half of it is over, nothing is begun again. By default that of the shortest of these tests. */
+  /**
+   * Time limit of the whole test. After half of it no new attempt begins. Default: 120,000, the
+   * shortest limit of these tests.
+   */
   readonly testTimeoutMs?: number;
   readonly lookEveryMs?: number;
 };
 
-/** `attempt` fails with what is wrong. Only where the clock of the gateway's media stood still meanwhile is it made again. */
+/**
+ * Runs `attempt`, which throws if something is wrong. Repeats it only if the clock of the gateway's
+ * media stood still meanwhile.
+ */
 export async function undisturbed<Value>(
   ticksLate: () => Promise<number>,
   attempt: () => Promise<Value>,
@@ -35,12 +47,12 @@ export async function undisturbed<Value>(
       const longestMs = await watch.longestMs();
       const isLast = tries === maxTries || performance.now() > beginsUntil;
       if (longestMs < standstillMs || isLast) throw error;
-      console.error(`made again, as the gateway's media stood still for ${longestMs} ms:`, error);
+      console.error(`repeated because the gateway's media stood still for ${longestMs} ms:`, error);
     }
   }
 }
 
-/** How long a gateway's media stood still at the longest. */
+/** Measures the longest standstill of a gateway's media. */
 export class StandstillWatch {
   readonly #ticksLate: () => Promise<number>;
   readonly #lookEveryMs: number;
@@ -64,7 +76,7 @@ export class StandstillWatch {
     }
   }
 
-  /** False where a worker did not answer. */
+  /** Takes a sample. @returns false if a worker did not answer */
   async #look(): Promise<boolean> {
     const now = await this.#ticksLate();
     const before = this.#highest ?? now;
@@ -78,12 +90,15 @@ export class StandstillWatch {
     const { signal } = this.#over;
     while (!signal.aborted) {
       await pause(this.#lookEveryMs, undefined, { signal }).catch(() => undefined);
-      // What cannot be asked now is asked at the end.
+      // A sample that fails now is taken at the end.
       if (!signal.aborted) await this.#look().catch(() => undefined);
     }
   }
 
-  /** With a last look. 0 where there is no process left to be asked: a gateway that died is no gateway that stood still. */
+  /**
+   * Takes a last sample and returns the longest standstill. @returns 0 if there is no process left
+   * to ask: a gateway that died did not stand still
+   */
   async longestMs(): Promise<number> {
     for (let looks = 0; looks < maxLooksAtTheEnd; looks += 1) {
       const isWhole = await this.#look().catch(() => undefined);
@@ -95,7 +110,7 @@ export class StandstillWatch {
   }
 }
 
-/** Of all its calls, as its metrics have it. */
+/** Reads from the metrics how many ticks of all calls came too late. */
 export async function ticksLateOf({ httpUrl }: Pick<RuntimeFile, 'httpUrl'>): Promise<number> {
   const signal = AbortSignal.timeout(answerTimeoutMs);
   const metrics = await (await fetch(`${httpUrl}/metrics`, { signal })).text();

@@ -1,9 +1,9 @@
-// WAV files of every kind, made for the tests.
+// Makes WAV files of every kind for the tests.
 
 export type WavParts = {
-  /** Of each channel. */
+  /** The samples of each channel. */
   readonly samples?: readonly Int16Array[];
-  /** Instead of samples. */
+  /** The bytes of the data chunk. Default: made from `samples`. */
   readonly data?: Buffer;
   readonly code?: number;
   readonly bits?: number;
@@ -11,7 +11,7 @@ export type WavParts = {
   readonly channels?: number;
   readonly extensible?: boolean;
   readonly chunks?: readonly { readonly id: string; readonly content: Buffer }[];
-  /** What the data chunk claims. */
+  /** The length that the data chunk claims. Default: its real length. */
   readonly dataLength?: number;
 };
 
@@ -70,7 +70,7 @@ export function sine(hz: number, rate: number, ms: number): Int16Array {
   );
 }
 
-/** The same row of numbers, 0 up to 1, everywhere. */
+/** Returns a generator of numbers from 0 up to 1. A seed gives the same numbers everywhere. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,5 @@
-// A TCP line that a test can cut: what goes through it is lost, and no client gets through until it is whole again.
+// A TCP line that a test can cut. A cut loses what is on the line, and no client gets through until
+// the line is healed.
 
 import { once } from 'node:events';
 import {
@@ -12,9 +13,12 @@ import {
 export type Wire = {
   readonly port: number;
   cut(): void;
-  /** A client that sends this text from now on gets no answer any more; what is sent goes through. */
+  /**
+   * Mutes each client that sends this text from now on: its data goes through, but it gets no
+   * answer.
+   */
   muteSenderOf(text: string): void;
-  /** Who was muted is cut off, and may come again. */
+  /** Heals the line. A muted client loses its connection and may connect again. */
   heal(): void;
   close(): Promise<void>;
 };
@@ -27,7 +31,7 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
     sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('close', () => sockets.delete(socket));
-    // Both ends are told by the close that follows.
+    // The close that follows informs both ends.
     socket.on('error', () => undefined);
   };
   const server = createServer((near) => {
@@ -77,7 +81,7 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
   };
 }
 
-/** To a database by its URL, whether that names a port or a socket's folder. */
+/** Lays a wire to the database of a URL, which names either a port or the folder of a socket. */
 export async function layDatabaseWire(databaseUrl: string): Promise<Wire> {
   const database = parse(databaseUrl);
   const folder = database.searchParams.get('host');
@@ -95,7 +99,10 @@ export function through(text: string, wire: Wire): string {
   return url.href;
 }
 
-/** A PostgreSQL on a unix socket has no host in its URL, which `URL` does not take. */
+/**
+ * Parses the URL of a database. The URL of a PostgreSQL on a unix socket has no host, which `URL`
+ * does not accept.
+ */
 function parse(text: string): URL {
   return new URL(text.replace('@/', '@127.0.0.1/'));
 }

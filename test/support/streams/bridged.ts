@@ -1,22 +1,29 @@
-// Two phones of a bridge. What says that they are bridged, an event or the 200 to an offer, was asked of the media worker and not done
-// by it yet: who speaks before it has come to that goes unheard, or is heard by the codec or the direction of before. And who stands
-// still for a tenth of a second in mid-word has silence in it.
+// Helpers for the two phones of a bridge. An event or the 200 to an offer says that the phones are
+// bridged, but the media worker may not have done it yet. Audio sent before that is lost, or passes
+// with the previous codec or direction. A process that stands still for a tenth of a second in the
+// middle of a word leaves silence in it.
 
 import { eventually } from '../eventually.ts';
 import type { StreamCallee } from './stream-callee.ts';
 import { speech } from './stream-rig.ts';
 
-/** Until audio has gone both ways: from then on a key is passed on that is pressed once. */
+/**
+ * Waits until audio has passed in both directions. From then on a key that is pressed once is
+ * passed on.
+ */
 export async function hearEachOther(person: StreamCallee, agent: StreamCallee): Promise<void> {
   const hello = speech(160, 77);
   await eventually(() => {
     person.send(hello);
     agent.send(hello);
     return agent.heard.includes(hello) && person.heard.includes(hello);
-  }, 'they hear each other');
+  }, 'the phones hear each other');
 }
 
-/** Said again where it was not heard in one piece. `heard`: as the other one's codec has it. */
+/**
+ * Speaks until the listener has heard the audio in one piece. `heard`: the audio in the codec of
+ * the listener. Default: `said`.
+ */
 export async function speakUntilHeard(
   speaker: StreamCallee,
   listener: StreamCallee,
@@ -30,5 +37,5 @@ export async function speakUntilHeard(
   await eventually(async () => {
     if (!isHeard()) await speaker.speak(said, payloadType);
     return isHeard();
-  }, 'one hears the other');
+  }, 'the listener hears the speaker');
 }

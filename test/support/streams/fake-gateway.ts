@@ -1,5 +1,5 @@
-// A gateway as a bot sees it: the client of the wire format with a playout queue behind it, and a far end that says what a test
-// has it say. Its messages are held to the same grammar as the real one's.
+// A gateway as a bot sees it: a client of the wire format with a playout queue, and a far end that
+// says what a test wants. Its messages follow the same grammar as those of the real gateway.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,27 +15,32 @@ export type FakeGatewayOptions = {
   readonly url: string;
   readonly streamSecret?: string;
   readonly customParameters?: Readonly<Record<string, string>>;
-  /** How many times faster than a call; a bot whose clock is the audio does not notice. */
+  /**
+   * How many times faster than a real call the gateway runs. A bot that takes its time from the
+   * audio does not notice. Default: 1.
+   */
   readonly speed?: number;
-  /** A person who talks by themselves, in place of `speak`. */
+  /** A person who talks without being scripted, in place of `speak`. */
   readonly farEnd?: Pick<Talker, 'hear' | 'nextFrame'>;
 };
 
-/** What waits to be played: audio, and marks in it. */
+/** An item that waits to be played: audio, or a mark. */
 type Queued = { readonly audio: Buffer } | { readonly mark: string };
 
 export class FakeGateway {
   readonly accountSid = `AC${randomBytes(16).toString('hex')}`;
   readonly callSid = `CA${randomBytes(16).toString('hex')}`;
   readonly streamSid = `MZ${randomBytes(16).toString('hex')}`;
-  /** All that was sent, as it was; and all that came. */
+  /** The texts of all messages that were sent. */
   readonly sent: string[] = [];
   readonly received: FromBot[] = [];
-  /** What a gateway ignores. */
+  /** The messages that a gateway ignores. */
   readonly ignored: string[] = [];
-  /** What the far end heard: each 20 ms since the start, silence where the bot had nothing to say. */
+  /**
+   * The frames of 20 ms that the far end has heard since the start, silent if the bot said nothing.
+   */
   readonly heard: Buffer[] = [];
-  /** Marks that returned, with how much the far end had heard by then. */
+  /** The marks that were returned. `atMs`: how much audio the far end had heard by then. */
   readonly marks: { readonly name: string; readonly atMs: number; readonly cleared: boolean }[] =
     [];
   closeCode: number | undefined;
@@ -82,7 +87,7 @@ export class FakeGateway {
     );
   }
 
-  /** The far end says this next; until then, and after it, it is silent. */
+  /** Queues audio for the far end to say. The far end is silent before and after it. */
   speak(mulaw: Uint8Array): void {
     for (let at = 0; at < mulaw.length; at += frameBytes) {
       const frame = Buffer.from(silentFrame);
@@ -99,12 +104,12 @@ export class FakeGateway {
     this.#send({ event: 'amd', amd });
   }
 
-  /** What no gateway sends. */
+  /** Sends a message that no gateway sends. */
   sendNonsense(nonsense: string | Buffer): void {
     this.#socket.send(nonsense);
   }
 
-  /** The call ended. */
+  /** Ends the call: sends `stop` and closes the connection. */
   stop(): void {
     clearInterval(this.#timer);
     const { accountSid, callSid } = this;
@@ -112,7 +117,7 @@ export class FakeGateway {
     this.#socket.close(1000);
   }
 
-  /** The line broke. */
+  /** Breaks the connection without a closing handshake. */
   break(): void {
     this.#socket.terminate();
   }
@@ -138,7 +143,8 @@ export class FakeGateway {
   #catchUp(): void {
     const speed = this.#options.speed ?? 1;
     const elapsedMs = () => (performance.now() - this.#startedAt) * speed;
-    // A short pause of the test's process is made up for; of a long one it knows nothing: the bot's answers get their turn.
+    // After a short pause of the test's process the clock catches up. A long pause does not count,
+    // so that the answers of the bot get their turn.
     for (let steps = 0; steps < 5 && this.heardMs + frameMs <= elapsedMs(); steps += 1) {
       this.#tick();
     }
@@ -167,7 +173,9 @@ export class FakeGateway {
     return this.#options.farEnd?.nextFrame('PCMU') ?? this.#spoken.shift() ?? silentFrame;
   }
 
-  /** The next frame of the queue. The marks within it return with its end. */
+  /**
+   * Takes the next frame from the queue. A mark within the frame returns at the end of the frame.
+   */
   #play(): Buffer {
     const frame = Buffer.from(silentFrame);
     const passed: Queued[] = [];
@@ -189,7 +197,7 @@ export class FakeGateway {
     return frame;
   }
 
-  /** Those at the head of the queue. */
+  /** Returns the marks at the head of the queue to the bot. */
   #returnMarks(cleared: boolean): void {
     for (
       let first = this.#queue[0];
@@ -233,7 +241,7 @@ export class FakeGateway {
   }
 }
 
-/** Both signatures of the upgrade. */
+/** Returns the headers with both signatures of the upgrade. */
 function signatureHeaders({ url, streamSecret }: FakeGatewayOptions): Record<string, string> {
   if (streamSecret === undefined) return {};
   const { pathname, search } = new URL(url);

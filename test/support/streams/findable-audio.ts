@@ -1,13 +1,14 @@
-// Audio that is found again to the byte among silence, however it was cut and whenever it was played.
+// Audio that a test finds again to the byte among silence, however it was cut and whenever it was
+// played.
 
 const silence = 0xff;
 
-/** µ-law that is nowhere the byte of silence; another with another seed. */
+/** Returns µ-law audio that never contains the byte of silence. Each seed gives different audio. */
 export function pattern(bytes: number, seed: number): Buffer {
   return Buffer.from(Array.from({ length: bytes }, (_, index) => (index * 7 + seed) % silence));
 }
 
-/** What was said in it. */
+/** Returns the audio without its silence. */
 export function withoutSilence(heard: Uint8Array): Buffer {
   return Buffer.from(heard.filter((byte) => byte !== silence));
 }

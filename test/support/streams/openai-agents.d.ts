@@ -1,4 +1,5 @@
-// What the tests use of @openai/agents-extensions. Its own types bring those of a whole SDK with them, some for later compilers.
+// The part of @openai/agents-extensions that the tests use. Its own types import those of a whole
+// SDK, some of which need a later compiler.
 
 declare module '@openai/agents-extensions' {
   import type { WebSocket } from 'ws';

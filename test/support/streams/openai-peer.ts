@@ -1,5 +1,5 @@
-// A bot of the OpenAI Agents SDK, as its documentation has one written: a WebSocket server that hands each connection to the SDK's
-// Twilio transport. What the transport does here is the package's own code.
+// A bot of the OpenAI Agents SDK, written as its documentation shows: a WebSocket server that
+// passes each connection to the SDK's Twilio transport. The transport runs the package's own code.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { ScriptedRealtime } from './scripted-realtime.ts';
 export class OpenAiPeer implements AsyncDisposable {
   readonly realtime: ScriptedRealtime;
   readonly transports: TwilioRealtimeTransportLayer[] = [];
-  /** Of the last connection, all that came. */
+  /** The texts of all messages on the last connection. */
   texts: string[] = [];
   readonly errors: unknown[] = [];
   readonly #server: WebSocketServer;

@@ -1,8 +1,13 @@
-// A Pipecat bot's side of the wire, replayed: what its sources at acead05 (August 2026; Daily, BSD-2-Clause) send and expect.
-//   src/pipecat/runner/utils.py              reads two messages before anything else, and knows Twilio by the second one
-//   src/pipecat/serializers/twilio.py        media without header, `clear` on an interruption, the REST form at the end
-//   src/pipecat/transports/websocket/fastapi.py   a chunk of 40 ms each 40 ms by its own clock, one ahead; close with 1000
-//   src/pipecat/transports/base_output.py    2 s of silence in one piece before the end
+// A Pipecat bot's side of the wire, replayed: what its sources at acead05 (August 2026; Daily,
+// BSD-2-Clause) send and expect.
+//   src/pipecat/runner/utils.py
+//     reads two messages before anything else, and recognises Twilio by the second one
+//   src/pipecat/serializers/twilio.py
+//     media without header, `clear` on an interruption, the REST form at the end
+//   src/pipecat/transports/websocket/fastapi.py
+//     a chunk of 40 ms every 40 ms by its own clock, one ahead; closes with 1000
+//   src/pipecat/transports/base_output.py
+//     2 s of silence in one piece before the end
 // Texts are as Python's json.dumps writes them, with spaces.
 
 import { once } from 'node:events';
@@ -11,7 +16,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { VoiceTurns } from '../../../src/embedded/sandbox/voice-turns.ts';
 
-/** What its runner makes of the first two messages (`CallData`). */
+/** The data that Pipecat's runner extracts from the first two messages (`CallData`). */
 export type CallData = {
   readonly stream_id: string;
   readonly call_id: string;
@@ -38,25 +43,25 @@ const chunkBytes = chunkMs * 8;
 
 export type PipecatScript = {
   readonly says: Uint8Array;
-  /** With it, the end hangs up by the REST form, as `auto_hang_up` does. */
+  /** If given, the session hangs up at its end by the REST form, as `auto_hang_up` does. */
   readonly restApi?: { readonly baseUrl: string; readonly authToken: string };
 };
 
-/** One call. */
+/** The bot's side of one call. */
 export class PipecatSession {
-  /** All that came. */
+  /** The texts of all messages that arrived. */
   readonly texts: string[] = [];
   callData: CallData | undefined;
   accountSid = '';
   readonly digits: string[] = [];
   heardBytes = 0;
   interruptions = 0;
-  /** Of the REST form. */
+  /** Status of the answer to the REST form. Undefined until the bot hangs up by it. */
   hangUpStatus: number | undefined;
   readonly #socket: WebSocket;
   readonly #script: PipecatScript;
   readonly #turns = new VoiceTurns();
-  /** The two that its runner reads by itself. */
+  /** The first two messages, which the runner reads itself. */
   readonly #first: Message[] = [];
   #speaking = new AbortController();
 
@@ -82,7 +87,7 @@ export class PipecatSession {
     }
   }
 
-  /** `_detect_transport_type_from_message`, and what follows from it. */
+  /** Does what `_detect_transport_type_from_message` does, and begins to speak. */
   #begin(): void {
     const found = this.#first.find(
       ({ event, start }) =>
@@ -108,13 +113,14 @@ export class PipecatSession {
   #hear(payload: Buffer): void {
     this.heardBytes += payload.length;
     if (this.#turns.hear(payload) !== 'began') return;
-    // InterruptionFrame: what waits to be written is dropped, and the gateway told.
+    // InterruptionFrame: the bot drops the audio that it has not sent yet, and sends `clear` to the
+    // gateway.
     this.interruptions += 1;
     this.#speaking.abort();
     this.#write(`{"event": "clear", "streamSid": "${this.callData?.stream_id}"}`);
   }
 
-  /** `write_audio_frame` and `_write_audio_sleep`. */
+  /** Does what `write_audio_frame` and `_write_audio_sleep` do. */
   async #say(audio: Uint8Array): Promise<void> {
     const { signal } = this.#speaking;
     let nextSendMs = 0;
@@ -127,7 +133,7 @@ export class PipecatSession {
     }
   }
 
-  /** EndFrame: silence, so that the last words are heard; then it hangs up. */
+  /** Does what EndFrame does: sends silence, so that the last words are heard, then hangs up. */
   async end(): Promise<void> {
     this.#speaking = new AbortController();
     this.#writeAudio(Buffer.alloc(endSilenceMs * 8, 0xff));

@@ -1,4 +1,4 @@
-// Takes the REST form by which bots hang up, and keeps what was asked.
+// A server for the REST form by which bots hang up. It keeps the requests.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +23,7 @@ export async function startRestApi(): Promise<RestApi> {
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end('{"status":"completed"}');
       },
-      // Who asked is gone.
+      // The client has closed the connection.
       () => response.destroy(),
     );
   });

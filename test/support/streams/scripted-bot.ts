@@ -1,4 +1,4 @@
-// A bot on loopback that does what a test has it do, and keeps all that it is told.
+// A bot on loopback that does what a test wants and keeps all messages that it receives.
 
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,13 +9,13 @@ import type { ToBot } from './stream-messages.ts';
 
 type EventOf<Name extends ToBot['event']> = Extract<ToBot, { event: Name }>;
 
-/** One connection of a gateway. */
+/** One connection of a gateway to the bot. */
 export class BotConnection {
   readonly request: IncomingMessage;
   readonly socket: WebSocket;
   readonly texts: string[] = [];
   closeCode: number | undefined;
-  /** Told of each message as it comes. */
+  /** Called with each message on its arrival. */
   onMessage: (message: ToBot) => void = () => undefined;
 
   constructor(socket: WebSocket, request: IncomingMessage) {
@@ -41,7 +41,7 @@ export class BotConnection {
       .filter((message): message is EventOf<Name> => message.event === event);
   }
 
-  /** All that was heard, in a row. */
+  /** All audio that the bot has heard. */
   get heard(): Buffer {
     return Buffer.concat(this.of('media').map(({ media }) => Buffer.from(media.payload, 'base64')));
   }
@@ -58,7 +58,7 @@ export class BotConnection {
     this.send({ event: 'mark', mark: { name } });
   }
 
-  /** In one write: no pause of this process comes between two of them. */
+  /** Sends the messages of `say` in one write, so that no pause of this process separates them. */
   atOnce(say: () => void): void {
     this.request.socket.cork();
     say();
@@ -75,16 +75,16 @@ export class BotConnection {
 }
 
 export type ScriptedBotOptions = {
-  /** In place of the upgrade. */
+  /** Returns a status with which the bot refuses the upgrade. Undefined accepts it. */
   readonly refuseWith?: () => number | undefined;
   readonly onConnection?: (connection: BotConnection) => void;
-  /** A free one otherwise: for a bot that comes back. */
+  /** The port of the bot, for a bot that comes back. Default: a free port. */
   readonly port?: number;
 };
 
 export class ScriptedBot implements AsyncDisposable {
   readonly connections: BotConnection[] = [];
-  /** TCP connections that were made. */
+  /** Number of TCP connections since the start. */
   tcpConnections = 0;
   readonly #http: Server = createServer();
   readonly #sockets = new Set<Socket>();
@@ -122,7 +122,7 @@ export class ScriptedBot implements AsyncDisposable {
     return `ws://127.0.0.1:${this.port}/audio`;
   }
 
-  /** The first connection, or a later one, once it was started. */
+  /** Waits until the connection with this index has received `start`, and returns it. */
   async connection(index = 0): Promise<BotConnection> {
     await eventually(
       () => (this.connections[index]?.of('start').length ?? 0) > 0,
@@ -131,7 +131,7 @@ export class ScriptedBot implements AsyncDisposable {
     return this.connections[index] as BotConnection;
   }
 
-  /** The process is gone. */
+  /** Resets all connections and stops listening, as if the process had died. */
   async kill(): Promise<void> {
     for (const socket of this.#sockets) socket.resetAndDestroy();
     if (this.#http.listening) await new Promise((resolve) => this.#http.close(resolve));

@@ -1,5 +1,5 @@
-// A server of OpenAI's Realtime API that says what a test has it say: it greets, notices voices as the real one's turn detection
-// does, and answers each turn with a burst of audio, far faster than it is spoken.
+// A server of OpenAI's Realtime API that says what a test wants. It greets, detects turns as the
+// real server does, and answers each turn with a burst of audio that is far faster than speech.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { VoiceTurns } from '../../../src/embedded/sandbox/voice-turns.ts';
 export type RealtimeMessage = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 export class ScriptedRealtime implements AsyncDisposable {
-  /** Of the agent, in their order; audio is kept apart. */
+  /** The messages of the agent in order, without its audio. */
   readonly received: RealtimeMessage[] = [];
   audioBytes = 0;
   readonly #server: WebSocketServer;
@@ -22,7 +22,10 @@ export class ScriptedRealtime implements AsyncDisposable {
     server.on('connection', (socket) => this.#talkTo(socket));
   }
 
-  /** @param responses what is said, in deltas: the first at once, each other one after a turn of the person */
+  /**
+   * @param responses the audio of each response, in deltas. The server sends the first response at
+   * once, and each other response after a turn of the person.
+   */
   static async start(responses: readonly (readonly Uint8Array[])[]): Promise<ScriptedRealtime> {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');

@@ -1,5 +1,5 @@
-// What a phone says to a bot goes through the gateway's jitter buffer: a machine that is busy loses a packet now and then, as any path
-// does, and one time without loss is enough.
+// Speaks to a bot through the gateway's jitter buffer. A busy machine loses a packet now and then,
+// as any network path does. One attempt without loss is enough.
 
 import { eventually } from '../eventually.ts';
 import type { BotConnection } from './scripted-bot.ts';
@@ -7,10 +7,12 @@ import type { StreamCallee } from './stream-callee.ts';
 
 const maxTries = 5;
 const frameBytes = 160;
-/** More than the buffer holds, and what the bot was told meanwhile. */
+/**
+ * More frames than the jitter buffer holds, including those that the bot received in the meantime.
+ */
 const framesBehind = 10;
 
-/** `heard`: so much of it is enough. */
+/** Speaks until the bot has heard `heard`. Default: all that was said. */
 export async function speakUntilBotHears(
   callee: StreamCallee,
   connection: BotConnection,
@@ -22,8 +24,11 @@ export async function speakUntilBotHears(
     const before = connection.of('media').length;
     const after = before + said.length / frameBytes + framesBehind;
     await callee.speak(said);
-    await eventually(() => isHeard() || connection.of('media').length > after, 'it went by');
+    await eventually(
+      () => isHeard() || connection.of('media').length > after,
+      'the bot has received everything that was said',
+    );
     if (isHeard()) return;
   }
-  throw new Error(`the bot did not hear it to the byte, said ${maxTries} times`);
+  throw new Error(`the bot did not hear the audio to the byte in ${maxTries} attempts`);
 }

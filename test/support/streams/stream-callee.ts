@@ -1,4 +1,5 @@
-// A phone that keeps each RTP packet it gets, and sends what a test gives it: the far end of a call whose bot talks.
+// A phone that keeps each RTP packet that it receives, and sends what a test wants. It is the far
+// end of calls with a bot.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -48,7 +49,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#keep(rtp);
   }
 
-  /** `dial` gets the URI to be dialled; the phone is there when its INVITE has come. */
+  /** Calls `dial` with the URI of a new phone. Resolves when the phone has received its INVITE. */
   static async called<Placed>(
     dial: (target: string) => Promise<Placed>,
   ): Promise<{ readonly callee: StreamCallee; readonly placed: Placed }> {
@@ -58,7 +59,9 @@ export class StreamCallee implements AsyncDisposable {
     return { callee: new StreamCallee(sip, invite, await openRtp()), placed };
   }
 
-  /** A phone that was not called yet: its URI, and itself once its INVITE has come. */
+  /**
+   * Opens a phone that nobody has called yet. `called` waits for its INVITE and returns the phone.
+   */
   static async waiting(): Promise<WaitingCallee> {
     const sip = await RawCallee.start({ dropsRepetitions: true });
     const rtp = await openRtp();
@@ -69,7 +72,10 @@ export class StreamCallee implements AsyncDisposable {
     };
   }
 
-  /** How late the latest packet of what it spoke was sent: for how long this process, or the machine, stood still. */
+  /**
+   * The longest delay with which a spoken packet was sent: how long this process, or the machine,
+   * stood still.
+   */
   get latestMs(): number {
     return this.#latestMs;
   }
@@ -82,7 +88,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.reply(this.#invite, 180, 'Ringing');
   }
 
-  /** It lets hear how it rings. */
+  /** Sends 183 with SDP: early media follows. */
   progress(codec: PhoneCodec = 'PCMU'): void {
     const body = this.#sdp('sendrecv', codec);
     this.#sip.reply(this.#invite, 183, 'Session Progress', { body });
@@ -92,13 +98,13 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.reply(this.#invite, status, reason);
   }
 
-  /** The other side gives it up while it rings. */
+  /** Waits until the gateway cancels the INVITE, and answers. */
   async isCancelled(): Promise<void> {
     this.#sip.reply(await this.#sip.take('CANCEL'), 200, 'OK', { contact: false });
     this.#sip.reply(this.#invite, 487, 'Request Terminated');
   }
 
-  /** It is asked to call an agent; answered where a status is given. */
+  /** Waits for a REFER. Answers it if a status is given. */
   async isReferred(status?: number, reason = 'Accepted'): Promise<RawMessage> {
     const refer = await this.#sip.take('REFER');
     if (status !== undefined) this.#sip.reply(refer, status, reason);
@@ -109,14 +115,14 @@ export class StreamCallee implements AsyncDisposable {
     return this.#sip.has('REFER');
   }
 
-  /** A key comes as SIP INFO. */
+  /** Waits for a key by SIP INFO, and answers it. */
   async isPressed(status = 200, reason = 'OK'): Promise<RawMessage> {
     const info = await this.#sip.take('INFO');
     this.#sip.reply(info, status, reason);
     return info;
   }
 
-  /** What became of that, and what the other side says to it. */
+  /** Sends a NOTIFY about the REFER. Returns the status of the gateway's answer. */
   async notify(fragment: string, state: string, event = 'refer'): Promise<number> {
     this.#sip.request(this.#invite, 'NOTIFY', {
       body: fragment,
@@ -126,7 +132,7 @@ export class StreamCallee implements AsyncDisposable {
     return await this.#sip.takeAnswer('NOTIFY');
   }
 
-  /** Takes no keys. */
+  /** Answers without offering telephone-event, so that the phone takes no keys. */
   async answerVoiceOnly(): Promise<void> {
     const body = this.#sdp('sendrecv', 'PCMU').replace(/^a=rtpmap:101.*\r\n/m, '');
     this.#sip.reply(this.#invite, 200, 'OK', { body: body.replace(' 101\r\n', '\r\n') });
@@ -144,7 +150,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.request(this.#invite, 'ACK');
   }
 
-  /** Its audio is elsewhere from the next offer on. */
+  /** Moves the audio to another port. The next offer names it. */
   async move(): Promise<void> {
     const old = this.#rtp;
     this.#rtp = await openRtp();
@@ -161,8 +167,8 @@ export class StreamCallee implements AsyncDisposable {
   }
 
   /**
-   * One packet after the other, each 20 ms, and the first of them at once: a jitter buffer that is ahead hides it when this
-   * process stands still for a moment.
+   * Sends one packet every 20 ms, and the first packets at once. A jitter buffer that is ahead
+   * hides a short standstill of this process.
    */
   async speak(audio: Uint8Array, payloadType = 0): Promise<void> {
     const startMs = performance.now();
@@ -175,12 +181,12 @@ export class StreamCallee implements AsyncDisposable {
     }
   }
 
-  /** One packet, now. */
+  /** Sends one packet now. */
   send(audio: Uint8Array): void {
     this.#send(0, audio);
   }
 
-  /** RFC 4733: three packets of an event that is over. */
+  /** Presses a key: sends three packets of an event that is over (RFC 4733). */
   press(event: number): void {
     for (let count = 0; count < 3; count += 1) {
       this.#send(101, Uint8Array.from([event, 0x8a, 0x03, 0x20]), this.#timestamp, count === 0);
@@ -188,7 +194,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#timestamp += 800;
   }
 
-  /** All that was heard from the first packet on, in µ-law or A-law as it came. */
+  /** All audio that was heard since the first packet, in µ-law or A-law as it arrived. */
   get heard(): Buffer {
     return Buffer.concat(this.packets.map(({ payload }) => payload));
   }
@@ -201,7 +207,10 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.request(this.#invite, 'BYE');
   }
 
-  /** Waits until the other side hangs up: often a stated number of seconds later. */
+  /**
+   * Waits until the gateway hangs up, and answers its BYE. In many tests this takes some seconds by
+   * design.
+   */
   async isHungUp(): Promise<void> {
     this.#sip.reply(await this.#sip.take('BYE', 30_000), 200, 'OK', { contact: false });
   }
@@ -260,7 +269,8 @@ export class StreamCallee implements AsyncDisposable {
 }
 
 async function openRtp(): Promise<Socket> {
-  // Half a minute of packets: what a test that stands still does not read in time would be lost.
+  // The buffer holds half a minute of packets. With a smaller one, packets would be lost while the
+  // test stands still.
   const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
   socket.bind(await freeUdpPort(), '127.0.0.1');
   await once(socket, 'listening');

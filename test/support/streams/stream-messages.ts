@@ -1,5 +1,5 @@
-// The wire format of audio streams as a grammar: what a gateway may send to a bot, and a bot to a gateway. The fake gateway and
-// the real one are held to the same.
+// The wire format of audio streams as a grammar: what a gateway may send to a bot, and a bot to a
+// gateway. The fake gateway and the real one must follow the same grammar.
 
 import { z } from 'zod';
 
@@ -91,7 +91,7 @@ const botMessage = z.discriminatedUnion('event', [
 ]);
 export type FromBot = z.infer<typeof botMessage>;
 
-/** Undefined where a gateway would ignore it. */
+/** @returns undefined if a gateway would ignore the text */
 export function readBotMessage(text: string): FromBot | undefined {
   try {
     return botMessage.safeParse(JSON.parse(text)).data;
@@ -100,7 +100,10 @@ export function readBotMessage(text: string): FromBot | undefined {
   }
 }
 
-/** What is wrong with all that one connection brought, in words; `isOver`: it has ended, so that `stop` is due. */
+/**
+ * Lists in words what is wrong with the messages of one connection. `isOver`: the connection has
+ * ended, so `stop` must be its last message.
+ */
 export function problemsOfStream(
   texts: readonly string[],
   { isOver }: { readonly isOver: boolean },
@@ -149,7 +152,10 @@ function problemIn(message: ToBot, order: Order): string | undefined {
   return isOther ? 'another callSid' : undefined;
 }
 
-/** Frames of 20 ms; a bot that was too slow to take them misses some, and sees it in the time. */
+/**
+ * Checks a frame of 20 ms. A bot that reads too slowly misses frames, and sees the gap in the
+ * timestamps.
+ */
 function problemOfMedia(
   { chunk, timestamp, payload }: Extract<ToBot, { event: 'media' }>['media'],
   order: Order,

@@ -1,4 +1,5 @@
-// A laptop's gateway, bots on loopback, and phones that keep their RTP: what calls with streams are tried with.
+// Everything that tests of calls with streams need: a gateway as on a laptop, bots on loopback, and
+// phones that keep their RTP.
 
 import { eventually } from '../eventually.ts';
 import { type PublishedEvent, startLaptop } from '../laptop.ts';
@@ -18,7 +19,7 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
       open.push(bot);
       return bot;
     },
-    /** Rings. Without detection, unless told otherwise. */
+    /** Dials a phone. Resolves when the phone has its INVITE. Default: without detection. */
     async call(stream: object | null, more: Readonly<Record<string, unknown>> = {}) {
       const { callee, placed } = await StreamCallee.called((target) =>
         laptop.dial(target, { stream, machineDetection: 'disabled', ...more }),
@@ -26,18 +27,18 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
       open.push(callee);
       return { callee, callId: placed.callId };
     },
-    /** Until the end of the test. */
+    /** Disposes of the resource at the end of the test. */
     keep: (one: AsyncDisposable) => void open.push(one),
     eventsOf,
     typesOf: (callId: string) => eventsOf(callId).map(({ type }) => type),
-    /** The terminal event's data. */
+    /** Waits for the terminal event of the call and returns its data. */
     async endOf(callId: string): Promise<PublishedEvent['data']> {
       const isEnd = ({ type }: PublishedEvent) => type === 'completed' || type === 'failed';
       await eventually(() => eventsOf(callId).some(isEnd), 'the call ends');
       return eventsOf(callId).find(isEnd)?.data ?? {};
     },
     lateTicks: () => laptop.lateTicks(),
-    /** Bots and phones of one test. */
+    /** Closes the bots and phones of one test. */
     async reset(): Promise<void> {
       for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
     },
@@ -47,7 +48,10 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
 
 export type StreamRig = Awaited<ReturnType<typeof startStreamRig>>;
 
-/** Audio without a byte of silence: noise, so that no frame is like another, nor is in what is said by another seed. */
+/**
+ * Returns audio without a byte of silence. It is noise, so no two frames are alike, and no part of
+ * it occurs in audio of another seed.
+ */
 export function speech(length: number, seed = 0): Buffer {
   const random = seeded(seed);
   return Buffer.from(Uint8Array.from({ length }, () => random() * 0x7f));
