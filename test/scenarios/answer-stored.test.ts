@@ -1,5 +1,6 @@
-// An answer is stored before the 200 OK is acknowledged, within four seconds. What becomes of the call where the database does not
-// say in time that it was: the phone is hung up, and the caller is told what the database holds.
+// The gateway stores an answer before it acknowledges the 200 OK, and waits up to four seconds for
+// it. These tests check a call whose database does not confirm the answer in time: the gateway
+// hangs up the phone, and the caller learns what the database holds.
 
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -32,7 +33,9 @@ describe('an answer', () => {
     await wire.close();
   });
 
-  /** A phone that rings until it picks up, and its ring is stored. */
+  /**
+   * Dials a phone and waits until its ringing is stored. The phone picks up when the test wants it.
+   */
   async function ringing(): Promise<{ readonly callId: string; readonly phone: StreamCallee }> {
     const { callee: phone, placed } = await StreamCallee.called((target) =>
       gateway.dialer.dial({ target, notifyurl: cluster.receiver.url }),
@@ -40,7 +43,7 @@ describe('an answer', () => {
     onTestFinished(() => phone[Symbol.asyncDispose]());
     const { callId } = placed;
     phone.ring();
-    await eventually(async () => (await stateOf(callId)) === 'ringing', 'the ring is stored');
+    await eventually(async () => (await stateOf(callId)) === 'ringing', 'the ringing is stored');
     return { callId, phone };
   }
 
@@ -70,7 +73,7 @@ describe('an answer', () => {
     expect(bodies[1]).toMatchObject({ reasonCode: 'Gateway-disconnected' });
   }
 
-  test('that never left for the database: the call failed', async () => {
+  test('fails the call if it never left for the database', async () => {
     const { callId, phone } = await ringing();
     wire.cut();
     await picksUpAndIsHungUp(phone);
@@ -80,7 +83,7 @@ describe('an answer', () => {
     await expectFailed(callId);
   });
 
-  test('that is stored, though the database’s reply is lost: the call was answered', async () => {
+  test('counts if it is stored although the reply of the database is lost', async () => {
     const { callId, phone } = await ringing();
     wire.muteSenderOf('append to calls of ');
     await picksUpAndIsHungUp(phone);
@@ -90,7 +93,7 @@ describe('an answer', () => {
     await expectAnswered(callId);
   });
 
-  test('that is stored later than that: the call was answered', async () => {
+  test('counts if it is stored after the time-out', async () => {
     const { callId, phone } = await ringing();
     const holder = new Client({ connectionString: databaseUrl });
     await holder.connect();

@@ -1,5 +1,6 @@
-// A bridge one of whose ends is sipp, which knows nothing of our engine: a second leg that is not to be had, or comes too late, and what
-// either end may change while the two talk. RTP is sent and heard by sockets of the test.
+// Bridges with sipp at both ends, which knows nothing of our engine: a second leg that is not
+// reached or answers too late, and what either end may change while the two talk. Sockets of the
+// test send and receive the RTP.
 
 import { describe, expect, test } from 'vitest';
 import { mulawToAlaw } from '../../src/media/g711.ts';
@@ -38,10 +39,10 @@ async function expectPlayedWhole(...ends: readonly Sipp[]): Promise<void> {
 }
 
 const isUp = (callId: string) =>
-  eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+  eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'the call is bridged');
 
 describe.concurrent('a second leg', () => {
-  test('that is busy: the person is hung up', async () => {
+  test('that is busy makes the gateway hang up the person', async () => {
     await using person = await callee('answer-local-bye');
     await using agent = await callee('reject', { keys: { status: '486 Busy Here' } });
     const callId = await bridge(person, agent);
@@ -52,7 +53,7 @@ describe.concurrent('a second leg', () => {
     await expectPlayedWhole(person, agent);
   });
 
-  test('that rings for ever is cancelled after its time-out', async () => {
+  test('that does not stop ringing is cancelled after its time-out', async () => {
     await using person = await callee('answer-local-bye');
     await using agent = await callee('cancelled');
     const callId = await bridge(person, agent, { timeoutMs: 1_000 });
@@ -61,7 +62,7 @@ describe.concurrent('a second leg', () => {
     await expectPlayedWhole(person, agent);
   });
 
-  test('whose 200 crosses our CANCEL is acknowledged and hung up; the person never hears it', async () => {
+  test('whose 200 crosses our CANCEL is acknowledged and hung up, and the person never hears it', async () => {
     await using person = await callee('answer-local-bye');
     await using agent = await callee('cancel-race');
     const callId = await bridge(person, agent, { timeoutMs: 1_000 });
@@ -75,7 +76,10 @@ describe.concurrent('a second leg', () => {
     await using person = await startInDialog([steered, bye, byeAnswered]);
     await using agent = await callee('cancelled');
     const callId = await bridge(person, agent);
-    await eventually(() => rig.typesOf(callId).includes('transfer-ringing'), 'it rings');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-ringing'),
+      'the agent’s phone rings',
+    );
     await goOn(person);
 
     expect(await rig.endOf(callId)).toMatchObject({
@@ -84,7 +88,7 @@ describe.concurrent('a second leg', () => {
     await expectPlayedWhole(person, agent);
   });
 
-  test('has its early media heard by the person, then itself; who hangs up ends both', async () => {
+  test('passes its early media and then its audio to the person, and a hang-up ends both legs', async () => {
     await using hearing = await FarEnd.open();
     await using speaking = await FarEnd.open();
     await using person = await startInDialog([hungUp], hearing.port);
@@ -93,13 +97,13 @@ describe.concurrent('a second leg', () => {
     const callId = await bridge(person, agent);
     speaking.stream(await audioPortOf(agent), 0x21);
     const heard = () => hearing.received.filter(({ payload }) => payload[0] === 0x21).length;
-    await eventually(() => heard() > 0, 'its early media is heard');
+    await eventually(() => heard() > 0, 'the person hears the early media');
     await isUp(callId);
     expect(
       rig.eventsOf(callId).find(({ type }) => type === 'transfer-ringing')?.data,
     ).toMatchObject({ sipStatus: 183, earlyMedia: true });
     const before = heard();
-    await eventually(() => heard() > before + 5, 'it goes on');
+    await eventually(() => heard() > before + 5, 'the person hears more audio');
     await rig.laptop.gateway.dialer.end(callId);
 
     await rig.endOf(callId);
@@ -137,9 +141,9 @@ describe.concurrent.each(['the person', 'the agent'])('%s of a bridge', (who) =>
       ? bridge(changing, staying)
       : bridge(staying, changing));
     await isUp(callId);
-    const ours = await audioPortOf(changing);
+    const gatewayPort = await audioPortOf(changing);
     other.stream(await audioPortOf(staying), 0x33);
-    const stop = first.stream(ours, 0x22);
+    const stop = first.stream(gatewayPort, 0x22);
     const isHeardBy = async (
       end: FarEnd,
       byte: number,
@@ -152,36 +156,37 @@ describe.concurrent.each(['the person', 'the agent'])('%s of a bridge', (who) =>
         packet.payloadType === payloadType && packet.payload.every((each) => each === byte);
       await eventually(() => end.received.slice(from).filter(fits).length >= packets, what);
     };
-    await isHeardBy(first, 0x33, 0, 'the other is heard');
-    await isHeardBy(other, 0x22, 0, 'it is heard');
+    await isHeardBy(first, 0x33, 0, 'the changing end hears the other');
+    await isHeardBy(other, 0x22, 0, 'the other end hears the changing one');
 
     await steer(changing);
-    // The other end hears who holds, its music that is, and meanwhile nothing is sent to who holds, but at first what was on its way.
+    // The other end hears the music of the end that holds. The end that holds receives nothing,
+    // apart from packets that were on their way when the hold began.
     const sentWhileHeld = async () => {
       const before = first.received.length;
-      await isHeardBy(other, 0x22, 0, 'the music of the hold is heard', 25);
+      await isHeardBy(other, 0x22, 0, 'the other end hears the music on hold', 25);
       return first.received.length - before;
     };
     await sentWhileHeld();
     expect(await sentWhileHeld()).toBe(0);
     await steer(changing);
-    await isHeardBy(first, 0x33, 0, 'the other is heard again');
+    await isHeardBy(first, 0x33, 0, 'the changing end hears the other again');
 
     stop();
     second.continue(first);
     await steer(changing);
-    second.stream(ours, 0x22);
-    await isHeardBy(second, 0x33, 0, 'the other is heard elsewhere');
-    await isHeardBy(other, 0x22, 0, 'it is heard from elsewhere');
+    second.stream(gatewayPort, 0x22);
+    await isHeardBy(second, 0x33, 0, 'the changing end hears the other at its new port');
+    await isHeardBy(other, 0x22, 0, 'the other end hears the changing one from its new port');
 
     await steer(changing);
-    await isHeardBy(second, mulawToAlaw[0x33] ?? 0, 8, 'the other is heard in A-law');
+    await isHeardBy(second, mulawToAlaw[0x33] ?? 0, 8, 'the changing end hears the other in A-law');
     await steer(changing);
-    await isHeardBy(second, 0x33, 0, 'the other is heard in µ-law again');
+    await isHeardBy(second, 0x33, 0, 'the changing end hears the other in µ-law again');
 
-    second.press(ours, 5);
+    second.press(gatewayPort, 5);
     const keys = () => other.received.filter(({ payloadType }) => payloadType === 101);
-    await eventually(() => keys().length === 3, 'the key is passed on');
+    await eventually(() => keys().length === 3, 'the other end receives the key');
     expect(keys().map(({ payload }) => payload[0])).toEqual([5, 5, 5]);
     await rig.laptop.gateway.dialer.end(callId);
     await rig.endOf(callId);
@@ -190,7 +195,7 @@ describe.concurrent.each(['the person', 'the agent'])('%s of a bridge', (who) =>
   });
 });
 
-/** Whatever the other end did, what was heard is one stream. */
+/** Expects that the end heard one stream without gaps, whatever the other end did. */
 function expectOneStream({ received }: FarEnd): void {
   expect(new Set(received.map(({ ssrc }) => ssrc)).size).toBe(1);
   const gaps = received.filter(
@@ -200,13 +205,13 @@ function expectOneStream({ received }: FarEnd): void {
   expect(gaps).toEqual([]);
 }
 
-/** Ours, as sipp was offered it. */
+/** Returns the gateway's audio port, as the INVITE to sipp offers it. */
 async function audioPortOf(far: Sipp): Promise<number> {
   const find = async () =>
     (await far.messages())
       .filter(({ direction }) => direction === 'received')
       .map(({ text }) => /^m=audio (\d+)/m.exec(text)?.[1])
       .find((port) => port !== undefined);
-  await eventually(async () => (await find()) !== undefined, 'the INVITE is there');
+  await eventually(async () => (await find()) !== undefined, 'sipp has received an INVITE');
   return Number(await find());
 }

@@ -1,4 +1,5 @@
-// A person connected to an agent by the whole gateway: two phones on loopback, what each of them hears, and how it ends.
+// The whole gateway connects a person to an agent: two phones on loopback, what each of them hears,
+// and how the call ends.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
@@ -15,7 +16,7 @@ afterEach(() => rig.reset());
 
 type Bridge = Readonly<Record<string, unknown>>;
 
-/** The person has answered, and the agent's phone is about to ring. */
+/** Dials a person, who answers, and resolves when the agent's phone has its INVITE. */
 async function connecting(bridge: Bridge = {}, stream: object | null = null, more: object = {}) {
   const agents = await StreamCallee.waiting();
   const { callee: person, callId } = await rig.call(stream, {
@@ -33,7 +34,7 @@ async function connected(bridge?: Bridge) {
   const { person, agent, callId } = await connecting(bridge);
   agent.ring();
   await agent.answer();
-  await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+  await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'the call is bridged');
   return { person, agent, callId };
 }
 
@@ -68,7 +69,7 @@ describe('a person and an agent', () => {
     ]);
   });
 
-  test('who hangs up first has the other hung up, once', async () => {
+  test('are hung up once each if the other hangs up first', async () => {
     const { person, agent, callId } = await connected();
     person.hangUp();
     await agent.isHungUp();
@@ -79,11 +80,11 @@ describe('a person and an agent', () => {
     });
     expect(agent.isBeingHungUp).toBe(false);
     expect(person.isBeingHungUp).toBe(false);
-    // No side has said anything.
+    // Neither side has said anything.
     expect(await transferOf(callId)).not.toHaveProperty('msToTwoWayAudio');
   });
 
-  test('are both hung up when the call has lasted for as long as its request allows', async () => {
+  test('are both hung up when the call has reached the maximum duration of its request', async () => {
     const maxDurationMs = 6_000;
     const { person, agent, callId } = await connecting({}, null, { maxDurationMs });
     agent.ring();
@@ -98,7 +99,7 @@ describe('a person and an agent', () => {
     expect(end['callDurationMs']).toBeGreaterThanOrEqual(maxDurationMs);
   });
 
-  test('are told how long it took from the answer until both were heard', async () => {
+  test('cause a report of the time from the answer until both were heard', async () => {
     const before = performance.now();
     const { person, agent, callId } = await connected();
     const answered = performance.now();
@@ -111,13 +112,14 @@ describe('a person and an agent', () => {
     await person.isHungUp();
     const after = performance.now();
 
-    // Causes and effects, whatever the machine's speed: the answer was before the question, the reply after it.
+    // These bounds hold at any speed of the machine: the answer came before the question, and the
+    // reply after it.
     const { msToTwoWayAudio } = (await transferOf(callId)) as { msToTwoWayAudio: number };
     expect(msToTwoWayAudio).toBeGreaterThanOrEqual(Math.floor(heard - answered));
     expect(msToTwoWayAudio).toBeLessThanOrEqual(Math.ceil(after - before));
   });
 
-  test('of two codecs understand each other, also after one of them has changed it', async () => {
+  test('understand each other with different codecs, also after one of them changes its codec', async () => {
     const { person, agent } = await connecting();
     await agent.answer('PCMA');
     const said = speech(1_600, 9);
@@ -132,35 +134,38 @@ describe('a person and an agent', () => {
     await speakUntilHeard(person, agent, more);
   });
 
-  test('are told of each other by keys; a hold of one is answered by us, and silence for the other', async () => {
+  test('receive each other’s keys, and a hold by one is answered by the gateway and is silence for the other', async () => {
     const { person, agent, callId } = await connected();
     await hearEachOther(person, agent);
     person.press(5);
     await eventually(
       () => agent.packets.filter(({ payloadType }) => payloadType === 101).length === 3,
-      'the key is passed on',
+      'the agent receives the key',
     );
     const keys = agent.packets.filter(({ payloadType }) => payloadType === 101);
     expect(new Set(keys.map(({ timestamp }) => timestamp)).size).toBe(1);
     expect(keys.map(({ payload }) => payload[0])).toEqual([5, 5, 5]);
 
-    // As SIP INFO, from either side: a key of ours.
+    // A key by SIP INFO, from either side, becomes an RTP key that the gateway sends.
     const keysOf = ({ packets }: StreamCallee, event: number) =>
       packets.filter(({ payloadType, payload }) => payloadType === 101 && payload[0] === event);
     person.info('7');
-    await eventually(() => keysOf(agent, 7).length > 3, 'the agent is told it');
+    await eventually(() => keysOf(agent, 7).length > 3, 'the agent receives the key');
     agent.info('#');
-    await eventually(() => keysOf(person, 11).length > 3, 'the person is told it');
-    const told = () => rig.eventsOf(callId).filter(({ type }) => type.startsWith('dtmf'));
-    await eventually(() => told().length >= 2, 'the person’s keys are stated');
-    expect(told().map(({ type, data }) => [type, data['digit'], data['source']])).toEqual([
+    await eventually(() => keysOf(person, 11).length > 3, 'the person receives the key');
+    const published = () => rig.eventsOf(callId).filter(({ type }) => type.startsWith('dtmf'));
+    await eventually(() => published().length >= 2, 'the person’s keys are published');
+    expect(published().map(({ type, data }) => [type, data['digit'], data['source']])).toEqual([
       ['dtmf', '5', 'rtp'],
       ['dtmf', '7', 'info'],
     ]);
 
     await person.reoffer('inactive');
     const before = agent.packets.length;
-    await eventually(() => agent.packets.length > before + 10, 'the agent hears silence meanwhile');
+    await eventually(
+      () => agent.packets.length > before + 10,
+      'the agent hears silence during the hold',
+    );
     expect(agent.packets.slice(-5).every(({ payload }) => isSilence(payload))).toBe(true);
     await person.reoffer('sendrecv');
     const said = speech(1_600, 50);
@@ -169,27 +174,36 @@ describe('a person and an agent', () => {
 });
 
 describe('while the agent’s phone rings', () => {
-  test('the person hears our ringback', async () => {
+  test('the person hears the ringback of the gateway', async () => {
     const { person, agent } = await connecting();
     agent.ring();
-    await person.untilHeard((heard) => heard.some((byte) => (byte & 0x7f) < 0x60), 'it rings');
+    await person.untilHeard(
+      (heard) => heard.some((byte) => (byte & 0x7f) < 0x60),
+      'the person hears ringback',
+    );
     await agent.answer();
     const said = speech(1_600);
     await speakUntilHeard(agent, person, said);
-    await eventually(() => isSilence(person.packets.at(-1)?.payload ?? said), 'nothing else is');
+    await eventually(
+      () => isSilence(person.packets.at(-1)?.payload ?? said),
+      'the person hears silence again',
+    );
   });
 
-  test('the person hears its own early media instead, where there is some', async () => {
+  test('the person hears the early media of that phone instead, if it sends any', async () => {
     const { person, agent, callId } = await connecting();
     agent.progress();
     const music = speech(3_200, 11);
-    // What comes before the gateway has read the 183 is not passed on.
+    // Audio that arrives before the gateway has read the 183 is not passed on.
     const isHeard = async (): Promise<boolean> => {
       await agent.speak(music);
       return person.heard.includes(music.subarray(1_600));
     };
-    await eventually(isHeard, 'it is heard');
-    await eventually(() => rig.typesOf(callId).includes('transfer-ringing'), 'it is told');
+    await eventually(isHeard, 'the person hears the early media');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-ringing'),
+      'transfer-ringing is published',
+    );
     expect(rig.eventsOf(callId).at(-1)).toMatchObject({
       type: 'transfer-ringing',
       data: { sipStatus: 183, earlyMedia: true },
@@ -209,23 +223,26 @@ describe('a bot', () => {
 
     expect(connection.heard.length).toBeGreaterThan(0);
     expect(isSilence(connection.heard)).toBe(true);
-    await eventually(() => rig.typesOf(callId).includes('stream-stopped'), 'it is told');
+    await eventually(
+      () => rig.typesOf(callId).includes('stream-stopped'),
+      'stream-stopped is published',
+    );
     expect(agent.isBeingHungUp).toBe(false);
     agent.hangUp();
     await person.isHungUp();
   });
 
-  test('is told when no agent was reached, and hears the person again', async () => {
+  test('is notified when no agent was reached, and hears the person again', async () => {
     const bot = await rig.startBot();
     const { person, agent, callId } = await connecting({}, { url: bot.url });
     const connection = await bot.connection();
     agent.refuse(486, 'Busy Here');
     await eventually(
       () => connection.texts.some((text) => text.includes('"transfer-failed"')),
-      'the bot is told',
+      'the bot is notified',
     );
-    const told = connection.texts.map((text) => JSON.parse(text) as Told).find(isFailure);
-    expect(told).toMatchObject({
+    const message = connection.texts.map((text) => JSON.parse(text) as BotMessage).find(isFailure);
+    expect(message).toMatchObject({
       event: 'transfer-failed',
       transfer: { mode: 'bridge', outcome: 'busy', reason: '486 Busy Here', sipStatus: 486 },
     });
@@ -241,7 +258,7 @@ describe('no agent is reached', () => {
   test.each([
     [486, 'Busy Here', 'busy'],
     [603, 'Decline', 'declined'],
-  ])('%i %s: the person is hung up', async (status, reason, outcome) => {
+  ])('%i %s: the gateway hangs up the person', async (status, reason, outcome) => {
     const { person, agent, callId } = await connecting();
     agent.refuse(status, reason);
     await person.isHungUp();
@@ -252,7 +269,7 @@ describe('no agent is reached', () => {
     });
   });
 
-  test('and the bot waits for a person: without one the call is over with detection, where no message is due', async () => {
+  test('and the bot waits for a person: the call ends with detection if there is no person and no message is due', async () => {
     const { dialer } = rig.laptop.gateway;
     await dialer.addSound('offer', makeWav({ samples: [new Int16Array(8_000)] }));
     const bot = await rig.startBot();
@@ -266,7 +283,7 @@ describe('no agent is reached', () => {
       },
     );
     agent.refuse(486, 'Busy Here');
-    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it failed');
+    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'the transfer fails');
     await person.isHungUp();
 
     expect(await rig.endOf(callId)).toMatchObject({
@@ -276,10 +293,13 @@ describe('no agent is reached', () => {
     expect(bot.connections).toEqual([]);
   });
 
-  test('it rings for as long as was asked for; an answer that comes too late is hung up', async () => {
+  test('within the requested time: an answer that comes too late is hung up', async () => {
     const { person, agent, callId } = await connecting({ timeoutMs: 1_000, onFailure: 'stay' });
     agent.ring();
-    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is given up');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-failed'),
+      'the transfer is given up',
+    );
     await agent.answer();
     await agent.isHungUp();
     expect(person.isBeingHungUp).toBe(false);
@@ -291,10 +311,13 @@ describe('no agent is reached', () => {
     });
   });
 
-  test('a person who hangs up while it rings has it cancelled', async () => {
+  test('because the person hangs up while the agent’s phone rings, which is then cancelled', async () => {
     const { person, agent, callId } = await connecting();
     agent.ring();
-    await eventually(() => rig.typesOf(callId).includes('transfer-ringing'), 'it rings');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-ringing'),
+      'the agent’s phone rings',
+    );
     person.hangUp();
     await agent.isCancelled();
 
@@ -305,13 +328,13 @@ describe('no agent is reached', () => {
   });
 });
 
-type Told = { readonly event?: string };
+type BotMessage = { readonly event?: string };
 
-function isFailure({ event }: Told): boolean {
+function isFailure({ event }: BotMessage): boolean {
   return event === 'transfer-failed';
 }
 
-/** Sequence numbers without a gap, timestamps that never run back. */
+/** Expects sequence numbers without a gap, and timestamps that never run back. */
 function expectContinuous({ packets }: StreamCallee): void {
   for (const [index, { sequence, timestamp }] of packets.entries()) {
     const before = packets[index - 1];

@@ -1,4 +1,5 @@
-// Commands through a node that does not have the call: done once by the one that has it, whichever node is asked again.
+// Commands through a node that does not own the call: the owner runs each command once, whichever
+// node gets a repetition.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -38,25 +39,27 @@ async function ownerOf(callId: string): Promise<string> {
   return rows[0]?.owner_id ?? '';
 }
 
-/** A node that has as many calls as it may: what it accepts, another one takes. */
+/**
+ * Starts a node that has reached its limit of calls: another node takes each call that it accepts.
+ */
 async function oneCallAtOnce() {
   const node = await cluster.startNode('full', { MAX_CONCURRENT_CALLS: '1' });
   const { callId } = await node.dialer.dial({
     ...{ target: `tel:+${numberFor('stay', 0, 11)}`, notifyurl: cluster.receiver.url },
   });
-  await eventually(() => cluster.receiver.of(callId).length > 0, 'it is up');
+  await eventually(() => cluster.receiver.of(callId).length > 0, 'the call is up');
   expect(await ownerOf(callId)).toMatch(/^full\//);
   return {
     node,
     [Symbol.asyncDispose]: async () => {
       await node.dialer.end(callId);
-      await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+      await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
       await node.terminate();
     },
   };
 }
 
-/** Up; with the node that has it, and the one that has not. */
+/** Dials a call and waits until it is up. Returns it with its owner and the other node. */
 async function answeredCall(index: number) {
   const [first] = nodes;
   if (first === undefined) throw new Error('no node');
@@ -67,7 +70,10 @@ async function answeredCall(index: number) {
     const { body } = await other.dialer.call(callId);
     return body as Details;
   };
-  await eventually(() => cluster.receiver.of(callId).length > 0, 'it is up and told');
+  await eventually(
+    () => cluster.receiver.of(callId).length > 0,
+    'the call is up and its answer is notified',
+  );
   const isFirst = (await ownerOf(callId)).startsWith('a/');
   const [owner, other] = (isFirst ? nodes : [...nodes].reverse()) as [
     GatewayProcess,
@@ -78,7 +84,10 @@ async function answeredCall(index: number) {
     const answer = await node.dialer.request('POST', path, command, { 'idempotency-key': key });
     return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
   };
-  /** As the page on commands has it: under its key it may be sent again, where the node that has the call did not answer in time. */
+  /**
+   * A command may be repeated under its key if the owner of the call did not answer in time, as the
+   * page on commands says.
+   */
   const sendUntilAnswered = async (...sent: Parameters<typeof send>) => {
     let answer = await send(...sent);
     await eventually(async () => {
@@ -87,16 +96,22 @@ async function answeredCall(index: number) {
     }, 'the command is answered');
     return answer;
   };
-  const told = async (type: string, commandId: string) =>
+  const eventsOfCommand = async (type: string, commandId: string) =>
     (await details()).timeline.filter(
       (event) => event.type === type && event.data['commandId'] === commandId,
     );
-  return { callId, owner, other, send, sendUntilAnswered, told };
+  return { callId, owner, other, send, sendUntilAnswered, eventsOfCommand };
 }
 
 describe('a command through another node', () => {
-  test('is done once, and answered alike by whichever is asked again', async () => {
-    const { callId, owner, other, sendUntilAnswered: send, told } = await answeredCall(1);
+  test('runs once, and each node answers a repetition alike', async () => {
+    const {
+      callId,
+      owner,
+      other,
+      sendUntilAnswered: send,
+      eventsOfCommand,
+    } = await answeredCall(1);
     await owner.dialer.addSound('offer', makeWav({ samples: [new Int16Array(800).fill(500)] }));
     await using first = await ScriptedBot.start();
     await using second = await ScriptedBot.start();
@@ -119,11 +134,14 @@ describe('a command through another node', () => {
         body: { ok: true, commandId: key, state: 'answered' },
       });
       if (result !== undefined) {
-        await eventually(async () => (await told(result, key)).length > 0, `${key}: ${result}`);
+        await eventually(
+          async () => (await eventsOfCommand(result, key)).length > 0,
+          `${key}: ${result}`,
+        );
       }
       expect(await send(owner, command, key)).toEqual(answer);
       expect(await send(other, command, key)).toEqual(answer);
-      if (result !== undefined) expect(await told(result, key)).toHaveLength(1);
+      if (result !== undefined) expect(await eventsOfCommand(result, key)).toHaveLength(1);
     }
     expect([first.connections.length, second.connections.length]).toEqual([1, 1]);
     expect(cluster.farEnd.calls.filter(({ number }) => number === busy)).toHaveLength(1);
@@ -132,20 +150,20 @@ describe('a command through another node', () => {
     expect(await send(other, { command: 'hangup' }, 'bye')).toMatchObject({
       ...{ status: 202, body: { state: 'ending' } },
     });
-    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
     for (const node of [owner, other]) {
       expect(await send(node, { command: 'hangup' }, 'bye')).toMatchObject({ status: 409 });
     }
   }, 120_000);
 
-  test('a call that another node takes lasts for as long as its request allows there, too', async () => {
+  test('a call that another node takes also keeps the maximum duration of its request', async () => {
     await using full = await oneCallAtOnce();
     const maxDurationMs = 1_500;
     const { callId } = await full.node.dialer.dial({
       ...{ target: `tel:+${numberFor('stay', 0, 12)}`, maxDurationMs },
       notifyurl: cluster.receiver.url,
     });
-    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
 
     expect(cluster.receiver.of(callId).at(-1)).toMatchObject({
       ...{ outcome: 'completed', reason: 'Maximum call duration reached' },
@@ -153,14 +171,14 @@ describe('a command through another node', () => {
     expect(await ownerOf(callId)).not.toMatch(/^full\//);
   }, 120_000);
 
-  test('is a 503 while its owner is gone, and a 409 once the call was ended for it', async () => {
+  test('is a 503 while the owner of the call is gone, and a 409 after another node has ended the call', async () => {
     const { callId, owner, other, send } = await answeredCall(2);
     await owner.kill();
 
     expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
       status: 503,
     });
-    // The time of the killed one is over.
+    // End the lease of the killed node.
     await database.pool.query(
       `update nodes set lease_until = now() - interval '1 second' where owner_id in (
          select owner_id from calls where call_id = $1)`,
@@ -168,7 +186,7 @@ describe('a command through another node', () => {
     );
     await eventually(
       () => cluster.receiver.of(callId).some(isTerminal),
-      'the other node has ended it',
+      'the other node has ended the call',
     );
     expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
       ...{ status: 409, body: { detail: 'The call has ended.' } },

@@ -1,5 +1,5 @@
-// Several nodes on one database, one NATS and one SIP engine: a trunk's limits hold over all of them, and what one node
-// loses another one ends.
+// Several nodes on one database, one NATS and one SIP engine. The limits of a trunk hold over all
+// nodes, and another node ends the calls of a lost node.
 
 import { describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -9,9 +9,12 @@ import { numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { isTerminal } from '../support/receiver.ts';
 
-/** Of one that is stopped until it is over: longer than a machine stands still, and short enough to be waited for. */
+/**
+ * The lease of a node that a test stops until the lease is over. It is longer than a machine stands
+ * still, and short enough to wait for.
+ */
 const shortLease = { NODE_LEASE_MS: '6000' };
-/** Of one node to one receiver. */
+/** Number of notifications that one node sends to one receiver at once. */
 const sendsAtOnce = 32;
 
 async function build(trunk: readonly string[] = []) {
@@ -63,7 +66,7 @@ async function untilLost({ database }: World): Promise<void> {
   await eventually(async () => (await lost()).rowCount === 1, 'the node is lost', 30_000);
 }
 
-/** The time of a killed one is over. */
+/** Ends the lease of a killed node. */
 async function endLease({ database }: World, node: string): Promise<void> {
   await database.pool.query(
     `update nodes set lease_until = now() - interval '1 second' where node_id = $1`,
@@ -79,20 +82,23 @@ async function callsOf({ database }: World, node: string): Promise<readonly stri
   return rows.map((row) => row.call_id);
 }
 
-/** Each call told from its first to its one end, in order, whichever node told it. */
+/**
+ * Expects the notifications of each call from the first to its only end, in order, whichever node
+ * sent them.
+ */
 function expectWhole(cluster: Cluster, calls: readonly Dialled[]): void {
   for (const { callId } of calls) {
-    const told = cluster.receiver.of(callId);
-    const byId = new Map(told.map((body) => [body.eventId, body]));
+    const notified = cluster.receiver.of(callId);
+    const byId = new Map(notified.map((body) => [body.eventId, body]));
     const sequences = [...byId.values()].map((body) => body.sequence).sort((a, b) => a - b);
     expect(sequences).toEqual(sequences.map((_, index) => index + 1));
     expect([...byId.values()].filter(isTerminal)).toHaveLength(1);
-    for (const body of told) expect(body).toEqual(byId.get(body.eventId));
+    for (const body of notified) expect(body).toEqual(byId.get(body.eventId));
   }
 }
 
 describe('a cluster', () => {
-  test('holds a trunk to its limits over all nodes, and uses what it allows', async () => {
+  test('applies the limits of a trunk over all nodes, and uses all that they allow', async () => {
     await using world = await build(['callsPerSecond: 20', 'maxConcurrentCalls: 10']);
     const { cluster } = world;
     const nodes = await Promise.all(['a', 'b', 'c'].map((name) => cluster.startNode(name)));
@@ -108,19 +114,22 @@ describe('a cluster', () => {
     expect(new Set(farEnd.calls.map((call) => call.number)).size).toBe(60);
     expect(farEnd.mostUp).toBeLessThanOrEqual(10);
     expectWhole(cluster, calls);
-    // A slot is given back when the call's end is told already.
+    // A slot is given back after the end of the call is notified.
     const slots = () => world.database.pool.query('select from trunk_slots');
-    await eventually(async () => (await slots()).rowCount === 0, 'every slot is given back');
+    await eventually(
+      async () => (await slots()).rowCount === 0,
+      'every slot of the trunk is given back',
+    );
   }, 180_000);
 
-  test('ends the calls of a node that was killed, at both ends, and says so once', async () => {
+  test('ends the calls of a killed node at both ends, and notifies each end once', async () => {
     await using world = await build();
     const { cluster } = world;
     const [dying, living] = [await cluster.startNode('a'), await cluster.startNode('b')];
     const calls = await dial(cluster, [dying, living], many(60, 'stay', 0));
     await eventually(
       () => calls.every(({ callId }) => cluster.receiver.of(callId).length > 0),
-      'all are up and told',
+      'all calls are up and their answers are notified',
     );
     const owners = await world.database.pool.query<{ call_id: string; owner_id: string }>(
       'select call_id, owner_id from calls',
@@ -135,7 +144,7 @@ describe('a cluster', () => {
     const lost = calls.filter(({ callId }) => isLost.has(callId));
     await eventually(
       () => lost.every(({ callId }) => cluster.receiver.of(callId).some(isTerminal)),
-      'the calls of the killed node are told to be over',
+      'the ends of the killed node’s calls are notified',
     );
     const lostNumbers = new Set(lost.map(({ number }) => number));
     await eventually(
@@ -143,7 +152,7 @@ describe('a cluster', () => {
         cluster.farEnd.calls
           .filter((call) => lostNumbers.has(call.number))
           .every((call) => call.endedAt !== undefined),
-      'their phones are hung up',
+      'the phones of these calls are hung up',
     );
 
     for (const { callId } of lost) {
@@ -153,34 +162,34 @@ describe('a cluster', () => {
         reasonCode: 'Gateway-disconnected',
       });
     }
-    // The other node's calls are none of this.
+    // The calls of the other node are not affected.
     expect(cluster.farEnd.up).toBe(calls.length - lost.length);
     expect(cluster.farEnd.calls).toHaveLength(calls.length);
     expectWhole(cluster, lost);
   }, 180_000);
 
-  test('a node that was stopped for longer than its lease and wakes up does no harm, and ends itself', async () => {
+  test('a node that wakes up after its lease is over does no harm, and ends itself', async () => {
     await using world = await build();
     const { cluster } = world;
     const sleeper = await cluster.startNode('a', shortLease);
     const living = await cluster.startNode('b');
     const numbers = [...many(10, 'stay', 0), ...many(10, 'late', 60)];
     const calls = await dial(cluster, [sleeper, living], numbers);
-    await eventually(() => cluster.farEnd.calls.length === 20, 'all ring or are up');
+    await eventually(() => cluster.farEnd.calls.length === 20, 'all phones ring or are up');
     sleeper.child.kill('SIGSTOP');
     await untilLost(world);
     const lost = await callsOf(world, 'a');
     await eventually(
       () => lost.every((callId) => cluster.receiver.of(callId).some(isTerminal)),
-      'its calls are told to be over',
+      'its calls are notified to be over',
     );
-    const told = cluster.receiver.received.length;
+    const receivedBefore = cluster.receiver.received.length;
     sleeper.child.kill('SIGCONT');
     await eventually(() => sleeper.child.exitCode !== null, 'it ends itself');
 
     expect(sleeper.child.exitCode).toBe(1);
     expect(lost.length).toBeGreaterThan(0);
-    const later = cluster.receiver.received.slice(told).map(({ body }) => body.callId);
+    const later = cluster.receiver.received.slice(receivedBefore).map(({ body }) => body.callId);
     expect(later.filter((callId) => lost.includes(callId))).toEqual([]);
     const lostNumbers = calls.filter(({ callId }) => lost.includes(callId)).map((c) => c.number);
     await eventually(
@@ -188,7 +197,7 @@ describe('a cluster', () => {
         cluster.farEnd.calls
           .filter((call) => lostNumbers.includes(call.number))
           .every((call) => call.endedAt !== undefined),
-      'no phone is left in a call',
+      'no phone of the lost calls is left in a call',
     );
     expect(cluster.farEnd.calls).toHaveLength(20);
     expectWhole(
@@ -197,11 +206,12 @@ describe('a cluster', () => {
     );
   }, 180_000);
 
-  test('a node that wakes up with notifications in memory sends none that another node has taken over', async () => {
+  test('a node that wakes up with notifications in memory sends none of those that another node took over', async () => {
     await using world = await build();
     const { cluster } = world;
     const { receiver } = cluster;
-    // Held by their receiver, so that those after them wait for their place in the memory of both nodes.
+    // The receiver does not answer yet, so the later notifications wait in the memory of both
+    // nodes.
     let arrived = 0;
     let answer: () => void = () => undefined;
     const held = new Promise<number>((resolve) => {
@@ -212,10 +222,14 @@ describe('a cluster', () => {
       return held;
     });
     const numbers = many(120, 'stay', 0);
-    // Alone at first: any node may take a call, so that the calls of two are not shared evenly.
+    // The node is alone at first. Any node may take a call, so two nodes would not share the calls
+    // evenly.
     const sleeper = await cluster.startNode('a', shortLease);
     const first = await dial(cluster, [sleeper], numbers.slice(0, 60));
-    await eventually(() => arrived >= sendsAtOnce, 'the first node sends as much as it may');
+    await eventually(
+      () => arrived >= sendsAtOnce,
+      'the first node sends as many notifications as it may',
+    );
     const living = await cluster.startNode('b');
     const second = await dial(cluster, [sleeper, living], numbers.slice(60));
     const calls = [...first, ...second];
@@ -224,7 +238,7 @@ describe('a cluster', () => {
     const ofLiving = (await callsOf(world, 'b')).length;
     await eventually(
       () => arrived >= sendsAtOnce + Math.min(sendsAtOnce, ofLiving),
-      'both nodes send as much as they may',
+      'both nodes send as many notifications as they may',
     );
     sleeper.child.kill('SIGSTOP');
     await untilLost(world);
@@ -237,7 +251,7 @@ describe('a cluster', () => {
       );
     await eventually(
       async () => (await answeredPending()).rowCount === 0,
-      'the other node has sent what it had in memory',
+      'the other node has sent the notifications in its memory',
     );
 
     const sent = new Set(receiver.received.map(({ body }) => body.eventId));
@@ -249,7 +263,7 @@ describe('a cluster', () => {
     expect(later.filter((eventId) => sent.has(eventId))).toEqual([]);
     await eventually(
       () => lost.every((callId) => receiver.of(callId).some(isTerminal)),
-      'its calls are told to be over',
+      'its calls are notified to be over',
     );
     expectWhole(
       cluster,
@@ -257,7 +271,7 @@ describe('a cluster', () => {
     );
   }, 180_000);
 
-  test('what a killed node owed of selected events comes from another one, whole, and the end is the last', async () => {
+  test('the selected events that a killed node owed come from another node, all of them, and the end is the last', async () => {
     await using world = await build();
     const { cluster } = world;
     const { receiver } = cluster;
@@ -273,7 +287,7 @@ describe('a cluster', () => {
     await eventually(async () => (await answered()).rowCount === 10, 'all are answered');
     await eventually(
       () => calls.every(({ callId }) => receiver.of(callId).length === 1),
-      'the first event of each is told',
+      'the first event of each call is notified',
     );
     await cluster.startNode('b');
     await dying.kill();
@@ -289,15 +303,15 @@ describe('a cluster', () => {
     expectWhole(cluster, calls);
     for (const { callId } of calls) {
       const bodies = receiver.of(callId);
-      const told = bodies.map(({ status, event }) =>
+      const notified = bodies.map(({ status, event }) =>
         status === 'Event' ? (event as { readonly type: string }).type : status,
       );
-      expect(told).toEqual(['queued', 'dialing', 'ringing', 'Answered', 'completed']);
+      expect(notified).toEqual(['queued', 'dialing', 'ringing', 'Answered', 'completed']);
       expect(bodies.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
     }
   }, 180_000);
 
-  test('a call is ended through whichever node is asked', async () => {
+  test('any node ends a call when asked', async () => {
     await using world = await build();
     const { cluster } = world;
     const nodes = [await cluster.startNode('a'), await cluster.startNode('b')] as const;
@@ -306,7 +320,7 @@ describe('a cluster', () => {
       () =>
         cluster.farEnd.calls.every((c) => c.acknowledgedAt !== undefined) &&
         cluster.farEnd.calls.length === 8,
-      'all are up',
+      'all calls are up',
     );
 
     const answers = await Promise.all(
@@ -315,7 +329,7 @@ describe('a cluster', () => {
       ),
     );
     expect(answers.map((answer) => answer.status)).toEqual(calls.map(() => 200));
-    await eventually(() => cluster.farEnd.up === 0, 'all are hung up');
+    await eventually(() => cluster.farEnd.up === 0, 'all phones are hung up');
     for (const { callId } of calls) {
       const bodies = await cluster.receiver.untilEnded(callId);
       expect(bodies.find(isTerminal)).toMatchObject({ reasonCode: 'Bot-disconnected' });

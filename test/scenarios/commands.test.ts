@@ -1,4 +1,5 @@
-// The whole gateway with commands at both doors: what a phone hears of a sound, to the sample, and what is told of it.
+// The whole gateway with commands over HTTP and NATS: what a phone hears of a sound, to the sample,
+// and which events are published.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandReply } from '../../src/calls/contract/command.ts';
@@ -12,7 +13,7 @@ import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
 
-/** Noise of half a second at 16 kHz: no stretch of it is like another. */
+/** Half a second of noise at 16 kHz, in which no stretch is like another. */
 const random = seeded(3);
 const wav = makeWav({
   samples: [Int16Array.from({ length: 8_000 }, () => (random() - 0.5) * 20_000)],
@@ -82,22 +83,22 @@ describe('a sound that is played by command', () => {
     });
     await eventually(
       () => rig.typesOf(callId).includes('playback-finished'),
-      'its end is published',
+      'the end of the playback is published',
     );
     callee.hangUp();
     expect(await rig.endOf(callId)).toMatchObject({ playedMs: 500, outcome: 'completed' });
     expect(timesHeard(callee.heard)).toBe(1);
-    const told = {
+    const playback = {
       ...{ playbackId: 'one', commandId: 'one' },
       ...{ source: 'command', sound: 'sound:offer' },
     };
     expect(rig.eventsOf(callId).filter(({ type }) => type.startsWith('playback'))).toMatchObject([
-      { type: 'playback-started', data: told },
-      { type: 'playback-finished', data: { ...told, reason: 'done', playedMs: 500 } },
+      { type: 'playback-started', data: playback },
+      { type: 'playback-finished', data: { ...playback, reason: 'done', playedMs: 500 } },
     ]);
   });
 
-  test('loops until it is stopped, over NATS as over HTTP', async () => {
+  test('loops until it is stopped, over NATS and over HTTP', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     await callee.answer();
     expect(await nats({ command: 'play', sound: 'sound:offer', loop: true, id: 'l' })).toEqual({
@@ -105,17 +106,20 @@ describe('a sound that is played by command', () => {
       commandId: 'l',
       state: 'answered',
     });
-    await callee.untilHeard((heard) => timesHeard(heard) >= 2, 'it is heard twice');
+    await callee.untilHeard((heard) => timesHeard(heard) >= 2, 'the sound is heard twice');
     expect(await http({ command: 'stop' })).toMatchObject({ status: 202 });
 
-    await eventually(() => rig.typesOf(callId).includes('playback-finished'), 'it is stopped');
+    await eventually(
+      () => rig.typesOf(callId).includes('playback-finished'),
+      'the playback is stopped',
+    );
     expect(rig.eventsOf(callId).at(-1)?.data).toMatchObject({ reason: 'stopped' });
   });
 
-  test('is refused by a call that rings, and by one that is over', async () => {
+  test('is refused by a call that rings, and by a call that is over', async () => {
     const { callee, http, nats, callId } = await answeredCall();
     callee.ring();
-    await eventually(() => rig.typesOf(callId).includes('ringing'), 'it rings');
+    await eventually(() => rig.typesOf(callId).includes('ringing'), 'the phone rings');
     const play = { command: 'play', sound: 'sound:offer', id: 'one' };
 
     expect(await http(play)).toMatchObject({
@@ -124,7 +128,7 @@ describe('a sound that is played by command', () => {
     });
     expect(await nats(play)).toMatchObject({ ok: false, code: 'state' });
     await callee.answer();
-    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
     expect(await http(play)).toMatchObject({ status: 202 });
     expect(await http({ command: 'play', sound: 'sound:none' })).toMatchObject({
       status: 409,
@@ -150,10 +154,10 @@ describe('keys that are pressed by command', () => {
     return keys;
   }
 
-  test('are heard by the phone, once for each id, at both doors, and told', async () => {
+  test('are heard by the phone, once for each id, over HTTP and NATS, and published', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     await callee.answer();
-    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
     const press = { command: 'dtmf', digits: '4w7#', id: 'menu' };
 
     const taken = { ok: true, commandId: 'menu', state: 'answered' };
@@ -163,7 +167,7 @@ describe('keys that are pressed by command', () => {
       ok: true,
     });
     const sent = () => rig.eventsOf(callId).filter(({ type }) => type === 'dtmf-sent');
-    await eventually(() => sent().length === 2, 'they are sent');
+    await eventually(() => sent().length === 2, 'both sequences of keys are sent');
     callee.hangUp();
     await rig.endOf(callId);
 
@@ -174,10 +178,10 @@ describe('keys that are pressed by command', () => {
     ]);
   });
 
-  test('are refused where the phone takes none', async () => {
+  test('are refused if the phone takes no keys', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     await callee.answerVoiceOnly();
-    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
     const press = { command: 'dtmf', digits: '1' };
 
     const detail = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
@@ -187,12 +191,12 @@ describe('keys that are pressed by command', () => {
 });
 
 describe('a person who is transferred by command', () => {
-  /** The phone that the transfer calls. */
+  /** Answers a call and opens the phone that the transfer will dial. */
   async function waitingAgent() {
     const { callee: person, ...doors } = await answeredCall();
     const agents = await StreamCallee.waiting();
     await person.answer();
-    await eventually(() => rig.typesOf(doors.callId).includes('answered'), 'it is answered');
+    await eventually(() => rig.typesOf(doors.callId).includes('answered'), 'the call is answered');
     return { ...{ person, agents }, ...doors };
   }
   const dialled = async (agents: Awaited<ReturnType<typeof StreamCallee.waiting>>) => {
@@ -202,7 +206,7 @@ describe('a person who is transferred by command', () => {
   };
 
   test.each(['http', 'nats'] as const)(
-    'over %s hears the agent, who hears them; one hang-up ends both',
+    'over %s and the agent hear each other, and one hang-up ends both legs',
     async (door) => {
       const { person, agents, callId, ...doors } = await waitingAgent();
       const command = { command: 'transfer', to: agents.target, caller: '4930123456', id: 'agent' };
@@ -222,7 +226,7 @@ describe('a person who is transferred by command', () => {
         speakUntilHeard(person, agent, question),
         speakUntilHeard(agent, person, answer),
       ]);
-      // Repeated under its id, as after a lost answer; and another one beside it.
+      // Send the command again under its id, as after a lost answer, and another command beside it.
       expect(await doors.nats(command)).toEqual(taken);
       expect(await doors.http({ ...command, id: 'another' })).toMatchObject({
         status: 409,
@@ -250,12 +254,15 @@ describe('a person who is transferred by command', () => {
     },
   );
 
-  test('stays where no agent answers, if that is asked for, and may be transferred again', async () => {
+  test('stays in the call if no agent answers and the command says so, and may be transferred again', async () => {
     const { person, agents, callId, http, nats } = await waitingAgent();
     const onFailure = 'stay';
     await nats({ command: 'transfer', to: agents.target, onFailure });
     (await dialled(agents)).refuse(486, 'Busy Here');
-    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is told');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-failed'),
+      'transfer-failed is published',
+    );
     expect(person.isBeingHungUp).toBe(false);
 
     const others = await StreamCallee.waiting();
@@ -270,7 +277,7 @@ describe('a person who is transferred by command', () => {
     });
   });
 
-  test('is refused what the call cannot have, by its member', async () => {
+  test('is refused with the name of the member that the call cannot have', async () => {
     const { http, nats } = await waitingAgent();
     const command = { command: 'transfer', to: 'sip:a@pbx.example', headers: { Via: 'x' } };
 

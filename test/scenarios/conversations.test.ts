@@ -1,4 +1,5 @@
-// What a dialer application can learn of a call afterwards: the session that its last notification names.
+// What a dialer application can read about a call afterwards: the session that the last
+// notification names.
 
 import { expect, test } from 'vitest';
 import { coversOnAny } from '../specification/covers.ts';
@@ -20,7 +21,7 @@ async function conversation(sessionId: unknown, days?: object) {
   );
 }
 
-test('the `sessionId` of `completed` is the one to ask for', { timeout: 120_000 }, async () => {
+test('`completed` names the session of the call', { timeout: 120_000 }, async () => {
   coversOnAny('notifications.completed.body.sessionId');
   const { callId, conversationId } = await laptop.dial(`tel:${personHangsUp}`);
   const all = await laptop.receiver.untilEnded(callId, 40_000);
@@ -60,7 +61,7 @@ test('the `sessionId` of `completed` is the one to ask for', { timeout: 120_000 
   );
 });
 
-test('of a bot that is not registered, `dev` owns what is published', async () => {
+test('the app `dev` owns what is published for a bot that is not registered', async () => {
   const session = {
     _id: 'cv-1',
     sessionId: 'livechat/1',
@@ -72,6 +73,6 @@ test('of a bot that is not registered, `dev` owns what is published', async () =
 
   await eventually(
     async () => (await conversation(encodeURIComponent(session.sessionId))).status === 200,
-    'the published session',
+    'the published session can be read',
   );
 });

@@ -1,5 +1,5 @@
-// Deliveries as their owner sees them, through the API and the command line: dead letters, rotation of the secret that signs,
-// limits against toll fraud.
+// Deliveries as their owner sees them through the API and the command line: dead letters, rotation
+// of the signing secret, and limits against toll fraud.
 
 import { expect, test } from 'vitest';
 import { readRuntime } from '../../src/app/runtime-file.ts';
@@ -21,7 +21,7 @@ const busy = 'tel:+12025550130';
 
 const laptop = forSuite(startLaptop);
 
-/** What a command prints. */
+/** Runs a command of the command line and returns what it prints. */
 async function run(command: (context: CliContext) => Promise<void>): Promise<readonly string[]> {
   const config = loadConfig({ DATA_DIR: laptop.gateway.dataDir });
   const lines: string[] = [];
@@ -49,7 +49,7 @@ const deadLetters = async () => {
   return lines.map((line) => JSON.parse(line) as Letter);
 };
 
-test('what a receiver refused with 410 is a dead letter, until it is replayed', async () => {
+test('a notification that a receiver refuses with 410 is a dead letter until it is replayed', async () => {
   const { receiver, dial } = laptop;
   receiver.answerWith(() => 410);
   const { callId } = await dial(busy);
@@ -69,7 +69,7 @@ test('what a receiver refused with 410 is a dead letter, until it is replayed', 
   expect(await deadLetters()).toEqual([]);
   await eventually(
     async () => (await replay())[0]?.includes('"delivered"') === true,
-    'its delivery is recorded',
+    'the delivery is recorded',
   );
   const log = await run((context) => listNotifications(context, callId, {}));
   expect(log.join('\n')).toMatch(
@@ -77,7 +77,7 @@ test('what a receiver refused with 410 is a dead letter, until it is replayed', 
   );
 });
 
-test('dead letters of a time, or of a call, are replayed whichever bot they are of', async () => {
+test('dead letters of a period or of a call are replayed for all bots', async () => {
   const { receiver, dial } = laptop;
   const replay = (options: ReplayOptions) =>
     run((context) => replayNotifications(context, undefined, options));
@@ -129,7 +129,7 @@ test('during a rotation either secret verifies; afterwards only the new one does
   ]);
 });
 
-test('an app dials what its limits allow, and a repeated request is answered all the same', async () => {
+test('an app dials only what its limits allow, and a repeated request keeps its answer', async () => {
   const { dialer } = laptop.gateway;
   const limit = (options: Parameters<typeof limitApp>[2]) =>
     run((context) => limitApp(context, dialer.app.appId, options));

@@ -1,5 +1,6 @@
-// Detection on lines as they are: what the gateway says of people and machines whose packets are late, lost, held back or
-// never sent. Real SIP and RTP; what is asserted is on the gateway's clock, which counts frames since the 200.
+// Detection on real lines: what the gateway reports about people and machines whose packets are
+// late, lost, held back or never sent. SIP and RTP are real. Assertions use the clock of the
+// gateway, which counts frames since the 200.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
@@ -34,7 +35,7 @@ const machineThatBeeps = [
 ];
 const noSpeech = ['amd_no_speech_detected', 'amd_stopped'];
 
-/** Longer than any call here. */
+/** Longer than any call in this file. */
 const wholeCallMs = 15_000;
 const inactivityMs = 4_000;
 const sounds = createSounds();
@@ -49,7 +50,7 @@ beforeAll(async () => {
   place(laptop);
 });
 
-/** The sound, then silence for as long as the call may last. */
+/** Returns a plan of the sound, followed by silence until the end of the call. */
 function lastsOn(sound: Int16Array, ...impairments: readonly Impairment[]) {
   return impaired(planOf(joined([sound, silence(wholeCallMs)])), ...impairments);
 }
@@ -61,7 +62,10 @@ function answersWith(sound: Int16Array, ...impairments: readonly Impairment[]): 
   };
 }
 
-/** NATS, the context and the receiver tell the same: each event once and in order. */
+/**
+ * Expects the same events on NATS, in the context and at the receiver: each event once and in
+ * order.
+ */
 function expectReceived(received: ReceivedEvents, names: readonly string[]): void {
   expect(received.onNats).toEqual(names);
   expect(received.inContext).toEqual(names);
@@ -78,7 +82,10 @@ function elapsedMs(received: ReceivedEvents, event: string): number {
   return Number(received.evidence(event)?.['elapsedMs']);
 }
 
-/** As late as on a good line, give or take what the line, and a machine under the callee that is busy or stands still, do to it. */
+/**
+ * Expects the verdict at the time at which it comes on a good line. The tolerance covers the
+ * effects of the line, and of a callee's machine that is busy or stands still.
+ */
 function expectAsOnGoodLine(
   received: BatchedEvents,
   sound: Int16Array,
@@ -134,7 +141,7 @@ describe('after early media', () => {
     { timers: { noSpeechTimeoutMs: 2_000 } },
   );
 
-  test('a person after an announcement: the clock and the speech are those since the answer', async () => {
+  test('a person after an announcement: time and speech count from the answer', async () => {
     await afterAnnouncement.judged((received) => {
       expectReceived(received, human);
       expectAsOnGoodLine(received, hello);
@@ -191,21 +198,21 @@ describe('on hold', () => {
     await rest;
   });
 
-  test('before any voice: noSpeechTimeoutMs ends where it should', async () => {
+  test('before any voice: noSpeechTimeoutMs ends on time', async () => {
     await heldAtOnce.judged((received) => {
       expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
     });
   });
 
-  test('for longer than a line may be dead: a person is judged by what is said after the resume', async () => {
+  test('for longer than a line may be dead: a person is judged by the speech after the resume', async () => {
     await heldForLong.judged((received) => {
       expectReceived(received, human);
       expectAsOnGoodLine(received, hello, { startsAtMs: 200 + heldMs });
     });
   });
 
-  test('after a greeting: its end is told while no packet comes, the beep after the resume', async () => {
+  test('after a greeting: its end is reported while no packet arrives, the beep after the resume', async () => {
     await heldAfterGreeting.judged((received) => {
       expectReceived(received, machineThatBeeps);
       expectAsOnGoodLine(received, announcement);
@@ -236,7 +243,7 @@ describe('without RTP', () => {
     await callee.line.play(planOf(announcement), 5_000);
   });
 
-  test('no speech at its timer; the call ends when its line is held to be dead', async () => {
+  test('no speech when its timer ends, and the call ends when the line counts as dead', async () => {
     await silent.judged((received) => {
       expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
@@ -247,7 +254,7 @@ describe('without RTP', () => {
     });
   });
 
-  test('dead before the timer: an error that is told, and why', async () => {
+  test('dead before the timer: an error with its reason', async () => {
     await dead.judged((received) => {
       expectReceived(received, ['amd_error', 'amd_stopped']);
       expect(received.evidence('amd_error')).toMatchObject({ reason: 'media-lost' });
@@ -255,7 +262,7 @@ describe('without RTP', () => {
     });
   });
 
-  test('dead after a verdict: it stands', async () => {
+  test('dead after a verdict: the verdict stays', async () => {
     await diesLater.judged((received) => {
       expectReceived(received, machine);
       expect(received.evidence('amd_stopped')).toMatchObject({ reason: 'media-lost' });
@@ -284,7 +291,7 @@ describe('from senders out of the ordinary', () => {
     ['a clock 2 % slow', slow],
     ['another SSRC, with other numbers, in the middle of a greeting', succeeded],
     ['silence suppressed, with comfort noise in its place', quietMailbox],
-    ['nothing sent from the beep on: the mailbox records', recording],
+    ['nothing sent after the beep, while the mailbox records', recording],
   ])('%s', async (_name, { judged }) => {
     await judged((received) => {
       expectReceived(received, machineThatBeeps);
@@ -295,7 +302,8 @@ describe('from senders out of the ordinary', () => {
   test('fifty packets at once in the middle of a greeting', async () => {
     await heldUpMailbox.judged((received) => {
       expectReceived(received, machineThatBeeps);
-      // A listener hears a pause of a second between sentences: that tells a machine, too, and sooner.
+      // A listener hears a pause of a second between sentences. This also indicates a machine, and
+      // does so sooner.
       expectAsOnGoodLine(received, voicemail, { earlierByMs: 1_000 });
     });
   });
@@ -307,7 +315,7 @@ describe('from senders out of the ordinary', () => {
     });
   });
 
-  test('silence suppressed as well by a person', async () => {
+  test('silence suppressed by a person', async () => {
     await quietPerson.judged((received) => {
       expectReceived(received, human);
       expectAsOnGoodLine(received, hello);

@@ -1,5 +1,5 @@
-// Detection over real SIP and RTP: its knobs and modes, and each of its events once and in order on NATS, in the context and
-// at the receiver.
+// Detection over real SIP and RTP: its settings and modes, and each of its events once and in order
+// on NATS, in the context and at the receiver.
 
 import { describe, expect, test } from 'vitest';
 import { taskCoversOnAny } from '../specification/covers.ts';
@@ -23,7 +23,10 @@ const laptop = forSuite(startLaptop);
 
 const ticksLate = (): Promise<number> => ticksLateOf(laptop.gateway.runtime);
 
-/** Dials, and ends the call once detection has stopped. `check` fails where the callee was not heard as it is to be. */
+/**
+ * Dials, and ends the call when detection has stopped. `check` fails if the gateway did not hear
+ * the callee as it should.
+ */
 function detect(
   target: string,
   more: Record<string, unknown>,
@@ -41,7 +44,7 @@ function detect(
 
 const isVoicemail = ({ onNats }: ReceivedEvents) => expect(onNats).toHaveLength(4);
 
-/** In the mode that hangs up on machines. */
+/** Dials in the mode that hangs up on machines. */
 function disconnecting(target: string, first: string): Promise<readonly Notification[]> {
   return undisturbed(ticksLate, async () => {
     const { callId } = await laptop.dial(target, { machineDetection: 'disconnect' });
@@ -51,7 +54,7 @@ function disconnecting(target: string, first: string): Promise<readonly Notifica
   });
 }
 
-// Three times as long as a call takes.
+// The time-out is three times as long as a call takes.
 describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, () => {
   test.each([
     [
@@ -72,7 +75,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
     },
   );
 
-  test('evidence is on the event, and the reason in the context', async ({ task }) => {
+  test('the event carries the evidence, and the context the reason', async ({ task }) => {
     taskCoversOnAny(
       task,
       'dialout.context.rule.amd',
@@ -123,7 +126,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
     });
   });
 
-  test('greetingCompletionTimeoutMs: the end of a greeting is told after that much silence', async ({
+  test('greetingCompletionTimeoutMs: the end of a greeting is reported after that much silence', async ({
     task,
   }) => {
     taskCoversOnAny(task, 'dialout.start.body.timers.greetingCompletionTimeoutMs');
@@ -150,19 +153,19 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
     });
   });
 
-  test('thresholdWordCount is a strict rule: one word makes a machine', async () => {
+  test('thresholdWordCount is a strict rule: with 1, one word makes a machine', async () => {
     await detect(personStays, { thresholdWordCount: 1 }, ({ notified }) => {
       expect(notified[0]).toBe('amd_machine_detected');
     });
   });
 
-  test('thresholdWordCount is a strict rule: a hundred make none of a voicemail', async () => {
+  test('thresholdWordCount is a strict rule: with 100, a voicemail is not a machine', async () => {
     await detect(voicemailNoBeep, { thresholdWordCount: 100 }, ({ notified }) => {
       expect(notified).not.toContain('amd_machine_detected');
     });
   });
 
-  test('a subscription names the events that are notified; the others are on NATS all the same', async () => {
+  test('only subscribed events are notified, but all events are on NATS', async () => {
     const call = await detect(
       voicemail,
       { amdEventsSubscription: ['amd_tone_detected'] },
@@ -174,7 +177,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
     expect(call.all.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
   });
 
-  test('disconnect: a machine is hung up before anything else is said', async () => {
+  test('disconnect: the gateway hangs up a machine before any other event', async () => {
     const all = await disconnecting(voicemail, 'amd_machine_detected');
 
     expect(glance(all)).toEqual(['Answered', 'amd_machine_detected', 'amd_stopped', 'completed']);

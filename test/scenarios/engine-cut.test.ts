@@ -1,4 +1,5 @@
-// One of two nodes can no longer reach the SIP engine, which lives on with that node's calls on it.
+// One of two nodes can no longer reach the SIP engine. The engine keeps running with that node's
+// calls.
 
 import { expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
@@ -20,7 +21,7 @@ test('the phones of a node that cannot reach the engine are hung up by another n
       target: `tel:+${numberFor('stay', 0, 1)}`,
       notifyurl: cluster.receiver.url,
     });
-    await eventually(() => cluster.farEnd.calls[0]?.acknowledgedAt !== undefined, 'it is up');
+    await eventually(() => cluster.farEnd.calls[0]?.acknowledgedAt !== undefined, 'the call is up');
     await cluster.startNode('b');
 
     wire.cut();

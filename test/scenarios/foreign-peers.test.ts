@@ -1,4 +1,5 @@
-// The whole gateway against sipp: what a foreign callee does on the wire, and what the dialer is told of it.
+// The whole gateway against sipp: what a foreign callee does on the wire, and what the dialer
+// learns of it.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ function dial(far: Sipp, more: Record<string, unknown> = {}): Promise<Placed> {
 }
 
 async function untilAnswered({ callId }: Placed): Promise<void> {
-  await eventually(() => receiver.of(callId).length > 0, 'Answered arrives');
+  await eventually(() => receiver.of(callId).length > 0, 'the notification Answered arrives');
 }
 
 async function endOf({ callId }: Placed): Promise<Notification> {
@@ -48,7 +49,7 @@ async function timelineOf({ callId }: Placed): Promise<readonly TimelineEvent[]>
   const types = () => soFar(callId);
   await eventually(
     async () => (await types()).some(({ type }) => type === 'completed' || type === 'failed'),
-    'the timeline is whole',
+    'the timeline is complete',
   );
   return types();
 }
@@ -121,7 +122,7 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('after early media: it rings with earlyMedia', async () => {
+  test('after early media: ringing has earlyMedia', async () => {
     const far = await callee('early-media-answer');
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -133,11 +134,14 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('and holds and resumes: each offer is answered in kind, the call goes on', async () => {
+  test('and holds and resumes: each offer gets a matching answer, and the call goes on', async () => {
     const far = await callee('hold-resume');
     const placed = await dial(far);
     await untilAnswered(placed);
-    await eventually(async () => (await acknowledged(far)) >= 2, 'both re-INVITEs are done');
+    await eventually(
+      async () => (await acknowledged(far)) >= 2,
+      'both re-INVITEs are acknowledged',
+    );
     await gateway.dialer.end(placed.callId);
 
     expect(await endOf(placed)).toMatchObject({ reasonCode: 'Bot-disconnected' });
@@ -148,13 +152,13 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('and presses digits by INFO: stated as dtmf', async () => {
+  test('and presses digits by INFO: published as dtmf', async () => {
     const far = await callee('info-dtmf');
     const placed = await dial(far);
     await untilAnswered(placed);
-    const stated = async () =>
+    const published = async () =>
       (await soFar(placed.callId)).filter(({ type }) => type === 'dtmf').length;
-    await eventually(async () => (await stated()) >= 2, 'both digits are stated');
+    await eventually(async () => (await published()) >= 2, 'both digits are published');
     await gateway.dialer.end(placed.callId);
     await endOf(placed);
 
@@ -168,7 +172,7 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('whose first 200 is lost', async () => {
+  test('and whose first 200 is lost: completed', async () => {
     const far = await callee('lost-200');
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -178,7 +182,7 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('who loses our ACKs: one Answered', async () => {
+  test('and loses our ACKs: one Answered', async () => {
     const far = await callee('lost-ack', { repeats: false });
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -218,7 +222,7 @@ describe('a callee that does not answer', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('302: not followed', async () => {
+  test('302: the redirection is not followed', async () => {
     const far = await callee('redirect', { keys: { elsewhere: 'sip:other@127.0.0.1:9' } });
 
     expect(await endOf(await dial(far))).toMatchObject({
@@ -247,7 +251,7 @@ describe('a callee that does not answer', () => {
     await eventually(
       async () =>
         ((await gateway.dialer.call(placed.callId)).body as { state: string }).state === 'ringing',
-      'it rings',
+      'the phone rings',
     );
     await gateway.dialer.end(placed.callId);
 
@@ -259,7 +263,7 @@ describe('a callee that does not answer', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('answers as we cancel: ACKed and hung up, and never Answered', async () => {
+  test('answers while we cancel: acknowledged and hung up, and never Answered', async () => {
     const far = await callee('cancel-race');
     const placed = await dial(far, { timeoutInMs: 1_000 });
 
@@ -340,7 +344,10 @@ async function count(far: Sipp, direction: 'sent' | 'received', start: RegExp): 
     (message) => message.direction === direction && start.test(message.text),
   ).length;
 }
-/** Whose ACKs may be repeated, as a 200 is. */
+/**
+ * Counts the INVITEs that sipp has acknowledged. It may repeat an ACK, because a 200 may be
+ * repeated.
+ */
 async function acknowledged(far: Sipp): Promise<number> {
   const acks = (await far.messages()).filter(
     ({ direction, text }) => direction === 'sent' && text.startsWith('ACK '),

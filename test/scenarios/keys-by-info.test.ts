@@ -1,4 +1,4 @@
-// The whole gateway presses keys over a trunk that wants them as SIP INFO.
+// The whole gateway sends keys over a trunk that takes them as SIP INFO.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 describe('keys over a trunk with dtmf: info', () => {
-  test('come as INFO, one after the other, to a phone whose SDP takes none', async () => {
+  test('arrive as INFO, one after the other, at a phone whose SDP takes no keys', async () => {
     const { callId } = await laptop.dial('tel:+12025550100', {
       ...{ machineDetection: 'disabled', trunk: 'phones' },
     });
@@ -50,7 +50,7 @@ describe('keys over a trunk with dtmf: info', () => {
     await phone.answerVoiceOnly();
     const typesOf = () =>
       laptop.events.filter((event) => event.callId === callId).map(({ type }) => type);
-    await eventually(() => typesOf().includes('answered'), 'it is answered');
+    await eventually(() => typesOf().includes('answered'), 'the call is answered');
     const press = (digits: string, id: string) =>
       dialer.command(callId, { command: 'dtmf', digits, durationMs: 60, id });
     const sent = () =>
@@ -61,26 +61,26 @@ describe('keys over a trunk with dtmf: info', () => {
     expect(first.body).toBe('Signal=4\r\nDuration=60\r\n');
     expect(one(first, 'content-type')).toBe('application/dtmf-relay');
     expect((await phone.isPressed()).body).toBe('Signal=#\r\nDuration=60\r\n');
-    await eventually(() => sent().length === 1, 'they are told');
+    await eventually(() => sent().length === 1, 'dtmf-sent is published');
 
-    // One that the phone does not understand is the last.
+    // The gateway sends no key after a key that the phone rejects.
     await press('12', 'refused');
     expect((await phone.isPressed(415, 'Unsupported Media Type')).body).toContain('Signal=1');
-    await eventually(() => sent().length === 2, 'that is told');
+    await eventually(() => sent().length === 2, 'the second dtmf-sent is published');
     expect(sent()).toEqual([
       { commandId: 'menu', digits: '4w#', complete: true },
       { commandId: 'refused', digits: '', complete: false },
     ]);
 
-    // On its way when the phone hangs up: told before the call's end.
+    // The phone hangs up while a key is on its way. dtmf-sent comes before the end of the call.
     await press('9', 'late');
     phone.hangUp();
-    await eventually(() => typesOf().includes('completed'), 'it is over');
+    await eventually(() => typesOf().includes('completed'), 'the call is over');
     expect(sent().at(-1)).toMatchObject({ commandId: 'late' });
     expect(typesOf().slice(-2)).toEqual(['dtmf-sent', 'completed']);
   });
 
-  test('of the other end of a bridge come as INFO, too, however that end presses them; theirs go on as it takes them', async () => {
+  test('of the other end of a bridge also arrive as INFO, and keys to that end go as it takes them', async () => {
     const { callId } = await laptop.dial('tel:+12025550101', {
       ...{ machineDetection: 'disabled', trunk: 'guests' },
       bridge: { to: 'tel:+12025550102', trunk: 'agents' },
@@ -91,7 +91,7 @@ describe('keys over a trunk with dtmf: info', () => {
     await agent.answer();
     const typesOf = () =>
       laptop.events.filter((event) => event.callId === callId).map(({ type }) => type);
-    await eventually(() => typesOf().includes('transfer-answered'), 'it is bridged');
+    await eventually(() => typesOf().includes('transfer-answered'), 'the call is bridged');
 
     await hearEachOther(person, agent);
     agent.press(5);
@@ -100,13 +100,13 @@ describe('keys over a trunk with dtmf: info', () => {
     expect((await person.isPressed()).body).toBe('Signal=*\r\nDuration=160\r\n');
     person.info('3');
     const keys = () => agent.packets.filter(({ payloadType }) => payloadType === 101);
-    await eventually(() => keys().length > 3, 'the agent is told the key');
+    await eventually(() => keys().length > 3, 'the agent receives the key');
     expect(new Set(keys().map(({ payload }) => payload[0]))).toEqual(new Set([3]));
 
     agent.hangUp();
     await person.isHungUp();
-    await eventually(() => typesOf().includes('completed'), 'it is over');
-    // None was commanded.
+    await eventually(() => typesOf().includes('completed'), 'the call is over');
+    // No command sent a key.
     expect(typesOf()).not.toContain('dtmf-sent');
   });
 });

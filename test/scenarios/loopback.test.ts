@@ -1,4 +1,5 @@
-// What a gateway that others can reach may be made to connect to on its own machine: nothing, unless it is told so.
+// A gateway that others can reach connects to nothing on its own machine unless its configuration
+// allows it.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeSeededDataDir } from '../support/databases.ts';
@@ -35,12 +36,12 @@ test('the log says why a receiver on this machine is refused', () => {
   );
 });
 
-test('a trunk does not come to a gateway that started as a laptop’s', async () => {
+test('a gateway that started without trunks does not load any on SIGHUP', async () => {
   gateway.child.kill('SIGHUP');
 
   await eventually(
     () => gateway.output().includes('trunks were not reloaded'),
-    'the file was asked for',
+    'the log says that trunks are not reloaded',
   );
   expect(gateway.output()).toContain('started without trunks; start again to have them');
 });

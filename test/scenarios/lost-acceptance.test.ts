@@ -1,4 +1,5 @@
-// The database has a request, and its answer is lost: the caller is told that it is not known, for the phone rings all the same.
+// The database stores a request but its answer is lost. The gateway tells the caller that the
+// outcome is unknown, because the phone rings all the same.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -9,7 +10,7 @@ import type { GatewayProcess } from '../support/gateway-process.ts';
 import { forSuite } from '../support/opened.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 
-describe('a request that is stored, though the database’s answer is lost', () => {
+describe('a request that is stored although the answer of the database is lost', () => {
   let cluster: Cluster;
   let gateway: GatewayProcess;
   let wire: Wire;
@@ -25,14 +26,17 @@ describe('a request that is stored, though the database’s answer is lost', () 
     await wire.close();
   });
 
-  /** Ends with the answer to it, when the call is stored. */
+  /**
+   * Posts a dial-out while the answers of the database are lost. Restores the line when the call is
+   * stored, and returns the gateway's answer.
+   */
   async function postUnanswered(number: string, headers: Record<string, string> = {}) {
     wire.muteSenderOf('accept calls');
     const answered = gateway.dialer.post({ target: `tel:+${number}` }, headers);
     const isStored = async () =>
       (await database.pool.query(`select from calls where request::text like $1`, [`%${number}%`]))
         .rowCount === 1;
-    await eventually(isStored, 'it is stored');
+    await eventually(isStored, 'the call is stored');
     wire.heal();
     return await answered;
   }
@@ -40,7 +44,7 @@ describe('a request that is stored, though the database’s answer is lost', () 
   const invitesOf = (number: string) =>
     cluster.farEnd.calls.filter((call) => call.number === number).length;
 
-  test('is not called refused, and with its Idempotency-Key it is the same call', async () => {
+  test('is not reported as refused, and its Idempotency-Key leads to the same call', async () => {
     const number = numberFor('stay', 0, 1);
     const key = { 'idempotency-key': 'order-17' };
     const lost = await postUnanswered(number, key);
@@ -58,7 +62,7 @@ describe('a request that is stored, though the database’s answer is lost', () 
     expect(invitesOf(number)).toBe(1);
   });
 
-  test('that had no key is not called refused either', async () => {
+  test('without a key is not reported as refused either', async () => {
     const number = numberFor('stay', 0, 2);
     const lost = await postUnanswered(number);
 

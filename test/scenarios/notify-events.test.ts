@@ -1,5 +1,5 @@
-// An application that has only notifications and HTTP plays a prompt, learns of the key, and connects
-// the person. An application that asks for no events gets what it always got.
+// An application that uses only notifications and HTTP plays a prompt, receives the key, and
+// connects the person. An application that selects no events gets the same notifications as before.
 
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -31,12 +31,15 @@ beforeAll(async () => {
 const hasStatus = ({ type }: PublishedEvent) =>
   ['answered', 'amd', 'completed', 'failed'].includes(type);
 
-/** The receiver is told beside NATS, by another connection: either may be first. */
+/**
+ * Waits for the end of the call on NATS. The receiver gets its notification over another
+ * connection, so either may be first.
+ */
 async function publishedOf(callId: string): Promise<readonly PublishedEvent[]> {
   const ofCall = () => laptop.events.filter((event) => event.callId === callId);
   await eventually(
     () => ofCall().some(({ type }) => type === 'completed' || type === 'failed'),
-    'its end is published',
+    'the end of the call is published',
   );
   return ofCall();
 }
@@ -47,16 +50,16 @@ function expectSigned(callId: string): void {
   for (const each of received) expect(signatureIsRight(each, secret)).toBe(true);
 }
 
-/** What an application of a customer does at each notification of the call with the menu. */
+/** Does what a customer's application does at each notification of the call with the menu. */
 async function react(menuCallId: string, notification: Notification): Promise<void> {
   const { dialer } = laptop.gateway;
   const { callId, status, event } = notification;
   if (callId !== menuCallId) return;
   const path = `/api/public/bot/${dialer.botId}/calls/${callId}/commands`;
-  const told = event as PublishedEvent | undefined;
+  const selectedEvent = event as PublishedEvent | undefined;
   if (status === 'Answered') {
     await dialer.request('POST', path, { command: 'play', sound: 'sound:menu', id: 'menu' });
-  } else if (told?.type === 'dtmf' && told.data['digit'] === '1') {
+  } else if (selectedEvent?.type === 'dtmf' && selectedEvent.data['digit'] === '1') {
     await dialer.request('POST', path, { command: 'transfer', to: numbers.agent, id: 'agent' });
   }
 }
@@ -85,7 +88,7 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
       ...['transfer-ringing', 'transfer-answered', 'transfer-completed'],
     ]);
     expect(all.at(-1)).toMatchObject({ status: 'completed', transfer: { outcome: 'completed' } });
-    // Each as it is on NATS, in the order that it has there, and known by the same id.
+    // Each notification has the content, the order and the id of its event on NATS.
     const notified = published.filter((event) => hasStatus(event) || types.includes(event.type));
     expect(all.map(({ eventId }) => eventId)).toEqual(notified.map(({ id }) => id));
     expect(notified.map(({ data }) => data['notificationSequence'])).toEqual(
@@ -102,16 +105,16 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
     expectSigned(callId);
   });
 
-  test('of every event begin when the call is accepted, and of a call that nobody answers end with it', async () => {
+  test('of every event begin when the call is accepted, and end with the call if nobody answers', async () => {
     const { callId } = await laptop.dial(numbers.noAnswer, {
       ...{ notifyEvents: ['*'], timeoutInMs: 2_000, machineDetection: 'disabled' },
     });
     const all = await laptop.receiver.untilEnded(callId);
 
-    const told = all.map(({ status, event }) =>
+    const notified = all.map(({ status, event }) =>
       status === 'Event' ? (event as PublishedEvent).type : status,
     );
-    expect(told).toEqual(['queued', 'dialing', 'ringing', 'Failed']);
+    expect(notified).toEqual(['queued', 'dialing', 'ringing', 'Failed']);
     expect(all.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
     expect((await publishedOf(callId)).map(({ id }) => id)).toEqual(
       all.map(({ eventId }) => eventId),
@@ -119,7 +122,7 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
     expectSigned(callId);
   });
 
-  test('of a call that asks for no events are what they always were', async () => {
+  test('of a call that selects no events stay as they were', async () => {
     const { callId } = await laptop.dial(numbers.personHangsUp, {
       machineDetection: 'disabled',
     });
@@ -146,7 +149,7 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
     expectSigned(callId);
   });
 
-  test('of an event that is not known are refused with those that are', async () => {
+  test('of an unknown event are refused with the names of the known events', async () => {
     const { dialer } = laptop.gateway;
     const path = `/api/1.1/public/bot/${dialer.botId}/V2/contactcenter/dialout`;
     const body = { target: numbers.noAnswer, caller: '+12025550199', botId: dialer.botId };

@@ -1,4 +1,4 @@
-// A start on what another version left ends at once, and says in one sentence what to do.
+// A start on data of another version ends at once and says in one sentence what to do.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -12,20 +12,20 @@ import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 
 const secretsKey = randomBytes(32).toString('hex');
 
-/** What 0.2 noted of its migrations. */
-const ofEarlier = `
+/** The list of migrations as version 0.2 kept it. */
+const asEarlierVersion = `
   drop table schema_migrations;
   create table schema_migrations (
     version integer primary key, name text not null, applied_at timestamptz(3) not null);
   insert into schema_migrations values (1, 'calls-and-notifications', now())`;
-const ofNewer = `update schema_migrations set version = '1.12' where name = 'tables'`;
+const asNewerVersion = `update schema_migrations set version = '1.12' where name = 'tables'`;
 
 const cases = databaseKinds.flatMap((kind) => [
-  [kind, 'an earlier version', ofEarlier] as const,
-  [kind, 'a newer version', ofNewer] as const,
+  [kind, 'an earlier version', asEarlierVersion] as const,
+  [kind, 'a newer version', asNewerVersion] as const,
 ]);
 
-test.each(cases)('on %s of %s', async (kind, _version, statement) => {
+test.each(cases)('on %s with data of %s', async (kind, _version, statement) => {
   const database = await openTestDatabase(kind, { own: true });
   onTestFinished(() => database.remove());
   const { databaseUrl, dataDir } = database.location;
@@ -34,7 +34,7 @@ test.each(cases)('on %s of %s', async (kind, _version, statement) => {
   const variables =
     databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey };
 
-  const { code, said } = await start({ DATA_DIR: dataDir, ...variables });
+  const { code, printed } = await start({ DATA_DIR: dataDir, ...variables });
 
   const name =
     databaseUrl === undefined ? `the data folder ${dataDir}` : 'the database at DATABASE_URL';
@@ -43,11 +43,11 @@ test.each(cases)('on %s of %s', async (kind, _version, statement) => {
       ? 'move the whole folder away, and the next start makes a new one'
       : 'name an empty database there';
   const sentence =
-    statement === ofNewer
+    statement === asNewerVersion
       ? `${name} was made by Offhook 1.12, and this is 0.9: start Offhook 1.12 or later`
       : `${name} was made by Offhook 0.2 or earlier, and 0.9 cannot read its data: ${remedy}`;
   expect(code).toBe(1);
-  expect(said).toBe(`offhook: ${sentence}\n`);
+  expect(printed).toBe(`offhook: ${sentence}\n`);
   if (databaseUrl !== undefined) {
     const check = databaseCheck(loadConfig({ DATA_DIR: dataDir, ...variables }));
     expect(await check.run()).toEqual({
@@ -64,6 +64,6 @@ async function start(variables: Readonly<Record<string, string>>) {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  return { code, said };
+  const [printed, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  return { code, printed };
 }

@@ -1,5 +1,5 @@
-// /ready of a gateway whose parts go away and come back, one at a time: a load balancer takes it out and in by this, and
-// the operator on call reads what is missing.
+// /ready of a gateway whose parts go away and come back, one at a time. A load balancer takes the
+// gateway out and in by this answer, and the operator on call reads there what is missing.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ import { glance } from '../support/receiver.ts';
 import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { speech } from '../support/streams/stream-rig.ts';
 
-const well = {
+const allOk = {
   database: 'ok',
   nats: 'ok',
   sip: 'ok',
@@ -30,7 +30,7 @@ const well = {
   accepting: 'ok',
 };
 
-test('a gateway that is ready has said where it listens', async () => {
+test('a gateway that is ready has written where it listens', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const port = await freeUdpPort();
@@ -47,7 +47,8 @@ test('a gateway that is ready has said where it listens', async () => {
       () => false,
     );
   while (!(await isReady()) && isStarting) {
-    // It may take connections before it is: asked without a pause, so that the first moment is not missed.
+    // The gateway may accept connections before it is ready. Ask without a pause, so that the first
+    // moment of readiness is not missed.
   }
 
   const runtime = await readFile(join(dataDir.path, 'runtime.json'), 'utf8');
@@ -66,7 +67,7 @@ describe('/ready of a gateway', () => {
     await once(phones, 'listening');
     database = await openTestDatabase('postgres');
     databaseUrl = database.location.databaseUrl ?? '';
-    // The commands below must not be among the sessions that they end.
+    // Close this connection, so that the statements below do not end their own session.
     await database.close();
     cluster = await startCluster({ databaseUrl, audioPort: phones.address().port });
     nats = await startNats();
@@ -101,24 +102,24 @@ describe('/ready of a gateway', () => {
     ]);
   }
 
-  async function untilUnready(check: keyof typeof well, reason: string): Promise<void> {
+  async function untilUnready(check: keyof typeof allOk, reason: string): Promise<void> {
     let answer: Awaited<ReturnType<typeof ready>> | undefined;
     await eventually(async () => {
       answer = await ready();
       return answer.checks[check] === 'failed';
-    }, `${check} is unreachable`);
+    }, `the check ${check} fails`);
     expect(answer).toMatchObject({ code: 503, status: 'unready' });
     expect(answer?.reasons).toContain(reason);
   }
 
   async function untilReady(): Promise<void> {
-    // All of it at once: a node that stood still may have lost one again that it had.
+    // Check everything in one answer: a node that stood still may have lost a part again.
     let answer: Awaited<ReturnType<typeof ready>> | undefined;
     await eventually(async () => {
       answer = await ready();
       return answer.code === 200 && answer.checks['nats'] === 'ok';
-    }, 'it is ready, with NATS');
-    expect(answer).toEqual({ code: 200, status: 'ready', checks: well });
+    }, 'the gateway is ready with NATS');
+    expect(answer).toEqual({ code: 200, status: 'ready', checks: allOk });
   }
 
   test('names the SIP engine while it is unreachable', async () => {
@@ -129,13 +130,13 @@ describe('/ready of a gateway', () => {
     await untilReady();
   });
 
-  test('goes on without NATS, and says so', async () => {
+  test('stays ready without NATS, and says so', async () => {
     await nats.stop();
     let answer: Awaited<ReturnType<typeof ready>> | undefined;
     await eventually(async () => {
       answer = await ready();
       return answer.code === 200 && answer.checks['nats'] === 'failed';
-    }, 'it is ready without NATS');
+    }, 'the gateway is ready without NATS');
     expect(answer).toMatchObject({ status: 'ready', degraded: ['NATS'] });
     const number = numberFor('talk', 5, 77);
     const { callId } = await gateway.dialer.dial({
@@ -149,7 +150,10 @@ describe('/ready of a gateway', () => {
       (await eventsOnStream(nats.url))
         .filter(({ event }) => event.callId === callId)
         .map(({ event }) => event.type);
-    await eventually(async () => (await published()).includes('completed'), 'it is published');
+    await eventually(
+      async () => (await published()).includes('completed'),
+      'the end of the call is published',
+    );
     expect(await published()).toEqual(['queued', 'dialing', 'ringing', 'answered', 'completed']);
     await untilReady();
   });
@@ -161,11 +165,12 @@ describe('/ready of a gateway', () => {
     await untilReady();
   });
 
-  test('names the database while it only reads, and says that a request was not accepted', async () => {
+  test('names the database while it is read-only, and refuses requests with 503', async () => {
     const beReadOnly = (isOn: boolean) =>
       asSuperuser(databaseUrl, (name) => [
         `alter database ${name} set default_transaction_read_only = ${isOn ? 'on' : 'off'}`,
-        // As where another server takes over; those that found it read only are left to the gateway.
+        // End the sessions, as a take-over by another server does. When the database is writable
+        // again, the gateway itself must replace the sessions that found it read-only.
         ...(isOn
           ? [`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`]
           : []),
@@ -185,7 +190,7 @@ describe('/ready of a gateway', () => {
     await gateway.dialer.dial({ target }, { 'idempotency-key': 'while-it-reads' });
   });
 
-  test('takes and ends calls, and keeps its lease, while a client reads without end', async () => {
+  test('takes and ends calls, and keeps its lease, while clients read without end', async () => {
     const isHeld = async () => (await ready()).checks['lease'] === 'ok';
     const client = new Client({ connectionString: databaseUrl });
     await client.connect();
@@ -198,7 +203,7 @@ describe('/ready of a gateway', () => {
     };
     const reading = Promise.all(Array.from({ length: 40 }, read));
     try {
-      // Reads are refused by now, and others wait in their place.
+      // From now on some reads are refused, and other reads take their place.
       await eventually(() => answers.length > 0, 'reads are refused');
       const { callId } = await gateway.dialer.dial({
         ...{ target: `tel:+${numberFor('stay', 0, 80)}`, notifyurl: cluster.receiver.url },
@@ -235,10 +240,13 @@ describe('/ready of a gateway', () => {
     const said = speech(8_000);
     connection.say(said);
     connection.mark('said');
-    await eventually(() => connection.marks.includes('said'), 'it is played');
-    await eventually(() => Buffer.concat(heard).includes(said), 'it is heard');
+    await eventually(() => connection.marks.includes('said'), 'the gateway has played the audio');
+    await eventually(() => Buffer.concat(heard).includes(said), 'the phone hears the audio');
     const { length } = connection.of('media');
-    await eventually(() => connection.of('media').length > length + 25, 'the bot hears on');
+    await eventually(
+      () => connection.of('media').length > length + 25,
+      'the bot still receives audio',
+    );
 
     await allowDatabase(true);
     await nats.start();
@@ -274,32 +282,33 @@ describe('/ready of a gateway', () => {
     expect(cluster.farEnd.up).toBe(0);
   });
 
-  // With a node of its own, when the one before has gone: of two, one would take the other for lost that stood still.
-  test('goes on taking requests for SHUTDOWN_DELAY_MS, so that a load balancer has left it out by then', async () => {
+  // This test has its own node, after the previous node has ended. With two nodes, one that stood
+  // still could be taken for lost by the other.
+  test('keeps taking requests for SHUTDOWN_DELAY_MS, so that a load balancer can remove it first', async () => {
     const leaving = await cluster.startNode('b', {
       SHUTDOWN_DELAY_MS: '3600000',
       SHUTDOWN_TIMEOUT_MS: '3600000',
     });
     const status = async () => (await fetch(`${leaving.runtime.httpUrl}/ready`)).status;
-    await eventually(async () => (await status()) === 200, 'it is ready');
+    await eventually(async () => (await status()) === 200, 'the node is ready');
 
     leaving.child.kill('SIGTERM');
-    await eventually(async () => (await status()) === 503, 'it is not ready');
+    await eventually(async () => (await status()) === 503, 'the node is not ready');
 
     const { callId } = await leaving.dialer.dial({ target: `tel:+${numberFor('stay', 0, 1)}` });
     expect(callId).toMatch(/^call-/);
     await eventually(() => cluster.farEnd.up === 1, 'the call is up');
     for (let times = 0; times < 5; times += 1) expect(await status()).toBe(503);
-    // Another check may have failed before it was ready.
-    const ofThisCheck = /"check":"accepting".*"health check failed"/g;
-    expect(leaving.output().match(ofThisCheck)).toHaveLength(1);
-    // The second signal.
+    // Another check may have failed before the node was ready.
+    const failureOfAccepting = /"check":"accepting".*"health check failed"/g;
+    expect(leaving.output().match(failureOfAccepting)).toHaveLength(1);
+    // Send the second signal.
     await leaving.terminate();
     await eventually(() => cluster.farEnd.up === 0, 'the call is over');
   });
 });
 
-/** One that is back where it was, with what it had. */
+/** Starts a NATS server that can restart at the same address with its data. */
 async function startNats() {
   const dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
   const start = () =>

@@ -1,5 +1,5 @@
-// The blocks of commands of the companion's page, and those on apps of the API's, run as they are written: against the gateway of
-// a laptop, one after the other.
+// Runs the blocks of commands of the companion's page, and those about apps of the API's page, as
+// they are written: one after the other, against a gateway as on a laptop.
 
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -26,7 +26,7 @@ function area(title: string): string | undefined {
   return areas.find((text) => text.startsWith(`${title}\n`));
 }
 
-/** `npx offhook` of this build, whether or not it is linked. */
+/** Defines `npx` so that `npx offhook` runs this build, whether or not it is linked. */
 const npx = `npx() { shift; '${process.execPath}' '${join(root, 'dist/cli.js')}' "$@"; }`;
 
 describe('the companion, as its page describes it', () => {
@@ -75,11 +75,11 @@ describe('the companion, as its page describes it', () => {
     const script = blockOf(area(title), 'sh');
     expect(script).not.toBe('');
     let output = '';
-    // What was published can be read a moment later.
+    // Published items can be read only after a moment.
     await eventually(async () => {
       output = await run(`${prepared}\n${script}`);
       return !/"total":0|"status":404/.test(output);
-    }, title);
+    }, `the commands of "${title}" find the published items`);
 
     for (const pattern of wanted) expect(output).toMatch(pattern);
   });
@@ -100,7 +100,7 @@ describe('the companion, as its page describes it', () => {
     expect(limited).toMatch(/5000/);
   });
 
-  test('every block of commands is one of these', () => {
+  test('every block of commands is tested', () => {
     const titled = areas.filter((text) => blockOf(text, 'sh') !== '');
     expect(titled.map((text) => text.split('\n')[0])).toHaveLength(7);
   });

@@ -1,4 +1,4 @@
-// The commands of the page of recipes, run as they are written on the gateway of a laptop.
+// Runs the commands on the page of recipes as they are written, against a gateway as on a laptop.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(`${root}/src/api/recipes.md`, 'utf8');
-/** `npx offhook` of this build, whether or not it is linked. */
+/** Defines `npx` so that `npx offhook` runs this build, whether or not it is linked. */
 const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
 
 const folder = forSuite(makeDataDir);
@@ -38,7 +38,10 @@ async function run(title: string): Promise<string> {
   return output;
 }
 
-/** What comes of who picked up: a gateway that stood still meanwhile hears another answer. */
+/**
+ * Runs a recipe whose result depends on who picked up. It is repeated if the gateway stood still,
+ * because the gateway then hears a different answer.
+ */
 function heard(recipe: () => Promise<void>): Promise<void> {
   return undisturbed(() => ticksLateOf(gateway.runtime), recipe, { testTimeoutMs: 120_000 });
 }
@@ -77,7 +80,7 @@ describe('a recipe', { concurrent: true, timeout: 120_000 }, () => {
     });
   });
 
-  test('plays something in mid-call', async () => {
+  test('plays a sound during a call', async () => {
     const output = await run('Play something in mid-call');
 
     expect(output).toMatch(/"name":"please-hold"/);

@@ -1,5 +1,6 @@
-// A REFER to sipp, which knows nothing of our engine: each way in which a far end takes it, refuses it, ignores it or hangs up beside it.
-// sipp's own verdict is that every message came as its scenario wants it; no far end is hung up twice.
+// A REFER to sipp, which knows nothing of our engine: a far end accepts it, refuses it, ignores it
+// or hangs up at the same time. sipp itself checks that every message matches its scenario. No far
+// end is hung up twice.
 
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -34,7 +35,7 @@ async function refer(far: Sipp, bridge: Readonly<Record<string, unknown>> = {}) 
   return callId;
 }
 
-/** By either side, each BYE once, however often it was repeated. */
+/** Counts the BYEs of both sides. Retransmissions count once. */
 async function byesOf(far: Sipp): Promise<number> {
   const byes = (await far.messages()).filter(({ text }) => text.startsWith('BYE '));
   return new Set(byes.map(({ text }) => /branch=([^;\s]+)/.exec(text)?.[1])).size;
@@ -45,10 +46,10 @@ async function expectPlayedWhole(far: Sipp): Promise<void> {
   expect(await byesOf(far)).toBe(1);
 }
 
-describe.concurrent('sipp takes a REFER', () => {
+describe.concurrent('sipp accepts a REFER', () => {
   test.each<[string, readonly SippStep[]]>([
     [
-      'and tells each response to its own INVITE',
+      'and reports each response to its own INVITE',
       [
         accepted,
         notify('active;expires=60', 'SIP/2.0 100 Trying'),
@@ -58,10 +59,10 @@ describe.concurrent('sipp takes a REFER', () => {
       ],
     ],
     ['with a 200', [answer('200 OK'), done, hungUp]],
-    ['and tells the end only', [accepted, done, hungUp]],
-    ['and tells the end before it has taken it', [done, accepted, hungUp]],
+    ['and reports only the end', [accepted, done, hungUp]],
+    ['and reports the end before it accepts the REFER', [done, accepted, hungUp]],
     [
-      'and first tells nothing, as RFC 3515 allows',
+      'and first reports nothing, as RFC 3515 allows',
       [notify('pending'), accepted, notify('active'), done, hungUp],
     ],
     [
@@ -69,7 +70,7 @@ describe.concurrent('sipp takes a REFER', () => {
       [accepted, notify('active;expires=60', 'SIP/2.0 200 OK'), hungUp],
     ],
     [
-      'and writes headers short',
+      'and uses short header names',
       [
         accepted,
         notify('terminated', 'SIP/2.0 200 OK', {
@@ -80,7 +81,7 @@ describe.concurrent('sipp takes a REFER', () => {
       ],
     ],
     [
-      'and tells the whole response to its INVITE',
+      'and reports the whole response to its INVITE',
       [
         accepted,
         notify(
@@ -92,11 +93,11 @@ describe.concurrent('sipp takes a REFER', () => {
     ],
     ['and hangs up', [accepted, bye, byeAnswered]],
     [
-      'and says that it will tell nothing (RFC 4488), and hangs up',
+      'and says that it will report nothing (RFC 4488), and hangs up',
       [answer('202 Accepted', ['Refer-Sub: false']), bye, byeAnswered],
     ],
     [
-      'and hangs up where it has only begun to call',
+      'and hangs up after it has only begun to call',
       [accepted, notify('active', 'SIP/2.0 100 Trying'), bye, byeAnswered],
     ],
   ])('%s: transferred', async (_, steps) => {
@@ -121,13 +122,13 @@ describe.concurrent('sipp takes a REFER', () => {
       486,
     ],
     [
-      'and the agent declines, told before the 202',
+      'and the agent declines, reported before the 202',
       [notify('terminated', 'SIP/2.0 603 Decline'), accepted, hungUp],
       'declined',
       603,
     ],
     [
-      'and ends its subscription with nothing in it',
+      'and ends its subscription without a status',
       [accepted, notify('terminated;reason=giveup'), hungUp],
       'unknown',
       undefined,
@@ -147,7 +148,8 @@ describe.concurrent('sipp takes a REFER', () => {
     ['and falls silent when it has begun to call', silentLater, 'unknown', undefined],
   ])('%s: the call is hung up', async (_, steps, outcome, sipStatus) => {
     await using far = await startInDialog([referred, ...steps]);
-    // Only who falls silent is waited for to the end; and not before a slow one has said its first word.
+    // Only a far end that falls silent uses up its time-out. The time-out of the others must not
+    // end before a slow far end has sent its first message.
     const callId = await refer(far, { timeoutMs: fallsSilent.has(steps) ? 3_000 : 20_000 });
 
     const { transfer, ...end } = await rig.endOf(callId);
@@ -160,7 +162,7 @@ describe.concurrent('sipp takes a REFER', () => {
   });
 });
 
-describe.concurrent('sipp does not take a REFER', () => {
+describe.concurrent('sipp does not accept a REFER', () => {
   test.each<[string, string, number]>([
     ['603 Decline', 'declined', 603],
     ['405 Method Not Allowed', 'rejected', 405],
@@ -175,7 +177,7 @@ describe.concurrent('sipp does not take a REFER', () => {
     await expectPlayedWhole(far);
   });
 
-  test('and ignores it: given up within its time-out', async () => {
+  test('and ignores it: the transfer is given up within its time-out', async () => {
     await using far = await startInDialog([referred, hungUp]);
     const callId = await refer(far, { timeoutMs: 1_000 });
 
@@ -188,7 +190,7 @@ describe.concurrent('sipp does not take a REFER', () => {
 describe.concurrent('a BYE crosses the REFER', () => {
   test.each<[string, readonly SippStep[]]>([
     ['which is refused', [bye, byeAnswered, answer('481 Call/Transaction Does Not Exist')]],
-    ['which is taken', [bye, byeAnswered, accepted]],
+    ['which is accepted', [bye, byeAnswered, accepted]],
     ['which is not answered', [bye, byeAnswered]],
   ])('%s: the person has hung up', async (_, steps) => {
     await using far = await startInDialog([referred, ...steps]);
@@ -206,7 +208,7 @@ describe.concurrent('a BYE crosses the REFER', () => {
     const callId = await refer(far);
     const isReferred = async () =>
       (await far.messages()).some(({ text }) => text.startsWith('REFER '));
-    await eventually(isReferred, 'it is referred');
+    await eventually(isReferred, 'sipp has received the REFER');
     await rig.laptop.gateway.dialer.end(callId);
 
     expect(await rig.endOf(callId)).toMatchObject({

@@ -1,5 +1,6 @@
-// A referral that PostgreSQL does not permit in time, because it does not answer: the transfer fails
-// within its time-out, the bot hears the person again, and no REFER leaves when PostgreSQL is back.
+// A referral that is not permitted in time, because PostgreSQL does not answer. The transfer fails
+// within its time-out, the bot hears the person again, and no REFER is sent when PostgreSQL is
+// back.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -21,7 +22,8 @@ const database = forSuite(() => openTestDatabase('postgres'));
 beforeAll(async () => {
   const databaseUrl = database.location.databaseUrl ?? '';
   cluster = await startCluster({ databaseUrl });
-  // The calls of a day are counted in SQL each time: nothing of this permission is cached.
+  // With this limit the gateway counts the calls of the day in SQL each time, so the permission is
+  // never cached.
   await database.pool.query(`update apps set limits = '{"callsPerDay": 100}'`);
   wire = await layDatabaseWire(databaseUrl);
   gateway = await cluster.startNode('a', {
@@ -57,7 +59,10 @@ test('fails in time, gives the person back to the bot, and sends no REFER afterw
   expect(await failure()).toMatchObject({
     data: { mode: 'refer', outcome: 'gateway-failure', reason: 'No permission in time' },
   });
-  await eventually(() => connection.texts.some((text) => text.includes('"transfer-failed"')), 'it');
+  await eventually(
+    () => connection.texts.some((text) => text.includes('"transfer-failed"')),
+    'the bot is notified',
+  );
   const said = speech(8_000);
   const heardFrom = connection.heard.length;
   await person.speak(said);
@@ -66,7 +71,7 @@ test('fails in time, gives the person back to the bot, and sends no REFER afterw
 
   wire.heal();
   const tries = () => gateway.output().split('a second leg is not admitted yet').length - 1;
-  await eventually(() => tries() === 1, 'the one attempt ends');
+  await eventually(() => tries() === 1, 'the only attempt to get permission ends');
   await gateway.dialer.end(placed.callId);
   await person.isHungUp();
   expect(person.isBeingReferred).toBe(false);

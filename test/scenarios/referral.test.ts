@@ -1,5 +1,6 @@
-// A call whose far end is asked to call an agent (REFER): what it says of that, in all the ways in which carriers say it, and
-// what the call comes to. The whole gateway with its embedded engine, and a phone on loopback.
+// A call whose far end is asked by REFER to call an agent: the reports of the far end, in all forms
+// that carriers use, and the outcome of the call. The tests use the whole gateway with its embedded
+// engine, and a phone on loopback.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -12,7 +13,7 @@ const target = 'sip:agents@pbx.example';
 const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
 
-/** The person has answered, and the REFER is on its way. */
+/** Dials a person, who answers. The REFER is then on its way. */
 async function referring(bridge: Readonly<Record<string, unknown>> = {}) {
   const { callee: person, callId } = await rig.call(null, {
     bridge: { to: target, mode: 'refer', ...bridge },
@@ -21,10 +22,10 @@ async function referring(bridge: Readonly<Record<string, unknown>> = {}) {
   return { person, callId };
 }
 
-const taken = ['queued', 'dialing', 'answered', 'transfer-answered', 'transfer-completed'];
+const transferEvents = ['queued', 'dialing', 'answered', 'transfer-answered', 'transfer-completed'];
 
-describe('a REFER that is taken', () => {
-  test('names whom to call, and ends the call as transferred when they have answered', async () => {
+describe('a REFER that is accepted', () => {
+  test('names the agent to call, and ends the call as transferred after the agent’s answer', async () => {
     const { person, callId } = await referring();
     const refer = await person.isReferred(202);
     expect(one(refer, 'refer-to')).toBe(`<${target}>`);
@@ -45,7 +46,7 @@ describe('a REFER that is taken', () => {
     ]);
   });
 
-  test('may be told of before it is answered, and with the id of the request', async () => {
+  test('may be reported on before it is answered, and with the id of the request', async () => {
     const { person, callId } = await referring();
     const refer = await person.isReferred();
     const id = Number.parseInt(one(refer, 'cseq'), 10);
@@ -55,7 +56,7 @@ describe('a REFER that is taken', () => {
     expect(await rig.endOf(callId)).toMatchObject({ outcome: 'transferred' });
   });
 
-  test('may be followed by a BYE and nothing else: that is what it was to come to', async () => {
+  test('may be followed only by a BYE, which counts as transferred', async () => {
     const { person, callId } = await referring();
     await person.isReferred(202);
     await person.notify('SIP/2.0 100 Trying', 'active');
@@ -65,15 +66,18 @@ describe('a REFER that is taken', () => {
       ...{ reasonCode: 'Bot-disconnected', outcome: 'transferred' },
       transfer: { outcome: 'transferred' },
     });
-    expect(rig.typesOf(callId)).toEqual([...taken, 'completed']);
+    expect(rig.typesOf(callId)).toEqual([...transferEvents, 'completed']);
     expect(person.isBeingHungUp).toBe(false);
   });
 
-  test('the agent may be busy: the call is hung up, or stays', async () => {
+  test('leaves the call up if the agent is busy and the request says so', async () => {
     const { person, callId } = await referring({ onFailure: 'stay' });
     await person.isReferred(202);
     await person.notify('SIP/2.0 486 Busy Here', 'terminated;reason=noresource');
-    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is told');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-failed'),
+      'transfer-failed is published',
+    );
     expect(person.isBeingHungUp).toBe(false);
     person.hangUp();
 
@@ -83,11 +87,12 @@ describe('a REFER that is taken', () => {
     });
   });
 
-  // The time-out is that of the 202, too: where it is waited for, as short as a machine that stands still allows.
+  // The time-out also applies to the 202. If a test uses it up, it is as short as a machine that
+  // stands still allows.
   test.each([
     ['a subscription that ends without a status', 'terminated;reason=giveup', 20_000],
     ['silence', undefined, 3_000],
-  ])('%s is told apart from a failure', async (_, state, timeoutMs) => {
+  ])('%s is distinguished from a failure', async (_, state, timeoutMs) => {
     const { person, callId } = await referring({ timeoutMs });
     await person.isReferred(202);
     if (state !== undefined) await person.notify('SIP/2.0 100 Trying', state);
@@ -99,7 +104,7 @@ describe('a REFER that is taken', () => {
     });
   });
 
-  test('other events are none of ours, and no NOTIFY can be read as an end that is none', async () => {
+  test('ignores other events, and does not take any other NOTIFY for an end', async () => {
     const { person, callId } = await referring();
     await person.isReferred(202);
     expect(await person.notify('SIP/2.0 200 OK', 'active', 'presence')).toBe(489);
@@ -109,11 +114,11 @@ describe('a REFER that is taken', () => {
     await person.isHungUp();
     await rig.endOf(callId);
 
-    expect(rig.typesOf(callId)).toEqual([...taken, 'completed']);
+    expect(rig.typesOf(callId)).toEqual([...transferEvents, 'completed']);
   });
 });
 
-describe('a REFER that is not taken', () => {
+describe('a REFER that is not accepted', () => {
   test.each([
     [603, 'Decline', 'declined'],
     [405, 'Method Not Allowed', 'rejected'],
@@ -128,7 +133,7 @@ describe('a REFER that is not taken', () => {
     });
   });
 
-  test('because it is not answered, is given up within its time-out', async () => {
+  test('and not answered is given up within its time-out', async () => {
     const { person, callId } = await referring({ timeoutMs: 1_000 });
     await person.isReferred();
     await person.isHungUp();
@@ -138,7 +143,7 @@ describe('a REFER that is not taken', () => {
     expect(transfer).not.toHaveProperty('sipStatus');
   });
 
-  test('because the person has hung up meanwhile, is no transfer', async () => {
+  test('because the person has hung up is not a transfer', async () => {
     const { person, callId } = await referring();
     person.hangUp();
 
@@ -148,7 +153,7 @@ describe('a REFER that is not taken', () => {
     });
   });
 
-  test('leaves the bot in the call, which is told and hears again', async () => {
+  test('leaves the bot in the call, and notifies it', async () => {
     const bot = await rig.startBot();
     const { callee: person, callId } = await rig.call(
       { url: bot.url },
@@ -159,7 +164,7 @@ describe('a REFER that is not taken', () => {
     const connection = await bot.connection();
     await eventually(
       () => connection.texts.some((text) => text.includes('"transfer-failed"')),
-      'the bot is told',
+      'the bot is notified',
     );
     expect(person.isBeingHungUp).toBe(false);
     person.hangUp();

@@ -1,5 +1,6 @@
-// The gateway is killed with calls ended, up and ringing, and a receiver that refuses. Whatever was accepted must be told,
-// once; no phone may be rung twice, and none may be left in a call.
+// The gateway is killed while calls have ended, are up or ring, and while a receiver refuses. It
+// must notify every accepted call to its end, once. No phone may be called twice or be left in a
+// call.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
@@ -14,7 +15,7 @@ import { type Sipp, startSipp } from '../support/sipp.ts';
 const ended = 15;
 const up = 20;
 const ringing = 15;
-/** Ring on through the restart, and pick up then. */
+/** Calls that ring through the restart and are then picked up. */
 const late = 5;
 const lateAfterMs = 8_000;
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -34,7 +35,7 @@ type World = {
   readonly start: () => Promise<GatewayProcess>;
 };
 
-async function build(engineOfItsOwn: boolean): Promise<World> {
+async function build(hasOwnEngine: boolean): Promise<World> {
   const dataDir = await makeSeededDataDir();
   cleanups.push(() => dataDir.remove());
   const receiver = await startReceiver();
@@ -42,11 +43,11 @@ async function build(engineOfItsOwn: boolean): Promise<World> {
   const common = { keepMessages: true, timeoutMs: 150_000 } as const;
   const callees = {
     ended: await startSipp({ ...common, scenario: 'load', calls: ended, hangUpAfterMs: 200 }),
-    // They never hang up by themselves.
+    // These callees never hang up by themselves.
     up: await startSipp({ ...common, scenario: 'load', calls: up }),
     ringing: await startSipp({
       ...common,
-      scenario: engineOfItsOwn ? 'cancelled' : 'ringing-bye',
+      scenario: hasOwnEngine ? 'cancelled' : 'ringing-bye',
       calls: ringing,
     }),
     late: await startSipp({
@@ -57,7 +58,7 @@ async function build(engineOfItsOwn: boolean): Promise<World> {
     }),
   };
   cleanups.push(() => Promise.all(Object.values(callees).map((callee) => callee.stop())));
-  const engine = engineOfItsOwn ? await ownEngine() : undefined;
+  const engine = hasOwnEngine ? await ownEngine() : undefined;
   const sipPort = await freeUdpPort();
   const variables = {
     // The callees send no audio.
@@ -141,7 +142,7 @@ function byCall(received: readonly Received[]): Map<string, Received[]> {
 function expectWholeStories(receiver: Receiver, callIds: readonly string[]): void {
   const bodies = new Map<string, string>();
   for (const { body, rawBody } of receiver.received) {
-    // An id that comes again is a retry of the same bytes.
+    // A repeated event id is a retry with the same bytes.
     expect(bodies.get(body.eventId) ?? rawBody).toBe(rawBody);
     bodies.set(body.eventId, rawBody);
   }
@@ -159,7 +160,7 @@ function expectEnds(receiver: Receiver, callIds: readonly string[], end: object)
   for (const callId of callIds) expect(receiver.of(callId).at(-1)).toMatchObject(end);
 }
 
-/** However often a request was delivered or a process died: one Call-ID for each number. */
+/** Expects one Call-ID for each number, however often a request was delivered or a process died. */
 async function expectOneInviteEach(callees: World['callees']): Promise<void> {
   for (const callee of Object.values(callees)) {
     const invites = await invitesOf(callee);
@@ -169,12 +170,12 @@ async function expectOneInviteEach(callees: World['callees']): Promise<void> {
 
 describe.each([
   ['with the embedded engine', false],
-  ['with the engine as a process of its own', true],
-])('killed and started again, %s', (_name, engineOfItsOwn) => {
-  test('every call is told to its end once, no phone is rung twice or left in a call', {
+  ['with the engine in its own process', true],
+])('killed and started again, %s', (_name, hasOwnEngine) => {
+  test('every call is notified to its end once, and no phone is called twice or left in a call', {
     timeout: 240_000,
   }, async () => {
-    const world = await build(engineOfItsOwn);
+    const world = await build(hasOwnEngine);
     const { receiver, callees } = world;
     const first = await world.start();
     receiver.answerWith(() => 503);
@@ -185,19 +186,21 @@ describe.each([
     await untilState(first, upIds, 'answered');
     await untilState(first, ringingIds, 'ringing');
     await untilState(first, endedIds, 'ended');
-    // Last: they pick up by their own clock, and the gateway must be gone by then.
-    const lateIds = engineOfItsOwn ? [] : await dialAll(first, callees.late, late, receiver);
+    // These calls are dialled last. Their phones pick up by their own clock, and the gateway must
+    // be gone before that.
+    const lateIds = hasOwnEngine ? [] : await dialAll(first, callees.late, late, receiver);
     await untilState(first, lateIds, 'ringing');
     await first.kill();
     receiver.answerWith(() => 200);
     await world.start();
 
-    // The callees that are up leave by a BYE of ours, every one of them, or sipp would not exit with 0.
+    // Each callee that is up gets a BYE from the gateway. Otherwise sipp would not exit with 0.
     expect(await callees.up.exited).toMatchObject({ code: 0 });
-    // Those that ring get a CANCEL from the engine that rang them, or else a BYE in their early dialog.
+    // Callees that ring get a CANCEL from the engine that called them, or else a BYE in their early
+    // dialog.
     expect(await callees.ringing.exited).toMatchObject({ code: 0 });
-    // Where there is no early dialog nothing can be sent: who picks up gets an ACK and a BYE.
-    if (!engineOfItsOwn) expect(await callees.late.exited).toMatchObject({ code: 0 });
+    // Without an early dialog nothing can be sent. A callee that picks up gets an ACK and a BYE.
+    if (!hasOwnEngine) expect(await callees.late.exited).toMatchObject({ code: 0 });
     const callIds = [...endedIds, ...upIds, ...ringingIds, ...lateIds];
     await eventually(
       () => callIds.every((callId) => receiver.of(callId).some(isTerminal)),

@@ -1,5 +1,5 @@
-// What a stranger sees on a laptop: the gateway with nothing configured, the sandbox's callees, the signed notifications,
-// the events on NATS, the context, the interactions view.
+// What a new user sees on a laptop: a gateway without configuration, the callees of the sandbox,
+// signed notifications, events on NATS, the context, and the view of interactions.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
@@ -42,23 +42,28 @@ async function story(target: string, more: Record<string, unknown> = {}) {
 
 const ticksLate = (): Promise<number> => ticksLateOf(gateway.runtime);
 
-/** Of a call whose notifications are to be these. */
-function storyOf(target: string, told: readonly string[], more: Record<string, unknown> = {}) {
+/**
+ * Places a call and expects these notifications. The call is repeated if the gateway stood still.
+ */
+function storyOf(target: string, expected: readonly string[], more: Record<string, unknown> = {}) {
   return undisturbed(ticksLate, async () => {
     const all = await story(target, more);
-    expect(glance(all)).toEqual(told);
+    expect(glance(all)).toEqual(expected);
     return all;
   });
 }
 
-/** The receiver is told beside NATS, by another connection: either may be first. */
+/**
+ * Waits for the end of the call on NATS. The receiver gets its notification over another
+ * connection, so either may be first.
+ */
 async function untilEndIsPublished(callId: string): Promise<void> {
   const isEnd = ({ type }: Laptop['events'][number]) => type === 'completed' || type === 'failed';
   const isOver = () => events.some((event) => event.callId === callId && isEnd(event));
-  await eventually(isOver, 'its end is published');
+  await eventually(isOver, 'the end of the call is published');
 }
 
-// Three times as long as a call takes.
+// The time-out is three times as long as a call takes.
 describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, () => {
   test('a person', async ({ task }) => {
     taskCoversOnAny(
@@ -69,14 +74,14 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
       'notifications.amd.rule.present-when-enabled',
       'dialout.start.rule.detect',
     );
-    const told = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
+    const expected = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
     const { callId, sid, conversationId, all } = await undisturbed(ticksLate, async () => {
       const placed = await dial(numbers.person, {
         metadata: { customer: '4711' },
         notifyHeaders: { 'X-Campaign': 'spring' },
       });
       const notified = await receiver.untilEnded(placed.callId);
-      expect(glance(notified)).toEqual(told);
+      expect(glance(notified)).toEqual(expected);
       return { ...placed, all: notified };
     });
 
@@ -93,7 +98,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
       machineDetection: 'amd_human_detected',
       reasonCode: 'Caller-disconnected',
     });
-    // She hangs up 8 s after answering, by her clock; on a machine that stands still it is heard later.
+    // The person hangs up 8 s after the answer by their own clock. On a machine that stands still
+    // the gateway hears it later.
     const exactMs = Number(all.at(-1)?.['callDurationMs']);
     expect(exactMs).toBeGreaterThan(7_500);
     const seconds = Math.round(exactMs / 1_000);
@@ -137,8 +143,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('a person who hangs up', async () => {
-    const told = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
-    const all = await storyOf(numbers.personHangsUp, told);
+    const expected = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
+    const all = await storyOf(numbers.personHangsUp, expected);
 
     expect(all.at(-1)).toMatchObject({
       status: 'completed',
@@ -148,8 +154,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 
   test('a person after ringback in early media, which does not start the clock', async () => {
-    const told = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
-    const all = await storyOf(numbers.personAfterRingback, told);
+    const expected = ['Answered', 'amd_human_detected', 'amd_stopped', 'completed'];
+    const all = await storyOf(numbers.personAfterRingback, expected);
 
     expect(all[0]?.['ringDurationInMS']).toBeGreaterThan(4_000);
   });
@@ -189,7 +195,9 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     });
   });
 
-  test('silence: no speech, and the call stays until the dialer ends it', async ({ task }) => {
+  test('silence: no speech is reported, and the call stays until the dialer ends it', async ({
+    task,
+  }) => {
     taskCoversOnAny(task, 'notifications.amd.rule.amd_no_speech_detected');
     const { callId } = await dial(numbers.silence);
     await eventually(
@@ -232,8 +240,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
       'dialout.start.rule.disconnect',
       'dialout.interaction.rule.machineDetected-machine',
     );
-    const told = ['Answered', 'amd_machine_detected', 'amd_stopped', 'completed'];
-    const all = await storyOf(numbers.voicemail, told, { machineDetection: 'disconnect' });
+    const expected = ['Answered', 'amd_machine_detected', 'amd_stopped', 'completed'];
+    const all = await storyOf(numbers.voicemail, expected, { machineDetection: 'disconnect' });
 
     expect(all.at(-1)).toMatchObject({
       reasonCode: 'Bot-disconnected',
@@ -273,7 +281,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
 });
 
 describe('while a call is up', { timeout: 120_000 }, () => {
-  test('it ends when it has lasted for as long as its request allows', async () => {
+  test('it ends when it has reached the maximum duration of its request', async () => {
     const maxDurationMs = 1_500;
     const { callId } = await dial(numbers.personStays, {
       ...{ maxDurationMs, machineDetection: 'disabled' },
@@ -289,7 +297,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
 
   test('a bot hangs up by a request on NATS', async () => {
     const { callId } = await dial(numbers.personStays);
-    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    await eventually(() => receiver.of(callId).length > 0, 'the call is answered');
     const reply = await nats.request(`offhook.command.${callId}`, '{"command":"hangup"}', {
       timeout: 30_000,
     });
@@ -302,7 +310,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
 
   test('a second DELETE is harmless, and an unknown call a 404', async () => {
     const { callId } = await dial(numbers.personStays);
-    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    await eventually(() => receiver.of(callId).length > 0, 'the call is answered');
     const first = await gateway.dialer.end(callId);
     await receiver.untilEnded(callId);
     const second = await gateway.dialer.end(callId);
@@ -311,7 +319,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     expect([first.status, second.status, unknown.status]).toEqual([200, 200, 404]);
   });
 
-  test('a number without + is shown as it is dialled, and members that nothing knows are named, in each answer', async () => {
+  test('each answer shows a number without + as it is dialled, and names unknown members', async () => {
     const request = {
       ...{ target: 'tel:2025550101', defaultCountry: 'US', language: 'en' },
       notifyurl: receiver.url,
@@ -355,17 +363,17 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     await receiver.untilEnded((first.body as { callId: string }).callId);
   });
 
-  test('while a gateway lets its last calls end a bot can hang up, and a repeated request keeps its answer', async () => {
+  test('a bot can hang up while the gateway drains, and a repeated request keeps its answer', async () => {
     const own = await startLaptop({ SHUTDOWN_TIMEOUT_MS: '60000' });
     const body = { target: numbers.personStays, notifyurl: own.receiver.url };
     const key = { 'idempotency-key': 'order-17' };
     const { callId } = await own.gateway.dialer.dial(body, key);
-    await eventually(() => own.receiver.of(callId).length > 0, 'it is answered');
+    await eventually(() => own.receiver.of(callId).length > 0, 'the call is answered');
     own.gateway.child.kill('SIGTERM');
     const isDraining = async () =>
       (await fetch(`${own.gateway.runtime.httpUrl}/ready`)).status === 503;
-    await eventually(isDraining, 'it is shutting down');
-    // What stops with the drain has stopped by then.
+    await eventually(isDraining, 'the gateway is shutting down');
+    // Everything that stops at the start of the drain has stopped by now.
     await expect(own.dial(numbers.person)).rejects.toThrow();
     const repeated = await own.gateway.dialer.post(body, key);
     expect(repeated).toMatchObject({ status: 200, body: { callId } });
@@ -387,7 +395,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
       target: numbers.personStays,
       notifyurl: receiver.url,
     });
-    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    await eventually(() => receiver.of(callId).length > 0, 'the call is answered');
     const code = await own.terminate();
 
     expect(code).toBe(0);

@@ -1,5 +1,6 @@
-// SIGTERM while everybody around the gateway stands in its way: clients drip or do not read, receivers
-// and bots go on for ever, servers do not answer. The gateway ends all the same, and leaves no process.
+// SIGTERM while everything around the gateway obstructs it: clients send slowly or do not read,
+// receivers and bots never end, and servers do not answer. The gateway ends all the same, and
+// leaves no process.
 
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -18,15 +19,18 @@ import { type GatewayProcess, makeDataDir, startGateway } from '../support/gatew
 import { startReceiver } from '../support/receiver.ts';
 
 /**
- * From the end of the drain to the end of the process: the 5 s that sip-config/README.md promises, which
- * test/app/shutdown.test.ts proves, and 10 s for a machine with ten other things to do. Without bounds
- * the gateway does not end at all.
+ * Bound from the end of the drain to the end of the process: the 5 s that sip-config/README.md
+ * promises, which test/app/shutdown.test.ts proves, and 10 s for a machine that is busy with ten
+ * other things. Without bounds in the gateway, the process would not end at all.
  */
 const afterDrainMs = 5_000 + 10_000;
 const shutdownTimeoutMs = 500;
 const personStays = 'tel:+12025550102';
 
-/** Its exit code and how long it took; nothing that it started is left. */
+/**
+ * Ends the gateway by SIGTERM. Returns its exit code and how long it took. Waits until no child
+ * process is left.
+ */
 async function endOf({ child, runtime }: GatewayProcess) {
   const children = await childrenOf(runtime.pid);
   const startedAtMs = performance.now();
@@ -34,7 +38,7 @@ async function endOf({ child, runtime }: GatewayProcess) {
   child.kill('SIGTERM');
   const [code] = (await exited) as [number | null];
   const tookMs = performance.now() - startedAtMs;
-  await eventually(() => !children.some(isAlive), 'its children are gone');
+  await eventually(() => !children.some(isAlive), 'the child processes are gone');
   return { code, tookMs, children };
 }
 
@@ -61,7 +65,10 @@ async function untilUp({ dialer }: GatewayProcess, count: number): Promise<void>
   }, `${count} calls are up`);
 }
 
-/** Sends, and neither reads nor ends. */
+/**
+ * Opens a connection that sends `text` and then, if given, `dripping` again and again. It neither
+ * reads nor ends.
+ */
 async function stubborn(url: string, text: string, dripping?: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -76,7 +83,10 @@ async function stubborn(url: string, text: string, dripping?: string): Promise<S
   return socket;
 }
 
-/** Says this to whoever asks, then drips or is silent, and never ends. */
+/**
+ * Starts a server that sends `answer` to each client, then sends `dripping` again and again. It
+ * never ends a connection.
+ */
 async function stubbornServer(answer: (request: string) => string, dripping = ''): Promise<string> {
   const server = createServer((socket) => {
     onTestFinished(() => void socket.destroy());
@@ -108,7 +118,7 @@ async function sessionCookie({ runtime: { httpUrl }, dialer }: GatewayProcess): 
   return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
-/** One of each kind, and fifty that drip dial-out requests. */
+/** Opens one stubborn client of each kind, and fifty that send dial-out requests slowly. */
 async function openStubbornClients(gateway: GatewayProcess, callId: string): Promise<void> {
   const { httpUrl } = gateway.runtime;
   const { adminUrl = '' } = JSON.parse(
@@ -127,7 +137,7 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
   const admin = `authorization: Bearer ${new URL(adminUrl).password}`;
   const events = 'accept: text/event-stream';
   await Promise.all([
-    // Bodies that drip.
+    // Bodies that arrive slowly.
     ...Array.from({ length: 50 }, () =>
       stubborn(httpUrl, `${request(`POST ${dialout}`, auth, json, length)}{`, ' '),
     ),
@@ -139,19 +149,20 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
       'a',
     ),
     stubborn(adminUrl, request('POST /nodes.list', admin, json, length), ' '),
-    // Answers that nobody reads: the first of them fill the buffers of the connection.
+    // Answers that nobody reads. The first ones fill the buffers of the connection.
     stubborn(
       httpUrl,
       request('GET /openapi.json').repeat(40) +
         request('GET /metrics') +
         request(`GET ${bot}/calls?limit=200`, auth),
     ),
-    // Streams, and a context that is waited for.
+    // Streams of events, and a request that waits for a context.
     stubborn(httpUrl, request('GET /api/public/events', auth, events)),
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/events`, auth, events)),
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/context?wait=30s`, auth)),
     stubborn(httpUrl, request('GET /console/api/public/events', cookie, events)),
-    // Nothing, half a head, an idle connection, what is not HTTP, and a half-open connection.
+    // A connection without data, half a head, an idle connection, bytes that are not HTTP, and a
+    // half-open connection.
     stubborn(httpUrl, ''),
     stubborn(adminUrl, ''),
     stubborn(httpUrl, 'GET /live HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n'),
@@ -163,7 +174,7 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
   ]);
 }
 
-test('no client, receiver or bot holds the end up', async () => {
+test('no client, receiver or bot delays the end', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const receiver = await startReceiver();
@@ -176,7 +187,7 @@ test('no client, receiver or bot holds the end up', async () => {
   const dripping = await stubbornServer(() => ok, ' ');
   const mute = await stubbornServer(() => '');
   const bot = await stubbornServer(upgradeAnswer);
-  const told = await gateway.dialer.dial({
+  const notified = await gateway.dialer.dial({
     target: personStays,
     notifyurl: receiver.url,
     stream: { url: `ws://${bot}/` },
@@ -185,25 +196,25 @@ test('no client, receiver or bot holds the end up', async () => {
     await gateway.dialer.dial({ target: personStays, notifyurl: `http://${address}/` });
   }
   await untilUp(gateway, 3);
-  await openStubbornClients(gateway, told.callId);
-  // What came before is with the gateway: its last answer comes after it has read the others.
+  await openStubbornClients(gateway, notified.callId);
+  // After this answer the gateway has read the earlier requests.
   await gateway.dialer.list();
 
   const { code, tookMs, children } = await endOf(gateway);
 
   expect(tookMs).toBeLessThan(shutdownTimeoutMs + afterDrainMs);
-  // On a machine that is busy elsewhere a part may be left behind; never by their doing.
+  // On a busy machine the gateway may leave a part behind (124), but never because of these peers.
   expect([0, 124]).toContain(code);
   expect(children.length).toBeGreaterThan(0);
-  expect((await receiver.untilEnded(told.callId)).at(-1)).toMatchObject({
+  expect((await receiver.untilEnded(notified.callId)).at(-1)).toMatchObject({
     status: 'completed',
     reason: 'Gateway shut down',
   });
-  // Clients are no error of ours.
+  // The gateway logs no error because of its clients.
   expect(gateway.output()).not.toContain('request failed');
 });
 
-test('a nats-server that does not end is ended', async () => {
+test('a nats-server that does not end is killed', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const gateway = await startGateway(dataDir.path);
@@ -218,7 +229,7 @@ test('a nats-server that does not end is ended', async () => {
   expect(gateway.output()).toMatch(/"part":"nats-server".*a part is left behind/);
 });
 
-test('neither PostgreSQL nor NATS holds the end up when it does not answer', async () => {
+test('neither PostgreSQL nor NATS delays the end when it does not answer', async () => {
   const dataDir = await makeDataDir();
   onTestFinished(() => dataDir.remove());
   const { databaseUrl = '' } = await makeTestDatabase('postgres');
@@ -257,7 +268,7 @@ test('neither PostgreSQL nor NATS holds the end up when it does not answer', asy
   expect(gateway.output()).toMatch(/"part":"lease".*a part is left behind/);
 });
 
-test('a first start that is given up leaves no process behind', async () => {
+test('an interrupted first start leaves no process behind', async () => {
   const dataDir = await makeDataDir();
   onTestFinished(() => dataDir.remove());
   const child = spawn(
@@ -279,10 +290,10 @@ test('a first start that is given up leaves no process behind', async () => {
   child.kill('SIGINT');
 
   expect(await exited).toEqual([1, null]);
-  await eventually(() => !children.some(isAlive), 'its children are gone');
+  await eventually(() => !children.some(isAlive), 'the child processes are gone');
 });
 
-/** RFC 6455, section 4.2.2. */
+/** Returns the answer to a WebSocket upgrade (RFC 6455, section 4.2.2). */
 function upgradeAnswer(text: string): string {
   const [, key = ''] = /^sec-websocket-key: *(\S+)/im.exec(text) ?? [];
   const accept = createHash('sha1')

@@ -1,4 +1,4 @@
-// The whole gateway with streams that commands begin, replace and end, at both doors.
+// The whole gateway with streams that commands begin, replace and end, over HTTP and NATS.
 
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -15,12 +15,12 @@ import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
 
-/** Whose request has no stream, unless one is given. */
+/** Places a call that is answered. Default: its request has no stream. */
 async function answeredCall(stream: object | null = null) {
   const { callee, callId } = await rig.call(stream);
   const { dialer } = rig.laptop.gateway;
   await callee.answer();
-  await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+  await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
   const path = `/api/public/bot/${dialer.botId}/calls/${callId}`;
   return {
     ...{ callee, callId },
@@ -43,7 +43,7 @@ const streamEvents = (callId: string) =>
     .map(({ type, data }): Readonly<Record<string, unknown>> => ({ type, ...data }));
 
 describe('a bot that a command calls', () => {
-  test.each(['http', 'nats'] as const)('over %s hears the person, who hears it', async (door) => {
+  test.each(['http', 'nats'] as const)('over %s and the person hear each other', async (door) => {
     const { callee, callId, details, ...doors } = await answeredCall();
     const bot = await rig.startBot();
     const secret = randomBytes(12).toString('hex');
@@ -54,7 +54,7 @@ describe('a bot that a command calls', () => {
     expect(await doors[door](command)).toMatchObject(
       door === 'nats' ? taken : { status: 202, body: taken },
     );
-    // Repeated, at the other door.
+    // Repeat the command over NATS.
     expect(await doors.nats(command)).toEqual(taken);
     const connection = await bot.connection();
     const [question, answer] = [speech(1_600, 3), speech(1_600, 40)];
@@ -74,12 +74,12 @@ describe('a bot that a command calls', () => {
       { type: 'stream-started', commandId: 'bot', connection: 1 },
       { type: 'stream-stopped', commandId: 'bot', reason: 'call-ended', playedMs: 200 },
     ]);
-    const told = JSON.stringify([rig.eventsOf(callId), await details()]);
-    expect(told).not.toContain(secret);
+    const published = JSON.stringify([rig.eventsOf(callId), await details()]);
+    expect(published).not.toContain(secret);
     expect(rig.laptop.gateway.output()).not.toContain(secret);
   });
 
-  test('hangs up as others do: by its close, and by the REST form', async () => {
+  test('hangs up like other bots: by closing the stream, and by the REST form', async () => {
     const closed = await answeredCall();
     const bot = await rig.startBot();
     await closed.http({ url: bot.url });
@@ -106,17 +106,17 @@ describe('a bot that a command calls', () => {
     await rig.endOf(callId);
   });
 
-  test('and that is not there leaves the call up; another one takes it', async () => {
+  test('but cannot reach leaves the call up, and another bot can take it', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     const url = `ws://127.0.0.1:${await freeUdpPort()}/`;
     const refusing = await rig.startBot({ refuseWith: () => 403 });
     await http({ url, id: 'nobody' });
-    await eventually(() => streamEvents(callId).length > 0, 'a try');
+    await eventually(() => streamEvents(callId).length > 0, 'a stream event is published');
     await nats({ url: refusing.url, id: 'closed' });
-    const ofClosed = () => streamEvents(callId).filter((event) => event['commandId'] === 'closed');
-    await eventually(() => ofClosed().length > 0, 'it is told');
+    const refusals = () => streamEvents(callId).filter((event) => event['commandId'] === 'closed');
+    await eventually(() => refusals().length > 0, 'the refusal is published');
 
-    expect(ofClosed()).toEqual([
+    expect(refusals()).toEqual([
       { type: 'stream-failed', commandId: 'closed', reason: 'status-403', willRetry: false },
     ]);
     expect(streamEvents(callId).slice(-2)[0]).toEqual({
@@ -126,32 +126,38 @@ describe('a bot that a command calls', () => {
     const bot = await rig.startBot();
     await http({ url: bot.url });
     (await bot.connection()).say(speech(800));
-    await callee.untilHeard((heard) => heard.includes(speech(800)), 'the person hears it');
+    await callee.untilHeard((heard) => heard.includes(speech(800)), 'the person hears the bot');
   });
 });
 
 describe('a bot in place of another', () => {
-  test('has the person to itself, under a name of its own; null takes it away again', async () => {
+  test('has the person to itself, under its own streamSid, and null ends its stream', async () => {
     const first = await rig.startBot();
     const second = await rig.startBot();
     const { callee, callId, http, nats } = await answeredCall({ url: first.url });
     const before = await first.connection();
     before.say(speech(80_000));
-    await callee.untilHeard((heard) => heard.includes(speech(160)), 'the first one speaks');
+    await callee.untilHeard(
+      (heard) => heard.includes(speech(160)),
+      'the person hears the first bot',
+    );
 
     expect(await http({ url: second.url, id: 'second' })).toMatchObject({ status: 202 });
     const after = await second.connection();
-    await eventually(() => before.closeCode !== undefined, 'the first one is told');
+    await eventually(() => before.closeCode !== undefined, 'the stream of the first bot is closed');
     after.say(speech(1_600, 40));
-    await callee.untilHeard((heard) => heard.includes(speech(1_600, 40)), 'the second one speaks');
+    await callee.untilHeard(
+      (heard) => heard.includes(speech(1_600, 40)),
+      'the person hears the second bot',
+    );
     expect(problemsOfStream(before.texts, { isOver: true })).toEqual([]);
     expect(after.of('start')[0]?.start.callSid).toBe(before.of('start')[0]?.start.callSid);
     expect(after.streamSid).not.toBe(before.streamSid);
-    // Ten seconds were said, and a fraction of them was heard.
+    // The bot said ten seconds, and the person heard only a fraction of them.
     expect(callee.heard.includes(speech(80_000))).toBe(false);
 
     expect(await nats({ url: null, id: 'none' })).toMatchObject({ ok: true });
-    await eventually(() => after.closeCode !== undefined, 'the second one is told');
+    await eventually(() => after.closeCode !== undefined, 'the stream of the second bot is closed');
     expect(after.of('stop')).toHaveLength(1);
     expect(await http({ url: null })).toMatchObject({
       status: 409,
@@ -170,7 +176,7 @@ describe('a bot in place of another', () => {
 });
 
 describe('a stream is refused', () => {
-  test('to an address of the inside, at both doors', async () => {
+  test('to a private address, over HTTP and NATS', async () => {
     const { callId, http, nats } = await answeredCall();
     const errors = [{ path: 'url', message: expect.stringMatching(/private, local or reserved/) }];
 
@@ -183,7 +189,7 @@ describe('a stream is refused', () => {
     expect(streamEvents(callId)).toEqual([]);
   });
 
-  test('while an agent is called for the person, and while the two talk', async () => {
+  test('while the gateway calls an agent, and while person and agent talk', async () => {
     const bot = await rig.startBot();
     const agents = await StreamCallee.waiting();
     const { callId, http, nats } = await answeredCall();
@@ -194,7 +200,10 @@ describe('a stream is refused', () => {
       ...{ ok: false, code: 'state', error: 'The call is being transferred.' },
     });
     await agent.answer();
-    await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-answered'),
+      'the call is bridged',
+    );
 
     expect(await http({ url: bot.url })).toMatchObject({
       ...{ status: 409, body: { detail: 'The call is transferred: two people talk.' } },

@@ -1,5 +1,5 @@
-// How calls with a stream end, and what becomes of a bot that is not there, goes away, comes back, floods or stands still, and of
-// one whose notifications no receiver takes.
+// How calls with a stream end, and what happens with a bot that is absent, goes away, comes back,
+// floods or stands still, and with a bot whose call has no receiver for its notifications.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
@@ -12,7 +12,7 @@ import { type StreamRig, speech, startStreamRig } from '../support/streams/strea
 let rig: StreamRig;
 
 beforeAll(async () => {
-  // A bound that one greedy bot reaches.
+  // One greedy bot reaches this bound.
   rig = await startStreamRig({ STREAM_BUFFER_MB: '1' });
 });
 afterEach(() => rig.reset());
@@ -34,51 +34,51 @@ const botFailure = {
 };
 
 describe('a bot that closes its stream', () => {
-  test.each([1000, 1005])(
-    'with %i ends the call, when all that it said was played',
-    async (code) => {
-      const { callee, callId, connection } = await streamedCall();
-      const goodbye = speech(4_000);
-      connection.say(goodbye);
-      if (code === 1005) connection.socket.close();
-      else connection.socket.close(code);
-      await callee.isHungUp();
+  test.each([1000, 1005])('with %i ends the call after all its audio was played', async (code) => {
+    const { callee, callId, connection } = await streamedCall();
+    const goodbye = speech(4_000);
+    connection.say(goodbye);
+    if (code === 1005) connection.socket.close();
+    else connection.socket.close(code);
+    await callee.isHungUp();
 
-      await callee.untilHeard((heard) => heard.includes(goodbye), 'it is heard whole');
-      expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
-      const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
-      expect(stopped?.data).toMatchObject({ reason: 'bot-closed', playedMs: 500 });
+    await callee.untilHeard((heard) => heard.includes(goodbye), 'the whole goodbye is heard');
+    expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
+    const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
+    expect(stopped?.data).toMatchObject({ reason: 'bot-closed', playedMs: 500 });
+  });
+
+  test.each([1001, 1012])(
+    'with %i is called again, and its audio continues to play',
+    async (code) => {
+      const { bot, callee, callId, connection } = await streamedCall();
+      const said = speech(16_000);
+      connection.say(said);
+      connection.mark('old');
+      connection.socket.close(code);
+      const again = await bot.connection(1);
+      const { start } = again.of('start')[0] ?? {};
+
+      expect(start?.customParameters['reconnect']).toBe('1');
+      expect(start?.callSid).toBe(connection.of('start')[0]?.start.callSid);
+      expect(again.streamSid).toBe(connection.streamSid);
+      again.mark('new');
+      await eventually(() => again.marks.length > 0, 'the new mark returns');
+      expect(again.marks).toEqual(['new']);
+      await callee.untilHeard((heard) => heard.includes(said), 'all that the bot said is heard');
+      expect(again.of('media')[0]?.media).toMatchObject({ chunk: '1', timestamp: '0' });
+      expect(problemsOfStream(again.texts, { isOver: false })).toEqual([]);
+      callee.hangUp();
+      await rig.endOf(callId);
+      expect(rig.typesOf(callId).filter((type) => type.startsWith('stream'))).toEqual([
+        ...['stream-started', 'stream-failed', 'stream-started', 'stream-stopped'],
+      ]);
     },
   );
-
-  test.each([1001, 1012])('with %i is called again, and what it said plays on', async (code) => {
-    const { bot, callee, callId, connection } = await streamedCall();
-    const said = speech(16_000);
-    connection.say(said);
-    connection.mark('old');
-    connection.socket.close(code);
-    const again = await bot.connection(1);
-    const { start } = again.of('start')[0] ?? {};
-
-    expect(start?.customParameters['reconnect']).toBe('1');
-    expect(start?.callSid).toBe(connection.of('start')[0]?.start.callSid);
-    expect(again.streamSid).toBe(connection.streamSid);
-    again.mark('new');
-    await eventually(() => again.marks.length > 0, 'the new mark returns');
-    expect(again.marks).toEqual(['new']);
-    await callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
-    expect(again.of('media')[0]?.media).toMatchObject({ chunk: '1', timestamp: '0' });
-    expect(problemsOfStream(again.texts, { isOver: false })).toEqual([]);
-    callee.hangUp();
-    await rig.endOf(callId);
-    expect(rig.typesOf(callId).filter((type) => type.startsWith('stream'))).toEqual([
-      ...['stream-started', 'stream-failed', 'stream-started', 'stream-stopped'],
-    ]);
-  });
 });
 
-describe('a bot that is not there', () => {
-  test('ends the call: who answered is not left in silence', async () => {
+describe('a bot that cannot be reached', () => {
+  test('ends the call, so that the person is not left in silence', async () => {
     const { callee, callId } = await rig.call({ url: `ws://127.0.0.1:${await freeUdpPort()}/` });
     await callee.answer();
     await callee.isHungUp();
@@ -89,18 +89,18 @@ describe('a bot that is not there', () => {
     expect(failed.length).toBeGreaterThan(1);
   });
 
-  test('but comes within five seconds has the call', async () => {
+  test('gets the call if it comes within five seconds', async () => {
     const port = await freeUdpPort();
     const { callee, callId } = await rig.call({ url: `ws://127.0.0.1:${port}/audio` });
     await callee.answer();
-    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'a try');
+    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'an attempt has failed');
     const bot = await rig.startBot({ port });
 
     await bot.connection();
     expect(callee.isBeingHungUp).toBe(false);
   });
 
-  test('because it refuses is asked once', async () => {
+  test('because it refuses is called only once', async () => {
     let asked = 0;
     const bot = await rig.startBot({
       refuseWith: () => {
@@ -118,7 +118,7 @@ describe('a bot that is not there', () => {
     expect(failed.map(({ data }) => data)).toEqual([{ reason: 'status-403', willRetry: false }]);
   });
 
-  test('is no address of the inside: that is a 400', async () => {
+  test('because its address is private is a 400', async () => {
     const asked = await rig.laptop.gateway.dialer.post({
       ...{ target: 'tel:+12025550100', stream: { url: 'ws://10.0.0.1/' } },
     });
@@ -129,16 +129,16 @@ describe('a bot that is not there', () => {
 });
 
 describe('a bot whose process is killed', () => {
-  test('is called again where it comes up, and the call goes on', async () => {
+  test('is called again at its address, and the call goes on', async () => {
     const port = await freeUdpPort();
     const { bot, callee, callId } = await streamedCall({}, { port });
     await bot.kill();
-    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'the break is stated');
+    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'the break is published');
     const again = await rig.startBot({ port });
 
     const connection = await again.connection();
     connection.say(speech(800));
-    await callee.untilHeard((heard) => heard.includes(speech(800)), 'it is heard again');
+    await callee.untilHeard((heard) => heard.includes(speech(800)), 'the bot is heard again');
     expect(callee.isBeingHungUp).toBe(false);
   });
 });
@@ -164,7 +164,7 @@ describe('hanging up by the REST form of bots', () => {
     return { status: response.status, body: (await response.json()) as object };
   }
 
-  test('takes the stream secret of the app, ends the call, and knows when it has ended', async () => {
+  test('requires the stream secret of the app, ends the call, and is a 404 after the end', async () => {
     const { callee, callId, connection } = await streamedCall();
     const { start } = connection.of('start')[0] ?? {};
     if (start === undefined) throw new Error('no start');
@@ -192,8 +192,8 @@ describe('hanging up by the REST form of bots', () => {
   });
 });
 
-describe('what one call suffers is not another’s', () => {
-  test('a bot that sends 100 MB keeps its call, and takes nothing from another', async () => {
+describe('trouble in one call does not affect another', () => {
+  test('a bot that sends 100 MB keeps its call, and does not disturb another call', async () => {
     const greedy = await streamedCall();
     const modest = await streamedCall();
     const megabyte = speech(1_000_000);
@@ -202,38 +202,50 @@ describe('what one call suffers is not another’s', () => {
     const said = speech(24_000, 3);
     modest.connection.say(said);
     modest.connection.mark('said');
-    await eventually(() => modest.connection.marks.includes('said'), 'the other is played');
-    await modest.callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
+    await eventually(
+      () => modest.connection.marks.includes('said'),
+      'the audio of the other bot is played',
+    );
+    await modest.callee.untilHeard(
+      (heard) => heard.includes(said),
+      'all that the bot said is heard',
+    );
 
     greedy.connection.clear();
-    await eventually(() => greedy.connection.marks.includes('last'), 'its marks return');
+    await eventually(
+      () => greedy.connection.marks.includes('last'),
+      'the marks of the greedy bot return',
+    );
     greedy.connection.say(speech(800, 7));
-    await greedy.callee.untilHeard((heard) => heard.includes(speech(800, 7)), 'it is heard again');
+    await greedy.callee.untilHeard(
+      (heard) => heard.includes(speech(800, 7)),
+      'the bot is heard again',
+    );
     greedy.callee.hangUp();
     await rig.endOf(greedy.callId);
     const stopped = rig.eventsOf(greedy.callId).find(({ type }) => type === 'stream-stopped');
     expect(Number(stopped?.data['droppedMs'])).toBeGreaterThan(12_000_000);
   });
 
-  test('a bot that stands still for a while has its call when it goes on', async () => {
+  test('a bot that stands still for a while keeps its call', async () => {
     const { bot, callee, connection } = await streamedCall();
     const said = speech(4_000);
     connection.say(said);
     connection.socket.pause();
     const { length } = callee.packets;
-    await eventually(() => callee.packets.length > length + 100, 'the phone hears on');
+    await eventually(() => callee.packets.length > length + 100, 'the phone still receives audio');
     connection.socket.resume();
     connection.mark('on');
-    await eventually(() => connection.marks.includes('on'), 'it goes on');
+    await eventually(() => connection.marks.includes('on'), 'the bot goes on');
 
-    await callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
+    await callee.untilHeard((heard) => heard.includes(said), 'all that the bot said is heard');
     expect(bot.connections).toHaveLength(1);
-    // Two seconds fit into the buffers on the way: nothing is missing.
+    // Two seconds of audio fit into the buffers on the way, so nothing is missing.
     const times = connection.of('media').map(({ media }) => Number(media.timestamp));
     expect(times).toEqual(times.map((_, index) => index * 20));
   });
 
-  test('twenty bots talk while no receiver takes the notifications of their calls', async () => {
+  test('twenty bots talk while no receiver accepts the notifications of their calls', async () => {
     const notifyurl = `http://127.0.0.1:${await freeUdpPort()}/`;
     const calls = await Promise.all(Array.from({ length: 20 }, () => streamedCall({ notifyurl })));
     for (const [index, { connection }] of calls.entries()) {
@@ -241,17 +253,20 @@ describe('what one call suffers is not another’s', () => {
       connection.mark('said');
     }
     for (const { connection } of calls) {
-      await eventually(() => connection.marks.includes('said'), 'it is played');
+      await eventually(() => connection.marks.includes('said'), 'the audio of each bot is played');
     }
 
     for (const [index, { callee }] of calls.entries()) {
-      await callee.untilHeard((heard) => heard.includes(speech(1_600, index)), 'it is heard whole');
+      await callee.untilHeard(
+        (heard) => heard.includes(speech(1_600, index)),
+        'all that the bot said is heard',
+      );
     }
   });
 });
 
-// The last: it is this file's gateway that ends.
-test('a gateway that is told to stop closes streams with their calls', async () => {
+// This must be the last test: it ends the gateway of this file.
+test('a gateway that shuts down closes streams with their calls', async () => {
   const { callee, connection } = await streamedCall();
   const closing = rig.laptop.gateway.terminate();
   await callee.isHungUp();

@@ -1,5 +1,5 @@
-// Streams with peers that are none of ours: sipp as the phone, TLS with a certificate of a private authority, and a gateway that
-// is killed.
+// Streams with foreign peers: sipp as the phone, TLS with the certificate of a private authority,
+// and a gateway that is killed.
 
 import { execFile } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 type Heard = { readonly timestamp: number; readonly audio: Buffer };
 
-/** Where sipp says that its audio is; sipp itself takes none. */
+/** The phone's audio socket, which the SDP of sipp names. sipp itself receives no audio. */
 class Phone {
   readonly heard: Heard[] = [];
   readonly #socket: Socket = createSocket('udp4');
@@ -92,14 +92,14 @@ describe('sipp as the phone', () => {
     connection.say(said);
     const wanted =
       codec === 'PCMA' ? Buffer.from(said.map((byte) => mulawToAlaw[byte] ?? 0)) : said;
-    await eventually(() => phone.audio.includes(wanted), 'it is heard');
+    await eventually(() => phone.audio.includes(wanted), 'the phone hears the bot');
 
     connection.socket.close(1000);
     expect((await sipp.exited).code).toBe(0);
     phone.close();
   });
 
-  test('hears the rest of a sentence where a re-INVITE moves its audio to', async () => {
+  test('hears the rest of a sentence at the port to which a re-INVITE moves its audio', async () => {
     const bot = await rig.startBot();
     const [before, after] = [await Phone.open(), await Phone.open()];
     await using sipp = await startInDialog(
@@ -110,12 +110,15 @@ describe('sipp as the phone', () => {
     const said = speech(16_000);
     connection.say(said);
     connection.mark('said');
-    await eventually(() => before.audio.includes(said.subarray(0, 800)), 'it begins');
+    await eventually(
+      () => before.audio.includes(said.subarray(0, 800)),
+      'the phone hears the start of the sentence',
+    );
     await steer(sipp);
-    await eventually(() => connection.marks.includes('said'), 'it is played');
+    await eventually(() => connection.marks.includes('said'), 'the sentence is played');
     await eventually(
       () => Buffer.concat([before.audio, after.audio]).includes(said),
-      'it is heard whole',
+      'the phone has heard the whole sentence',
     );
     expect(after.heard.length).toBeGreaterThan(10);
 
@@ -124,7 +127,7 @@ describe('sipp as the phone', () => {
     for (const phone of [before, after]) phone.close();
   });
 
-  test('on hold misses what is said meanwhile, and hears the rest in its time', async () => {
+  test('misses what is said while it holds, and hears the rest on time', async () => {
     const lateBefore = await rig.lateTicks();
     const bot = await rig.startBot();
     const phone = await Phone.open();
@@ -135,20 +138,30 @@ describe('sipp as the phone', () => {
     const said = speech(16_000);
     connection.say(said);
     connection.mark('said');
-    await eventually(() => phone.audio.includes(said.subarray(0, 1_760)), 'it begins');
+    await eventually(
+      () => phone.audio.includes(said.subarray(0, 1_760)),
+      'the phone hears the start of the sentence',
+    );
     await steer(sipp);
     const { length } = connection.of('media');
-    await eventually(() => connection.of('media').length > length + 25, 'it goes on unheard');
+    await eventually(
+      () => connection.of('media').length > length + 25,
+      'the bot talks during the hold',
+    );
     await steer(sipp);
-    await eventually(() => connection.marks.includes('said'), 'it is over');
+    await eventually(() => connection.marks.includes('said'), 'the sentence is over');
     connection.say(speech(800, 3));
-    await eventually(() => phone.audio.includes(speech(800, 3)), 'it is heard after');
+    await eventually(
+      () => phone.audio.includes(speech(800, 3)),
+      'the phone hears audio after the hold',
+    );
 
-    // By its timestamp each packet has what the sentence has there: what was said on hold is left out, and nothing is late.
+    // Each packet contains the part of the sentence that belongs to its timestamp. The part said
+    // during the hold is missing, and nothing is late.
     const first = phone.heard.findIndex(({ audio }) => audio.equals(said.subarray(0, 160)));
     const { timestamp = 0 } = phone.heard[first] ?? {};
     const sentence = phone.heard.filter((one) => (one.timestamp - timestamp) >>> 0 < said.length);
-    // What is said waits where the gateway stands still, and timestamps do not.
+    // When the gateway stands still, the audio waits but the timestamps do not.
     const late = (await rig.lateTicks()) - lateBefore;
     let waited = 0;
     const isAt = (audio: Buffer, at: number) => audio.equals(said.subarray(at, at + 160));
@@ -164,7 +177,7 @@ describe('sipp as the phone', () => {
     phone.close();
   });
 
-  test('that plays early media hears the bot from the answer on, and not before', async () => {
+  test('hears the bot from the answer on and not before, even if it plays early media', async () => {
     const phone = await Phone.open();
     const greeting = speech(800);
     const bot = await rig.startBot({
@@ -200,7 +213,7 @@ async function talkTo(target: string, bot: ScriptedBot): Promise<BotConnection> 
   return await bot.connection();
 }
 
-test('a bot behind TLS is reached by its name, and its certificate is looked at', async () => {
+test('a bot behind TLS is reached by its name, and its certificate is checked', async () => {
   const server = createServer({
     key: await readFile(join(folder, 'key.pem')),
     cert: await readFile(certificate),
@@ -215,9 +228,12 @@ test('a bot behind TLS is reached by its name, and its certificate is looked at'
   const { callee } = await rig.call({ url: `wss://localhost:${port}/audio` });
   callee.ring();
   await callee.answer();
-  await eventually(() => connections[0]?.of('media').length !== undefined, 'it is connected');
+  await eventually(
+    () => connections[0]?.of('media').length !== undefined,
+    'the bot receives audio over TLS',
+  );
 
-  // The address is no name of the certificate.
+  // The certificate does not name the IP address.
   const wrong = await rig.call({ url: `wss://127.0.0.1:${port}/audio` });
   await wrong.callee.answer();
   await wrong.callee.isHungUp();
@@ -227,7 +243,7 @@ test('a bot behind TLS is reached by its name, and its certificate is looked at'
   server.close();
 });
 
-// The last: it is this file's gateway that dies.
+// This must be the last test: it kills the gateway of this file.
 test('a gateway that is killed leaves neither bot nor phone in the call', async () => {
   const bot = await rig.startBot();
   const { callee } = await rig.call({ url: bot.url });

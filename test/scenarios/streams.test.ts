@@ -1,4 +1,5 @@
-// The whole gateway between a bot's WebSocket and a phone's RTP: who hears what, to the sample.
+// The whole gateway between a bot's WebSocket and a phone's RTP: what each side hears, to the
+// sample.
 
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -22,7 +23,7 @@ async function answeredCall(more: Readonly<Record<string, unknown>> = {}) {
 }
 
 describe('what a bot says', () => {
-  test('is heard to the byte, in chunks of any size, and its marks return when it was', async () => {
+  test('is heard to the byte, in chunks of any size, and its marks return afterwards', async () => {
     const { callee, callId, connection } = await answeredCall();
     const said = speech(3_211);
     let from = 0;
@@ -42,7 +43,7 @@ describe('what a bot says', () => {
       'after 1211',
       'after 3211',
     ]);
-    await callee.untilHeard((heard) => heard.includes(said), 'it is heard');
+    await callee.untilHeard((heard) => heard.includes(said), 'the bot is heard');
     callee.hangUp();
     expect(await rig.endOf(callId)).toMatchObject({ reasonCode: 'Caller-disconnected' });
     await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
@@ -76,7 +77,7 @@ describe('what a bot says', () => {
     expect(bot.tcpConnections).toBe(1);
   });
 
-  test('is heard in A-law by a phone that speaks it, and in what a re-INVITE changes to', async () => {
+  test('is heard in the phone’s codec, also after a re-INVITE changes it', async () => {
     const bot = await rig.startBot();
     const { callee } = await rig.call({ url: bot.url });
     await callee.answer('PCMA');
@@ -84,28 +85,31 @@ describe('what a bot says', () => {
     const first = speech(1_600);
     connection.say(first);
     const inAlaw = Buffer.from(first.map((byte) => mulawToAlaw[byte] ?? 0));
-    await callee.untilHeard((heard) => heard.includes(inAlaw), 'it is heard in A-law');
+    await callee.untilHeard((heard) => heard.includes(inAlaw), 'the bot is heard in A-law');
 
     await callee.reoffer('sendrecv', 'PCMU');
     const second = speech(1_600, 5);
     connection.say(second);
-    await callee.untilHeard((heard) => heard.includes(second), 'it is heard in µ-law');
+    await callee.untilHeard((heard) => heard.includes(second), 'the bot is heard in µ-law');
     expect(callee.packets[0]).toMatchObject({ payloadType: 8, marker: true });
     expect(callee.packets.at(-1)).toMatchObject({ payloadType: 0 });
   });
 
-  test('leaves no gap in RTP, whatever is said and cleared: one marker, and every number once', async () => {
+  test('leaves no gap in RTP, whatever is said and cleared: one marker, and each sequence number once', async () => {
     const lateBefore = await rig.lateTicks();
     const { callee, connection } = await answeredCall();
     for (let count = 0; count < 4; count += 1) {
       connection.say(speech(40_000, count));
       connection.mark(`part ${count}`);
     }
-    await callee.untilHeard((heard) => heard.includes(speech(160)), 'it begins');
+    await callee.untilHeard((heard) => heard.includes(speech(160)), 'the bot begins to be heard');
     connection.clear();
     await eventually(() => connection.marks.length === 4, 'all marks return');
     connection.say(speech(320, 9));
-    await callee.untilHeard((heard) => heard.includes(speech(320, 9)), 'it goes on');
+    await callee.untilHeard(
+      (heard) => heard.includes(speech(320, 9)),
+      'the bot is heard after the clear',
+    );
 
     const packets = [...callee.packets];
     const late = (await rig.lateTicks()) - lateBefore;
@@ -116,33 +120,40 @@ describe('what a bot says', () => {
     );
     const lasted = ((packets.at(-1)?.timestamp ?? 0) - (first?.timestamp ?? 0)) >>> 0;
     expect(lasted / 160 + 1 - packets.length).toBeLessThanOrEqual(late);
-    // What was cleared is never heard: of four parts of five seconds, at most the first two.
+    // Cleared audio is never heard. Of four parts of five seconds the phone hears at most the first
+    // two.
     expect(callee.heard.includes(speech(160, 3))).toBe(false);
   });
 
-  test('follows the phone to another address, and what is said on hold is over after it', async () => {
+  test('follows the phone to another address, and audio said on hold is not heard later', async () => {
     const lateBefore = await rig.lateTicks();
     const { callee, connection } = await answeredCall();
     connection.say(speech(800));
-    await callee.untilHeard((heard) => heard.includes(speech(800)), 'it is heard');
+    await callee.untilHeard((heard) => heard.includes(speech(800)), 'the bot is heard');
     await callee.move();
     await callee.reoffer('sendrecv');
     connection.say(speech(800, 1));
-    await callee.untilHeard((heard) => heard.includes(speech(800, 1)), 'it is heard there');
+    await callee.untilHeard(
+      (heard) => heard.includes(speech(800, 1)),
+      'the phone hears audio at its new port',
+    );
 
     await callee.reoffer('sendonly');
-    // What was on its way has arrived when something else comes there and back.
+    // When something else has gone there and back, all that was on its way has arrived.
     connection.say(speech(160, 4));
     connection.mark('held');
     await eventually(() => connection.marks.includes('held'), 'the hold has begun');
     const before = callee.packets.length;
     connection.say(speech(1_600, 2));
     connection.mark('on hold');
-    await eventually(() => connection.marks.includes('on hold'), 'time goes on');
+    await eventually(() => connection.marks.includes('on hold'), 'the audio said on hold is over');
     expect(callee.packets.length).toBeLessThanOrEqual(before + 2);
     await callee.reoffer('sendrecv');
     connection.say(speech(800, 3));
-    await callee.untilHeard((heard) => heard.includes(speech(800, 3)), 'it is heard after');
+    await callee.untilHeard(
+      (heard) => heard.includes(speech(800, 3)),
+      'the phone hears audio after the hold',
+    );
 
     expect(callee.heard.includes(speech(1_600, 2))).toBe(false);
     const packets = [...callee.packets];
@@ -151,8 +162,8 @@ describe('what a bot says', () => {
 });
 
 /**
- * RFC 3551 4.1: a marker on the first packet, and on the first after a time without any; there is no such time within a stretch, unless
- * the gateway stood still.
+ * Expects markers as in RFC 3551, 4.1: on the first packet, and on the first packet after a time
+ * without packets. A stretch has no such time, unless the gateway stood still.
  */
 function expectStretches(packets: readonly HeardPacket[], stretches: number, late: number): void {
   const begins = packets.filter(({ marker }) => marker);
@@ -161,13 +172,13 @@ function expectStretches(packets: readonly HeardPacket[], stretches: number, lat
   expect(begins.length).toBeLessThanOrEqual(stretches + late);
   for (const [index, { marker, sequence, timestamp }] of packets.entries()) {
     const before = packets[index - 1];
-    // What was on its way to another address is not heard.
+    // A packet on its way to another address is not heard.
     if (before === undefined || sequence !== ((before.sequence + 1) & 0xffff)) continue;
     expect((timestamp - before.timestamp) >>> 0 === 160).toBe(!marker);
   }
 }
 
-describe('what a bot is told', () => {
+describe('what a bot receives', () => {
   test('is signed, and begins with the call and its parameters', async () => {
     const bot = await rig.startBot();
     const url = `${bot.url}?key=s3cret`;
@@ -196,7 +207,7 @@ describe('what a bot is told', () => {
     expect(rig.laptop.gateway.output()).not.toContain('s3cret');
   });
 
-  test('is what the phone says to the sample, and silence where it says nothing', async () => {
+  test('is the phone’s audio to the sample, and silence while the phone says nothing', async () => {
     const { callee, connection } = await answeredCall();
     const said = speech(160 * 20);
     await speakUntilBotHears(callee, connection, said);
@@ -208,7 +219,7 @@ describe('what a bot is told', () => {
     expect(problemsOfStream(connection.texts, { isOver: false })).toEqual([]);
   });
 
-  test('is the same of a phone that speaks A-law, within a step of µ-law', async () => {
+  test('is also the audio of a phone with A-law, within a step of µ-law', async () => {
     const bot = await rig.startBot();
     const { callee } = await rig.call({ url: bot.url });
     await callee.answer('PCMA');
@@ -224,12 +235,12 @@ describe('what a bot is told', () => {
     expect(Math.abs(loudest - saidLoudest)).toBeLessThan(1_024);
   });
 
-  test('has the keys of the phone, as RTP and as INFO', async () => {
+  test('includes the keys of the phone, from RTP and from INFO', async () => {
     const { callee, connection } = await answeredCall();
     callee.press(5);
-    await eventually(() => connection.of('dtmf').length === 1, 'the first key is told');
+    await eventually(() => connection.of('dtmf').length === 1, 'the bot receives the first key');
     callee.info('7');
-    await eventually(() => connection.of('dtmf').length === 2, 'the second key is told');
+    await eventually(() => connection.of('dtmf').length === 2, 'the bot receives the second key');
 
     expect(connection.of('dtmf').map(({ dtmf }) => dtmf)).toEqual([
       { track: 'inbound_track', digit: '5' },
@@ -239,25 +250,25 @@ describe('what a bot is told', () => {
 });
 
 describe('with detection', () => {
-  test('a bot hears from the answer on, and each event inline', async () => {
+  test('a bot hears the call from the answer on, and receives each event inline', async () => {
     const timers = { noSpeechTimeoutMs: 300 };
     const { callId, connection } = await answeredCall({ machineDetection: 'detect', timers });
     await eventually(
       () => connection.of('amd').some(({ amd }) => amd.event === 'amd_no_speech_detected'),
-      'the verdict is told inline',
+      'the bot receives the verdict inline',
     );
 
     const inline = connection.of('amd').map(({ amd }) => amd);
-    const stated = () => rig.eventsOf(callId).filter(({ type }) => type === 'amd');
-    await eventually(() => stated().length >= inline.length, 'the events are stated');
+    const published = () => rig.eventsOf(callId).filter(({ type }) => type === 'amd');
+    await eventually(() => published().length >= inline.length, 'the events are published');
     expect(inline).toEqual(
-      stated()
+      published()
         .map(({ data }) => data['amd'])
         .slice(0, inline.length),
     );
   });
 
-  test('connect: person waits for a person, and says in start that there is one', async () => {
+  test('connect: person waits for a person, and `start` carries the verdict', async () => {
     const bot = await rig.startBot();
     const target = 'tel:+12025550100';
     await rig.laptop.dial(target, { stream: { url: bot.url, connect: 'person' } });

@@ -1,5 +1,5 @@
-// A gateway in front of a person: what the terminal shows of its start, its calls and its end. And without one, that programs
-// go on reading what they read.
+// A gateway in a terminal: what the terminal shows of its start, its calls and its end. Without a
+// terminal, programs can still read the log.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { startGateway } from '../support/gateway-process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startInTerminal } from '../support/terminal.ts';
 
-test('a terminal shows a banner, each step of a call and of its notifications, and how it ends', async () => {
+test('a terminal shows a banner, each step of a call and of its notifications, and the end', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const terminal = startInTerminal({ DATA_DIR: dataDir.path });
@@ -53,7 +53,7 @@ test('a terminal shows a banner, each step of a call and of its notifications, a
   expect(terminal.screen()).toContain('completed: Gateway-disconnected');
 });
 
-test('a terminal of a gateway that others reach shows no link that signs in', async () => {
+test('a terminal shows no sign-in link if others can reach the gateway', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const terminal = startInTerminal({ DATA_DIR: dataDir.path, HTTP_HOST: '0.0.0.0' });
@@ -64,7 +64,7 @@ test('a terminal of a gateway that others reach shows no link that signs in', as
   expect(await terminal.ended).toBe(0);
 });
 
-test('calls that are up when Ctrl-C comes are ended when their time is over', async () => {
+test('calls that are up at Ctrl-C are ended after their time to finish', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const terminal = startInTerminal({ DATA_DIR: dataDir.path, SHUTDOWN_TIMEOUT_MS: '1000' });
@@ -82,7 +82,7 @@ test('calls that are up when Ctrl-C comes are ended when their time is over', as
   expect(await terminal.ended).toBe(0);
 });
 
-test('a terminal that is closed ends the gateway as Ctrl-C does', async () => {
+test('closing the terminal ends the gateway as Ctrl-C does', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const receiver = await startReceiver();
@@ -120,8 +120,8 @@ function isAlive(pid: number): boolean {
 }
 
 test.each([
-  ['without LOG_CALLS: none', {}, 0],
-  ['with it: a line of JSON each', { LOG_CALLS: 'true' }, 1],
+  ['without LOG_CALLS: no line', {}, 0],
+  ['with LOG_CALLS: one line of JSON each', { LOG_CALLS: 'true' }, 1],
 ])('calls in a log that programs read, %s', async (_name, variables, expected) => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());

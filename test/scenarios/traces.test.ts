@@ -1,5 +1,6 @@
-// A trace of one call from its POST to the last attempt to notify its receiver, over two nodes: one takes the request in, the
-// other one dials. Collected by a server that takes OTLP over HTTP as a collector would.
+// The trace of one call over two nodes, from its POST to the last attempt to notify its receiver:
+// one node accepts the request, the other one dials. A server collects the spans, which takes OTLP
+// over HTTP like a real collector.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -46,7 +47,7 @@ async function startCollector() {
         }
         response.setHeader('content-type', 'application/json').end('{}');
       },
-      // A node that ends in mid-sentence.
+      // The node has ended in the middle of a request.
       () => response.destroy(),
     );
   });
@@ -62,7 +63,7 @@ const tracestate = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
 const incoming = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const { traceId, spanId: outerSpanId } = parseTraceparent(incoming) ?? { traceId: '', spanId: '' };
 
-test('from the POST to the last attempt, over two nodes', async () => {
+test('a trace goes from the POST to the last attempt, over two nodes', async () => {
   const collector = await startCollector();
   const database = await openTestDatabase('postgres');
   onTestFinished(() => database.remove());
@@ -73,7 +74,7 @@ test('from the POST to the last attempt, over two nodes', async () => {
   onTestFinished(() => cluster[Symbol.asyncDispose]());
   const one = await cluster.startNode('one', { MAX_CONCURRENT_CALLS: '1' });
   const { receiver } = cluster;
-  // The one place of the first node is taken.
+  // This call takes the only place of the first node.
   const staying = await one.dialer.dial({ target: `tel:+${numberFor('stay', 0, 1)}` });
   const isUp = async () =>
     ((await one.dialer.call(staying.callId)).body as { state: string }).state === 'answered';
@@ -107,42 +108,42 @@ test('from the POST to the last attempt, over two nodes', async () => {
   const attempts = receiver.received.filter(({ body }) => body.callId === callId);
   const trace = () => collector.spans.filter((span) => span.traceId === traceId);
   const named = (name: string) => trace().filter((span) => span.name === name);
-  // Each node tells its own when it has some, or when a while is over.
+  // Each node sends its spans when it has enough of them, or after a while.
   const all = { detection: 1, dialing: 1, end: 1, intake: 1, leg: 1, queue: 1, ringing: 1 };
   const wanted = attempts.length + Object.keys(all).length;
-  await eventually(() => trace().length >= wanted, 'the trace is whole');
+  await eventually(() => trace().length >= wanted, 'the trace is complete');
 
   const counts = Object.fromEntries(
     [...new Set(trace().map(({ name }) => name))].sort().map((name) => [name, named(name).length]),
   );
   expect(counts).toEqual({ ...all, delivery: attempts.length });
-  // One that was refused among them.
+  // One of the attempts was refused.
   expect(attempts.map(({ status }) => status)).toContain(500);
   expect(named('intake')).toMatchObject([{ node: 'one', parentSpanId: outerSpanId }]);
-  // Any node may try again what a receiver refused.
+  // Any node may retry a refused notification.
   for (const { name, node } of trace()) {
     if (name !== 'intake' && name !== 'delivery') expect(node, name).toBe('two');
   }
 
   const [intake, leg] = [named('intake')[0], named('leg')[0]];
   for (const { name, parentSpanId } of trace()) {
-    const isOfLeg = ['detection', 'dialing', 'ringing'].includes(name);
-    if (name !== 'intake') expect(parentSpanId, name).toBe((isOfLeg ? leg : intake)?.spanId);
+    const isUnderLeg = ['detection', 'dialing', 'ringing'].includes(name);
+    if (name !== 'intake') expect(parentSpanId, name).toBe((isUnderLeg ? leg : intake)?.spanId);
   }
   for (const { startTimeUnixNano, endTimeUnixNano } of trace()) {
     expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
   }
-  // Each attempt names its own span, and each event the request's.
+  // Each attempt names its own span, and each event names the span of the request.
   const sent = attempts.map(({ headers }) => parseTraceparent(headers['traceparent'])?.spanId);
   expect(new Set(sent)).toEqual(new Set(named('delivery').map(({ spanId }) => spanId)));
-  const ofEvents = `00-${traceId}-${intake?.spanId}-01 ${tracestate}`;
-  expect(new Set(headersOfEvents)).toEqual(new Set([ofEvents]));
-  // What the systems before have added goes with both, and with each span.
+  const eventHeaders = `00-${traceId}-${intake?.spanId}-01 ${tracestate}`;
+  expect(new Set(headersOfEvents)).toEqual(new Set([eventHeaders]));
+  // The tracestate of earlier systems goes with both, and with each span.
   const states = [
     ...attempts.map(({ headers }) => headers['tracestate']),
     ...trace().map(({ traceState }) => traceState),
   ];
   expect(new Set(states)).toEqual(new Set([tracestate]));
-  // No number of a person, and no path of a receiver.
+  // Spans contain no phone number and no path of a receiver.
   expect(JSON.stringify(trace())).not.toMatch(/15559876543|\/notify/);
 });

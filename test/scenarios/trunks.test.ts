@@ -1,5 +1,6 @@
-// A gateway with trunks.yaml, over gateways of carriers that fail in every way: which one gets the call in the end, what the
-// timeline says of the others, and a file that changes while calls are up.
+// A gateway with trunks.yaml, and carriers' gateways that fail in every way: which gateway gets the
+// call in the end, what the timeline says about the others, and a file that changes while calls are
+// up.
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,11 +21,11 @@ type TimelineEvent = { readonly type: string; readonly data: Readonly<Record<str
 
 let engine: SipEngine;
 let gateway: GatewayProcess;
-/** Of carriers; what they do is written in each test. */
+/** The carriers' gateways. Each test determines what they do. */
 const carriers: RawCallee[] = [];
 const callees: Sipp[] = [];
 let trunksFile = '';
-/** A start that must fail, made beside the other one to save its time. */
+/** A start that must fail. It runs in parallel with the other start to save time. */
 let tlsStart: Promise<string>;
 
 function trunk(name: string, places: readonly Place[], more = ''): string {
@@ -45,7 +46,7 @@ async function reload(logged: string): Promise<void> {
   await eventually(() => gateway.output().slice(before).includes(logged), `the log says ${logged}`);
 }
 
-/** One of ours as the only trunks beside the default. */
+/** Loads a file with the default trunk and the given trunks. */
 async function withTrunk(...trunks: readonly string[]): Promise<void> {
   await writeTrunks(
     trunk('standard', [{ port: carrier(2).port }], '    default: true\n'),
@@ -69,7 +70,7 @@ async function timelineOf(callId: string): Promise<readonly TimelineEvent[]> {
     ((await gateway.dialer.call(callId)).body as { timeline: readonly TimelineEvent[] }).timeline;
   await eventually(
     async () => (await events()).some(({ type }) => type === 'completed' || type === 'failed'),
-    'the timeline is whole',
+    'the timeline is complete',
   );
   return events();
 }
@@ -82,7 +83,7 @@ async function startWithTls(): Promise<string> {
   const other = await makeSeededDataDir();
   const file = join(other.path, 'trunks.yaml');
   await writeFile(file, `trunks:\n${trunk('secret', [{ port: 5061, transport: 'tls' }])}`);
-  const told = await startGateway(other.path, { TRUNKS_FILE: file }).then(
+  const outcome = await startGateway(other.path, { TRUNKS_FILE: file }).then(
     async (started) => {
       await started.terminate();
       return 'it started';
@@ -90,13 +91,13 @@ async function startWithTls(): Promise<string> {
     (error: unknown) => String(error),
   );
   await other.remove();
-  return told;
+  return outcome;
 }
 
 const dataDir = forSuite(makeSeededDataDir);
 const receiver = forSuite(startReceiver);
 beforeAll(async () => {
-  // With T1 of 50 ms its 408 for silence comes after 3.2 s instead of 32 s.
+  // With T1 = 50 ms, the 408 after silence comes after 3.2 s instead of 32 s.
   engine = await startSipEngine({
     ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
     ...{ secret: 'cymru', timers: { t1Ms: 50 }, logger: silentLogger },
@@ -134,37 +135,40 @@ describe('a call over a trunk with two gateways', () => {
     return sipp;
   }
 
-  test.each(['udp', 'tcp'] as const)('503, then one that answers over %s', async (transport) => {
-    const far = await answering(transport);
-    const backup = { port: far.port, transport, priority: 2 };
-    await withTrunk(trunk('two', [{ port: carrier(0).port }, backup]));
+  test.each(['udp', 'tcp'] as const)(
+    '503 leads to the next one, which answers over %s',
+    async (transport) => {
+      const far = await answering(transport);
+      const backup = { port: far.port, transport, priority: 2 };
+      await withTrunk(trunk('two', [{ port: carrier(0).port }, backup]));
 
-    const { callId } = await dial({ trunk: 'two' });
-    carrier(0).reply(await carrier(0).take('INVITE'), 503, 'Service Unavailable');
+      const { callId } = await dial({ trunk: 'two' });
+      carrier(0).reply(await carrier(0).take('INVITE'), 503, 'Service Unavailable');
 
-    expect(await endOf(callId)).toMatchObject({ status: 'completed', outcome: 'completed' });
-    const timeline = await timelineOf(callId);
-    const failed = {
-      gateway: `127.0.0.1:${carrier(0).port}`,
-      sipStatus: 503,
-      reason: 'Service Unavailable',
-      durationMs: expect.any(Number) as number,
-    };
-    expect(timeline.map(({ type }) => type)).toEqual([
-      ...['queued', 'dialing', 'dialing', 'answered', 'completed'],
-    ]);
-    expect(timeline[1]?.data).toEqual({ trunk: 'two', gateway: failed.gateway, attempt: 1 });
-    expect(timeline[2]?.data).toEqual({
-      trunk: 'two',
-      gateway: `127.0.0.1:${far.port}${transport === 'udp' ? '' : ';transport=tcp'}`,
-      attempt: 2,
-      failedAttempts: [failed],
-    });
-    expect(timeline[4]?.data['failedAttempts']).toEqual([failed]);
-    expect(await far.exited).toEqual({ code: 0, errors: '' });
-  });
+      expect(await endOf(callId)).toMatchObject({ status: 'completed', outcome: 'completed' });
+      const timeline = await timelineOf(callId);
+      const failed = {
+        gateway: `127.0.0.1:${carrier(0).port}`,
+        sipStatus: 503,
+        reason: 'Service Unavailable',
+        durationMs: expect.any(Number) as number,
+      };
+      expect(timeline.map(({ type }) => type)).toEqual([
+        ...['queued', 'dialing', 'dialing', 'answered', 'completed'],
+      ]);
+      expect(timeline[1]?.data).toEqual({ trunk: 'two', gateway: failed.gateway, attempt: 1 });
+      expect(timeline[2]?.data).toEqual({
+        trunk: 'two',
+        gateway: `127.0.0.1:${far.port}${transport === 'udp' ? '' : ';transport=tcp'}`,
+        attempt: 2,
+        failedAttempts: [failed],
+      });
+      expect(timeline[4]?.data['failedAttempts']).toEqual([failed]);
+      expect(await far.exited).toEqual({ code: 0, errors: '' });
+    },
+  );
 
-  test('486 is what the person said, and no other gateway hears of it', async () => {
+  test('486 is the answer of the person, and no other gateway is tried', async () => {
     await withTrunk(
       trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
     );
@@ -183,7 +187,7 @@ describe('a call over a trunk with two gateways', () => {
     expect(carrier(1).inbox).toEqual([]);
   });
 
-  test('silence until the SIP stack gives up, then the next one', async () => {
+  test('silence until the SIP stack gives up leads to the next one', async () => {
     await withTrunk(
       trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
     );
@@ -200,7 +204,7 @@ describe('a call over a trunk with two gateways', () => {
     expect(one(invite, 'call-id')).not.toBe(one(unheard, 'call-id'));
   });
 
-  test('a port where no server listens, then the next one', async () => {
+  test('a port where no server listens leads to the next one', async () => {
     const port = await freeUdpPort();
     await withTrunk(trunk('two', [{ port }, { port: carrier(1).port, priority: 2 }]));
 
@@ -213,7 +217,7 @@ describe('a call over a trunk with two gateways', () => {
     ]);
   });
 
-  test('all of them fail: the last one says why', async () => {
+  test('the last one gives the reason if all of them fail', async () => {
     await withTrunk(
       trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
     );
@@ -230,7 +234,7 @@ describe('a call over a trunk with two gateways', () => {
     });
   });
 
-  test('a hang-up of the application stops the hunt', async () => {
+  test('a hang-up by the application stops the attempts', async () => {
     await withTrunk(
       trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
     );
@@ -247,7 +251,7 @@ describe('a call over a trunk with two gateways', () => {
 });
 
 describe('trunks.yaml while the gateway runs', () => {
-  test('the default of the account is taken, with the identity that the carrier wants', async () => {
+  test('the default trunk of the account is used, with the identity that the carrier wants', async () => {
     const own = '    defaultFor: [dev]\n    assertedIdentity: caller\n    fromDomain: a.example\n';
     await withTrunk(trunk('own', [{ port: carrier(0).port }], own));
 
@@ -260,7 +264,7 @@ describe('trunks.yaml while the gateway runs', () => {
     expect((await timelineOf(callId))[0]?.data).toEqual({ trunk: 'own' });
   });
 
-  test('a trunk of another account is a 400, as if it were not there', async () => {
+  test('a trunk of another account is a 400, as if it did not exist', async () => {
     await withTrunk(trunk('closed', [{ port: carrier(0).port }], '    accounts: [somebody]\n'));
 
     const answer = await gateway.dialer.post({ target: 'tel:+15551230001', trunk: 'closed' });
@@ -271,7 +275,7 @@ describe('trunks.yaml while the gateway runs', () => {
     });
   });
 
-  test('a new file holds for the calls that follow, and not for those that are up', async () => {
+  test('a new file applies to later calls, and not to calls that are up', async () => {
     await withTrunk(trunk('moving', [{ port: carrier(0).port }]));
     const ringing = await dial({ trunk: 'moving' });
     const invite = await carrier(0).take('INVITE');
@@ -286,7 +290,7 @@ describe('trunks.yaml while the gateway runs', () => {
     expect(await endOf(ringing.callId)).toMatchObject({ outcome: 'declined' });
   });
 
-  test('a file with a mistake is refused with the line and the field, and the old one stays', async () => {
+  test('a file with a mistake is refused with the line and the field, and the old file stays in force', async () => {
     await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
 
     await writeTrunks(trunk('kept', [{ port: carrier(1).port }], '    colour: red\n'));
@@ -298,10 +302,10 @@ describe('trunks.yaml while the gateway runs', () => {
     expect(gateway.output()).toMatch(/trunks\.yaml:2: trunks\[0\]: [^\n]*colour/);
   });
 
-  test('a file that cannot be read is refused with the reason of the system', async () => {
+  test('a file that cannot be read is refused with the error of the system', async () => {
     await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
     await rm(trunksFile);
-    // Root may read any file, but no folder.
+    // Root may read any file, but not a folder.
     await mkdir(trunksFile);
     onTestFinished(() => rm(trunksFile, { recursive: true, force: true }));
 
@@ -315,7 +319,7 @@ describe('trunks.yaml while the gateway runs', () => {
     await withTrunk(trunk('asked', [{ port: carrier(0).port }], health));
     const labels = `trunk="asked",gateway="127.0.0.1:${carrier(0).port}"`;
     const metrics = async () => (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
-    // The gateway of the other trunk is not asked.
+    // The gateway does not send OPTIONS to the other trunk.
     const unasked = `trunk="standard",gateway="127.0.0.1:${carrier(2).port}"`;
 
     carrier(0).reply(await carrier(0).take('OPTIONS'), 503, 'Service Unavailable');
@@ -325,12 +329,15 @@ describe('trunks.yaml while the gateway runs', () => {
       'the gateway is down',
     );
     expect(await metrics()).toContain(`offhook_gateway_up{${unasked}} 1`);
-    await eventually(() => gateway.output().includes('gateway is down'), 'the log says so');
+    await eventually(
+      () => gateway.output().includes('gateway is down'),
+      'the log says that the gateway is down',
+    );
   });
 });
 
 describe('a start with a trunk that cannot be used', () => {
-  test('over TLS on the embedded engine says so, with the name of the trunk', async () => {
+  test('over TLS on the embedded engine fails with the name of the trunk', async () => {
     expect(await tlsStart).toMatch(
       /trunks\.yaml:4: trunks\[0\]\.gateways\[0\]\.transport: trunk secret needs TLS/,
     );

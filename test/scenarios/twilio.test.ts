@@ -1,4 +1,5 @@
-// Twilio's own library, unchanged but for its httpClient, as the page "Coming from Twilio" shows it: it reads a call and hangs it up.
+// Twilio's own library reads a call and hangs it up. As the page "Coming from Twilio" shows, only
+// its httpClient differs.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +19,7 @@ const page = readFileSync(`${root}/src/api/twilio/README.md`, 'utf8');
 const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
 
-/** A call that a bot of Twilio's has, and what its library needs. */
+/** Places a call whose bot uses Twilio's protocol. Returns what Twilio's library needs. */
 async function answeredCall() {
   const bot = await rig.startBot();
   const { callee, callId } = await rig.call({ url: bot.url });
@@ -44,7 +45,7 @@ class OffhookClient extends twilio.RequestClient {
   }
 }
 
-test('the block of the page reads a call and hangs it up', async () => {
+test('the example on the page reads a call and hangs it up', async () => {
   const call = await answeredCall();
   const [, section = ''] = page.split("\n## With Twilio's libraries\n");
   const [, block = ''] = /^```js\n(.*?)^```/ms.exec(section) ?? [];
@@ -70,7 +71,7 @@ test('the block of the page reads a call and hangs it up', async () => {
   expect(await rig.endOf(call.callId)).toMatchObject({ reasonCode: 'Bot-disconnected' });
 });
 
-test('its library reads a call that has ended, and knows our errors', async () => {
+test('Twilio’s library reads a call that has ended, and understands our errors', async () => {
   const { accountSid, callSid, streamSecret, baseUrl, callee, callId } = await answeredCall();
   const httpClient = new OffhookClient(baseUrl);
   const client = twilio(accountSid, streamSecret, { httpClient });
@@ -97,7 +98,7 @@ test('its library reads a call that has ended, and knows our errors', async () =
   });
 });
 
-test('a call without a stream is known by the digits of its id', async () => {
+test('a call without a stream is found by the digits of its id', async () => {
   const { accountSid, streamSecret, baseUrl } = await answeredCall();
   const { callee, callId } = await rig.call(null);
   const client = twilio(accountSid, streamSecret, { httpClient: new OffhookClient(baseUrl) });

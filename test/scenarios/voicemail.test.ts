@@ -1,4 +1,5 @@
-// The whole gateway leaves a message: from the request to what a mailbox has recorded, and what is told of it.
+// The whole gateway leaves a message: from the request to what a mailbox records, and the reports
+// about it.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
@@ -11,7 +12,7 @@ import { type StreamRig, speech, startStreamRig } from '../support/streams/strea
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 import { makeWav } from '../support/wav.ts';
 
-/** 1.2 s; another file than what is played: 8 kHz PCM. */
+/** 1.2 s. The uploaded file differs from what is played: it is 8 kHz PCM. */
 const message = readMulawWav(recordingUrl('bot-message')).subarray(0, 9_600);
 const messageBytes = Buffer.from(encode('PCMU', message));
 const greeting = readMulawWav(recordingUrl('voicemail-greeting')).subarray(0, 2_000 * 8);
@@ -26,7 +27,7 @@ beforeAll(async () => {
 });
 afterEach(() => rig.reset());
 
-/** Of all tests: what one of them said late stays late. */
+/** The callees of all tests. Their delays count from the start of the file. */
 const callees: StreamCallee[] = [];
 
 async function call(...request: Parameters<StreamRig['call']>) {
@@ -35,7 +36,10 @@ async function call(...request: Parameters<StreamRig['call']>) {
   return placed;
 }
 
-/** Also of what is to be heard: a greeting with a hole in it is no greeting. */
+/**
+ * Counts late ticks of the gateway and of the callees: a greeting with a gap does not count as a
+ * greeting.
+ */
 async function ticksLate(): Promise<number> {
   const spokenMs = callees.reduce((totalMs, { latestMs }) => totalMs + latestMs, 0);
   return (await ticksLateOf(rig.laptop.gateway.runtime)) + Math.floor(spokenMs / 20);
@@ -44,7 +48,7 @@ async function ticksLate(): Promise<number> {
 const leaveMessage = { machineDetection: 'detect', voicemail: { play: 'sound:offer' } };
 
 describe('a message for a machine', () => {
-  test('is recorded whole after the beep; the call is hung up, and all doors tell it', async () => {
+  test('is recorded completely after the beep, the call is hung up, and all interfaces report it', async () => {
     await undisturbed(ticksLate, async () => {
       const { callee, callId } = await call(null, leaveMessage);
       await callee.answer();
@@ -52,7 +56,10 @@ describe('a message for a machine', () => {
       await Promise.all([callee.speak(quiet(1_900)), callee.isHungUp()]);
       const end = await rig.endOf(callId);
 
-      await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
+      await callee.untilHeard(
+        (heard) => heard.includes(messageBytes),
+        'the whole message is heard',
+      );
       expect(end).toMatchObject({
         ...{ outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' },
         ...{ machineDetection: 'amd_machine_detected', playedMs: 1_200 },
@@ -70,7 +77,7 @@ describe('a message for a machine', () => {
     });
   });
 
-  test('takes the call from its bot, whose marks return and whose close ends nothing', async () => {
+  test('takes the call from its bot, whose marks return and whose close does not end the call', async () => {
     await undisturbed(ticksLate, async () => {
       const bot = await rig.startBot();
       const { callee, callId } = await call({ url: bot.url }, leaveMessage);
@@ -94,12 +101,15 @@ describe('a message for a machine', () => {
       expect(connection.marks).toEqual(['said']);
       const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
       expect(stopped?.data).toMatchObject({ reason: 'voicemail' });
-      await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
+      await callee.untilHeard(
+        (heard) => heard.includes(messageBytes),
+        'the whole message is heard',
+      );
       expect(await rig.endOf(callId)).toMatchObject({ outcome: 'voicemail-left' });
     });
   });
 
-  test('is left where a beep takes a person back, and the agent who was called for that person is not', async () => {
+  test('is left if a beep corrects the verdict of a person, and the agent’s phone is cancelled', async () => {
     await undisturbed(ticksLate, async () => {
       const agents = await StreamCallee.waiting();
       const bridge = { to: agents.target };
@@ -119,7 +129,10 @@ describe('a message for a machine', () => {
       ]);
       const end = await rig.endOf(callId);
 
-      await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
+      await callee.untilHeard(
+        (heard) => heard.includes(messageBytes),
+        'the whole message is heard',
+      );
       expect(end).toMatchObject({
         ...{ outcome: 'voicemail-left', machineDetection: 'amd_tone_detected' },
         voicemail: { complete: true, afterBeep: true },
@@ -130,7 +143,7 @@ describe('a message for a machine', () => {
     });
   });
 
-  test('that is not there is not dialled for', async () => {
+  test('that does not exist fails the call before it is dialled', async () => {
     const { callId } = await rig.laptop.dial('sip:nobody@127.0.0.1:9', {
       ...leaveMessage,
       voicemail: { play: 'sound:no-such-sound' },
