@@ -1,5 +1,5 @@
-// Reads what a bot sends, within bounds, and applies it to the playout queue. Faulty messages are
-// ignored and counted, and the call goes on.
+// Reads a bot's messages, within limits, and applies them to the playout queue. Invalid messages
+// are counted and ignored. They never end the call.
 
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
@@ -7,21 +7,18 @@ import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 
 /**
- * Messages accepted: 500 a second, saved up for up to 10 s. Bots send a whole answer at once, in
- * pieces of 200 ms with a mark each.
+ * Rate limit: 500 messages a second, with an allowance for bursts of up to 10 s worth. Bots send a
+ * whole answer at once, in pieces of 200 ms with a mark each.
  */
-const messagesATick = 10;
-const longestBurst = 5_000;
-/**
- * Most payloads are decoded into one shared buffer. Larger ones are rare and get memory of their
- * own.
- */
+const messagesPerTick = 10;
+const maxBurst = 5_000;
+/** Payloads are decoded into one shared buffer. Larger ones are rare and get their own memory. */
 const scratchBytes = 256 * 1_024;
 const scratch = Buffer.allocUnsafeSlow(scratchBytes);
 
 export type InboxSink = {
   onIgnored(): void;
-  /** Called once for each kind of warning. */
+  /** Called once per kind of violation. */
   warn(warning: string): void;
   readonly note: StreamSink['note'] | undefined;
 };
@@ -31,7 +28,7 @@ export class BotInbox {
   readonly #queue: PlayoutQueue;
   readonly #sink: InboxSink;
   readonly #warned = new Set<string>();
-  #allowance = longestBurst;
+  #allowance = maxBurst;
   ignored = 0;
   bytesReceived = 0;
 
@@ -42,7 +39,7 @@ export class BotInbox {
   }
 
   tick(): void {
-    this.#allowance = Math.min(longestBurst, this.#allowance + messagesATick);
+    this.#allowance = Math.min(maxBurst, this.#allowance + messagesPerTick);
   }
 
   receive(text: string): void {
@@ -94,7 +91,7 @@ export class BotInbox {
   }
 }
 
-/** Decodes base64. The result is valid until the next call. */
+/** Decodes base64. The result is valid until the next call of `decode`. */
 function decode(payload: string): Uint8Array {
   if (payload.length > scratchBytes) return Buffer.from(payload, 'base64');
   return scratch.subarray(0, scratch.write(payload, 'base64'));

@@ -1,6 +1,6 @@
-// A call's stream to its bot. It connects when the call requires it, reconnects after a break, and
-// ends when the bot or the call ends it or the time for reconnecting runs out. It runs in the media
-// worker, and its clock is the session's.
+// A call's stream to its bot. Connects at the answer, or once a person is detected, and reconnects
+// if the connection breaks. The stream ends when the bot closes it, the call ends it, or
+// reconnecting takes too long. It runs in the media worker, and its clock is the session's ticks.
 
 import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
 
@@ -10,49 +10,53 @@ import type { AddressGuard } from '../lib/address-guard.ts';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { BotStream, StreamSink } from '../media/stream-port.ts';
 import { BotInbox } from './bot-inbox.ts';
-import { openTransport, ReadyTransport } from './bot-transport.ts';
-import { BotVoice } from './bot-voice.ts';
+import { BotSender } from './bot-sender.ts';
+import { openTransport, PreparedTransport } from './bot-transport.ts';
 import { type LinkEnd, StreamLink } from './stream-link.ts';
 import type { MessageWriter } from './stream-messages.ts';
 
 const frameMs = 20;
-const ticksASecond = 1_000 / frameMs;
-/** Longest time for which queued audio is played after the bot has left. */
-const longestGoodbyeTicks = 500;
-/** 10 s: often enough to detect a dead connection within `longestSilenceTicks`. */
-const pingTicks = 500;
-/** 40 s without anything from the bot: the connection is dead. */
-const longestSilenceTicks = 2_000;
+const ticksPerSecond = 1_000 / frameMs;
+/** How long queued audio is still played after the bot has left: 10 s. */
+const maxGoodbyeTicks = 500;
 /**
- * Servers close a connection without a request, some after 30 s. While the phone rings, the
- * connection is therefore renewed after this time.
+ * 10 s. Several pings fit into `maxSilenceTicks`, so one lost pong does not end the connection.
  */
-const readyTicks = 1_250;
+const pingTicks = 500;
+/** After 40 s without anything from the bot, the connection is dead. */
+const maxSilenceTicks = 2_000;
 /**
- * Connections prepared, at most. Together they last longer than phones ring and detection takes.
+ * Servers close connections on which no request arrives, some after 30 s. While the phone rings, we
+ * therefore replace the connection after 25 s.
+ */
+const preparedTicks = 1_250;
+/**
+ * Limit on prepared connections. Together they cover 200 s, longer than phones ring and detection
+ * takes.
  */
 const maxPreparations = 8;
 /**
- * Most messages kept until the bot is connected: keys and events of detection, of which a call has
- * a handful.
+ * Limit on keys and detection events that wait for the connection. A call has a handful of them.
  */
 const maxPendingMessages = 200;
 /**
- * Waits before each further try at the answer, in seconds. The person waits, so the next try comes
- * soon. After five seconds the bot is given up.
+ * Delays before each retry of the first connection, in seconds. They are short because the person
+ * is waiting. After five seconds we give up.
  */
-const firstWaits = [0.5, 1, 2];
-const firstLimitTicks = 5 * ticksASecond;
+const firstDelays = [0.5, 1, 2];
+const firstLimitTicks = 5 * ticksPerSecond;
 /**
- * Waits before each try in mid-call, in seconds. A bot that is being redeployed takes a while, and
- * many calls reconnect to it.
+ * Delays before each attempt to reconnect in mid-call, in seconds. A redeployment takes a while,
+ * and many calls reconnect to the bot at the same time.
  */
-const againWaits = [1, 2, 4];
-const againLimitTicks = 30 * ticksASecond;
-/** A connection that lasted this long was good: its break starts a new series of tries. */
-const goodTicks = 10 * ticksASecond;
-/** Time limit of one try. */
-const longestTryTicks = 5 * ticksASecond;
+const reconnectDelays = [1, 2, 4];
+const reconnectLimitTicks = 30 * ticksPerSecond;
+/**
+ * A connection that lasted this long was healthy. If it breaks, a new series of attempts starts.
+ */
+const healthyTicks = 10 * ticksPerSecond;
+/** Time limit of one attempt. */
+const attemptTimeoutTicks = 5 * ticksPerSecond;
 
 export type BotStreamDependencies = {
   readonly guard: AddressGuard;
@@ -63,19 +67,21 @@ export type BotStreamDependencies = {
 };
 
 type State =
-  /** The call is not answered, or no person has been detected yet. */
+  /**
+   * The call is not yet answered, or no person has been detected although the bot waits for one.
+   */
   | { readonly kind: 'idle' }
   | { readonly kind: 'waiting'; readonly until: number }
   | { readonly kind: 'connecting'; readonly link: StreamLink; readonly until: number }
   | {
       readonly kind: 'open';
       readonly link: StreamLink;
-      readonly voice: BotVoice;
+      readonly sender: BotSender;
       readonly openTick: number;
-      /** The tick in which the bot last sent anything. */
+      /** The tick at which the bot last sent anything. */
       heardTick: number;
     }
-  /** The bot has left. What it said is still played. */
+  /** The bot has left. Its queued audio is still being played. */
   | { readonly kind: 'goodbye'; readonly until: number }
   | { readonly kind: 'over' };
 
@@ -88,15 +94,15 @@ export class CallStream implements BotStream {
   readonly #schedule = new ReconnectSchedule();
   readonly #counts = { framesSent: 0, framesDropped: 0, connections: 0 };
   #state: State = { kind: 'idle' };
-  /** A transport that waits for the answer until this tick. */
-  #ready: { readonly transport: ReadyTransport; readonly until: number } | undefined;
+  /** The transport prepared for the answer. Replaced at tick `until`. */
+  #prepared: { readonly transport: PreparedTransport; readonly until: number } | undefined;
   #preparations = 0;
   #isAnswered = false;
   /** Events of detection so far. A call has about a dozen. */
   readonly #amdEvents: AmdEvent[] = [];
   #pendingMessages: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
-  #tryingSinceMs = 0;
+  #connectStartMs = 0;
 
   constructor(
     settings: StreamSettings,
@@ -120,10 +126,10 @@ export class CallStream implements BotStream {
   prepare(): void {
     if (this.#state.kind !== 'idle' || this.#preparations === maxPreparations) return;
     this.#preparations += 1;
-    this.#ready?.transport.close();
-    this.#ready = {
-      transport: new ReadyTransport(new URL(this.#settings.url), this.#dependencies.guard),
-      until: this.#tick + readyTicks,
+    this.#prepared?.transport.close();
+    this.#prepared = {
+      transport: new PreparedTransport(new URL(this.#settings.url), this.#dependencies.guard),
+      until: this.#tick + preparedTicks,
     };
   }
 
@@ -133,25 +139,25 @@ export class CallStream implements BotStream {
   }
 
   hear(frame: Uint8Array): void {
-    if (this.#state.kind === 'open') this.#state.voice.hear(frame);
+    if (this.#state.kind === 'open') this.#state.sender.hear(frame);
   }
 
   sendDigit(digit: string): void {
-    this.#tell((writer) => writer.dtmf(digit));
+    this.#send((writer) => writer.dtmf(digit));
   }
 
   sendAmd(event: AmdEvent): void {
     this.#amdEvents.push(event);
-    this.#tell((writer) => writer.amd(event));
+    this.#send((writer) => writer.amd(event));
     if (event.event === 'amd_human_detected' && this.#isAnswered) this.#begin();
   }
 
   sendTransferFailed(failure: TransferFailure): void {
-    this.#tell((writer) => writer.transferFailed(failure));
+    this.#send((writer) => writer.transferFailed(failure));
   }
 
   returnMark(name: string): void {
-    if (this.#state.kind === 'open') this.#state.voice.tell((writer) => writer.mark(name));
+    if (this.#state.kind === 'open') this.#state.sender.send((writer) => writer.mark(name));
   }
 
   tick(): void {
@@ -160,7 +166,7 @@ export class CallStream implements BotStream {
     const state = this.#state;
     switch (state.kind) {
       case 'idle':
-        if (this.#ready !== undefined && this.#tick >= this.#ready.until) this.prepare();
+        if (this.#prepared !== undefined && this.#tick >= this.#prepared.until) this.prepare();
         break;
       case 'waiting':
         if (this.#tick >= state.until) this.#connect();
@@ -169,7 +175,7 @@ export class CallStream implements BotStream {
         if (this.#tick >= state.until) state.link.abandon('timeout');
         break;
       case 'open':
-        this.#watch(state);
+        this.#checkBot(state);
         break;
       case 'goodbye':
         if (this.#queue.queuedBytes === 0 || this.#tick >= state.until) this.#leave();
@@ -183,8 +189,8 @@ export class CallStream implements BotStream {
     const state = this.#state;
     if (state.kind === 'over') return;
     this.#become({ kind: 'over' });
-    this.#ready?.transport.close();
-    if (state.kind === 'open') state.voice.tell((writer) => writer.stop());
+    this.#prepared?.transport.close();
+    if (state.kind === 'open') state.sender.send((writer) => writer.stop());
     if (state.kind === 'open' || state.kind === 'connecting') state.link.close();
     if (this.#counts.connections > 0) {
       this.#sink.report({ kind: 'stopped', reason, counts: this.#summary() });
@@ -200,11 +206,11 @@ export class CallStream implements BotStream {
   #connect(): void {
     const { url, secret } = this.#settings;
     const { guard, nowMs, wallClockMs } = this.#dependencies;
-    this.#tryingSinceMs = nowMs();
-    const transport = this.#ready?.transport.take() ?? openTransport(new URL(url), guard);
-    this.#ready = undefined;
+    this.#connectStartMs = nowMs();
+    const transport = this.#prepared?.transport.take() ?? openTransport(new URL(url), guard);
+    this.#prepared = undefined;
     if (transport === undefined) {
-      this.#linkEnded({ kind: 'refused', reason: 'address-not-allowed' });
+      this.#onLinkEnd({ kind: 'refused', reason: 'address-not-allowed' });
       return;
     }
     const timestampS = Math.floor(wallClockMs() / 1_000);
@@ -214,28 +220,28 @@ export class CallStream implements BotStream {
         onOpen: () => this.#open(link),
         onText: (text) => this.#receive(text),
         onBinary: () => this.#inbox.receiveBinary(),
-        onEnd: (end) => this.#linkEnded(end),
+        onEnd: (end) => this.#onLinkEnd(end),
         onDefect: (error) => this.#sink.defect(error),
       },
     );
-    this.#become({ kind: 'connecting', link, until: this.#schedule.limitOf(this.#tick) });
+    this.#become({ kind: 'connecting', link, until: this.#schedule.deadlineOf(this.#tick) });
   }
 
   #open(link: StreamLink): void {
     this.#counts.connections += 1;
     const { statistics } = this.#sink;
     if (this.#counts.connections > 1) statistics.reconnects += 1;
-    const voice = new BotVoice(link, this.#settings, [this.#counts, statistics]);
+    const sender = new BotSender(link, this.#settings, [this.#counts, statistics]);
     const openTick = this.#tick;
-    this.#become({ kind: 'open', link, voice, openTick, heardTick: openTick });
+    this.#become({ kind: 'open', link, sender, openTick, heardTick: openTick });
     const verdict = verdictOf(this.#amdEvents);
-    voice.begin({
+    sender.begin({
       ...this.#settings.customParameters,
       ...(verdict === undefined ? {} : { amd: verdict }),
       ...(this.#counts.connections > 1 ? { reconnect: '1' } : {}),
     });
-    for (const write of this.#pendingMessages.splice(0)) voice.tell(write);
-    const openMs = Math.round(this.#dependencies.nowMs() - this.#tryingSinceMs);
+    for (const write of this.#pendingMessages.splice(0)) sender.send(write);
+    const openMs = Math.round(this.#dependencies.nowMs() - this.#connectStartMs);
     this.#sink.report({ kind: 'opened', connection: this.#counts.connections, openMs });
   }
 
@@ -247,9 +253,9 @@ export class CallStream implements BotStream {
     this.#sink.statistics.bytesReceived += this.#inbox.bytesReceived - before;
   }
 
-  #watch(state: Extract<State, { kind: 'open' }>): void {
+  #checkBot(state: Extract<State, { kind: 'open' }>): void {
     const silence = this.#tick - state.heardTick;
-    if (silence > longestSilenceTicks) state.link.abandon('silent');
+    if (silence > maxSilenceTicks) state.link.abandon('silent');
     else if (silence > 0 && silence % pingTicks === 0) {
       state.link.ping(() => {
         state.heardTick = this.#tick;
@@ -257,16 +263,16 @@ export class CallStream implements BotStream {
     }
   }
 
-  #linkEnded(end: LinkEnd): void {
+  #onLinkEnd(end: LinkEnd): void {
     const state = this.#state;
-    // A new connection has not set these marks, so they must not come back on it.
+    // A new connection did not set these marks, so they must not come back on it.
     this.#queue.forgetMarks();
     if (end.kind === 'closed' && state.kind === 'open') {
-      this.#become({ kind: 'goodbye', until: this.#tick + longestGoodbyeTicks });
+      this.#become({ kind: 'goodbye', until: this.#tick + maxGoodbyeTicks });
       if (this.#queue.queuedBytes === 0) this.#leave();
       return;
     }
-    if (state.kind === 'open') this.#schedule.broke(state.openTick, this.#tick);
+    if (state.kind === 'open') this.#schedule.connectionLost(state.openTick, this.#tick);
     const next = end.kind === 'refused' ? undefined : this.#schedule.next(this.#tick);
     if (next === undefined) {
       this.#become({ kind: 'over' });
@@ -282,8 +288,8 @@ export class CallStream implements BotStream {
     this.#sink.report({ kind: 'botLeft', counts: this.#summary() });
   }
 
-  #tell(write: (writer: MessageWriter) => string): void {
-    if (this.#state.kind === 'open') this.#state.voice.tell(write);
+  #send(write: (writer: MessageWriter) => string): void {
+    if (this.#state.kind === 'open') this.#state.sender.send(write);
     else if (this.#state.kind !== 'over' && this.#pendingMessages.length < maxPendingMessages) {
       this.#pendingMessages.push(write);
     }
@@ -309,40 +315,40 @@ export class CallStream implements BotStream {
 }
 
 /**
- * Decides when a bot is tried again, and for how long. It counts in ticks, because the stream has
- * no clock except that of its audio.
+ * Decides when the next attempt to connect starts and when to give up. Counts in ticks, because the
+ * stream's only clock is that of the audio.
  */
 class ReconnectSchedule {
-  #waits = firstWaits;
+  #delays = firstDelays;
   #limitTicks = firstLimitTicks;
-  #tries = 0;
+  #attempts = 0;
   #endTick = 0;
 
-  /** Starts the schedule at the first try. */
+  /** Starts the schedule with the first attempt. */
   begin(tick: number): void {
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** Records the loss of a connection that was open since `openTick`. */
-  broke(openTick: number, tick: number): void {
-    const isFirst = this.#waits === firstWaits;
-    this.#waits = againWaits;
-    this.#limitTicks = againLimitTicks;
-    if (!isFirst && tick - openTick < goodTicks) return;
-    this.#tries = 0;
+  /** Records the loss of a connection that opened at `openTick`. */
+  connectionLost(openTick: number, tick: number): void {
+    const isFirst = this.#delays === firstDelays;
+    this.#delays = reconnectDelays;
+    this.#limitTicks = reconnectLimitTicks;
+    if (!isFirst && tick - openTick < healthyTicks) return;
+    this.#attempts = 0;
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** @returns the tick of the next try, or undefined if there is no further try */
+  /** @returns the tick of the next attempt, or undefined to give up */
   next(tick: number): number | undefined {
-    const wait = this.#waits[Math.min(this.#tries, this.#waits.length - 1)] ?? 0;
-    this.#tries += 1;
-    const at = tick + wait * ticksASecond;
+    const delay = this.#delays[Math.min(this.#attempts, this.#delays.length - 1)] ?? 0;
+    this.#attempts += 1;
+    const at = tick + delay * ticksPerSecond;
     return at < this.#endTick ? at : undefined;
   }
 
-  /** Returns the tick at which a try that begins now is given up. */
-  limitOf(tick: number): number {
-    return Math.min(tick + longestTryTicks, this.#endTick);
+  /** Returns the tick by which an attempt that starts at `tick` must succeed. */
+  deadlineOf(tick: number): number {
+    return Math.min(tick + attemptTimeoutTicks, this.#endTick);
   }
 }

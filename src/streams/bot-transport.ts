@@ -1,14 +1,13 @@
-// The connection to a bot below WebSocket: name look-up, TCP and TLS. It can be made while the
+// The transport under a bot's WebSocket: name look-up, TCP and TLS. It can be set up while the
 // phone still rings, so that only the upgrade remains at the answer. The guard checks each address
-// at the moment of connecting.
+// when it connects.
 
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
 /**
- * Starts a connection and returns its socket, which is not connected yet. The socket reports
- * success or failure.
+ * Starts to connect and returns the socket, which later emits the outcome.
  * @returns undefined if the address is not allowed
  */
 export function openTransport(url: URL, guard: AddressGuard): Socket | undefined {
@@ -19,12 +18,12 @@ export function openTransport(url: URL, guard: AddressGuard): Socket | undefined
     host,
     port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port),
     lookup: guard.lookup,
-    // With Nagle's algorithm, a frame would wait for the acknowledgement of the previous one.
+    // Nagle's algorithm would hold each frame until the previous one is acknowledged.
     noDelay: true,
     keepAlive: true,
   };
   return isSecure
-    ? // The server name of TLS must not be an IP address (RFC 6066, section 3).
+    ? // The TLS server name must not be an IP address (RFC 6066, section 3).
       connectTls({ ...to, ALPNProtocols: ['http/1.1'], ...(isName(url) && { servername: host }) })
     : connect(to);
 }
@@ -33,11 +32,8 @@ function isName(url: URL): boolean {
   return !url.hostname.startsWith('[') && !/^[\d.]+$/.test(url.hostname);
 }
 
-/**
- * A transport made in advance. Its failure does no harm, because another one is made when it is
- * needed.
- */
-export class ReadyTransport {
+/** A transport that is connected in advance. If it fails, a new one is opened when needed. */
+export class PreparedTransport {
   readonly #socket: Socket | undefined;
   #isUsable: boolean;
   readonly #giveUp = () => {

@@ -1,5 +1,5 @@
-// Ids by which bots know an account, a call and its stream. They have the form that bots' libraries
-// check. They are derived from our own ids, so they are the same on every node and after a
+// The SIDs by which bots know an account, a call and a stream, in the format that bot libraries
+// validate. They are derived from our ids, so they are the same on every node and after a
 // reconnect.
 
 import { createHash } from 'node:crypto';
@@ -28,8 +28,9 @@ export function streamIdsOf(call: StreamedCall, ordinal = 0): StreamIds {
 }
 
 /**
- * Returns the call's SID. Calls whose request has a stream are in the index `calls_by_call_sid`. A
- * call that got its first stream by command is not: its SID therefore contains its id.
+ * Returns the call's SID. If the request has a stream, the index `calls_by_call_sid` finds the call
+ * by its SID. A call that gets its first stream by command is not in the index, so its SID contains
+ * its id.
  */
 function callSidOf({ callId, request }: StreamedCall): string {
   const own = callId.replace(/^call-/, '').replaceAll('-', '');
@@ -37,7 +38,7 @@ function callSidOf({ callId, request }: StreamedCall): string {
   return `CA${isIndexed ? digits(callId) : own}`;
 }
 
-/** Returns the call id that the SID of a call without a stream in its request contains. */
+/** Returns the call id contained in a SID, for calls whose request has no stream. */
 export function callIdOfCallSid(callSid: string): string {
   const uuid = digitsOfCallSid(callSid).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   return `call-${uuid}`;
@@ -53,8 +54,8 @@ export function digitsOfCallSid(callSid: string): string {
 }
 
 /**
- * Derives 32 hex digits. The index `calls_by_call_sid` computes them in the same way for each call
- * whose request has a stream.
+ * Derives 32 hex digits. The SQL index `calls_by_call_sid` computes the same digits, so keep the
+ * two in step.
  */
 function digits(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);

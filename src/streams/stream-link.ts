@@ -1,5 +1,5 @@
-// One WebSocket connection to a bot, from the upgrade to the close. It sends and receives text
-// within bounds and does not interpret the messages.
+// One WebSocket connection to a bot, from the upgrade to the close. Sends and receives text within
+// limits, and does not interpret it.
 
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -7,27 +7,29 @@ import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
 
 /**
- * Thirteen minutes of audio in base64. A bot that sends more in one message is closed with 1009,
- * and reconnected.
+ * 13 minutes of audio in base64. A longer message closes the connection with 1009, and the stream
+ * reconnects.
  */
-const longestMessageBytes = 8 * 1_024 * 1_024;
-/** Marks and keys that wait for a bot, at most. A bot that has not read for so long is gone. */
-const longestBacklogBytes = 1_024 * 1_024;
+const maxMessageBytes = 8 * 1_024 * 1_024;
 /**
- * Fill level of the socket's buffer above which no audio is sent: audio in that buffer can no
+ * Limit on text that waits for a bot to read, mostly marks and keys. A bot that far behind is gone.
+ */
+const maxBacklogBytes = 1_024 * 1_024;
+/**
+ * Above this fill level of the socket's buffer, we send no audio, because buffered audio can no
  * longer be dropped.
  */
 const fullBytes = 4_096;
-/** After this time without an answer to the closing handshake, the connection is cut. */
+/** How long we wait for the answer to our closing handshake before we cut the connection. */
 const closeTimeoutMs = 2_000;
 
-/** Why a connection ended, or was never made. */
+/** Why a connection ended or failed. */
 export type LinkEnd = {
-  /** A word, never an address or text of the bot. */
+  /** A code such as `closed-1006`. Never contains an address, or text from the bot. */
   readonly reason: string;
   /**
-   * - closed: the bot ended the connection in an orderly way.
-   * - refused: another try would have the same result.
+   * - closed: the bot closed the connection normally.
+   * - refused: a retry would have the same result.
    * - lost: any other end.
    */
   readonly kind: 'closed' | 'refused' | 'lost';
@@ -37,7 +39,7 @@ export type LinkSink = {
   onOpen(): void;
   onText(text: string): void;
   onBinary(): void;
-  /** Called once, as the last notification. */
+  /** Called once, after all other callbacks. */
   onEnd(end: LinkEnd): void;
   /** One of the handlers above threw. */
   onDefect(error: unknown): void;
@@ -45,17 +47,17 @@ export type LinkSink = {
 
 export type LinkOptions = {
   readonly url: string;
-  /** Secret that signs the upgrade request together with `timestampS`. */
+  /** Secret with which the upgrade request is signed. */
   readonly secret: string;
   readonly timestampS: number;
   /** A socket that is connected or still connecting. */
   readonly transport: Socket;
 };
 
-/** Close codes of an orderly end by the bot: normal closure, and no code. */
+/** Close codes with which a bot leaves: normal closure, and no code. */
 const closedByBot: ReadonlySet<number> = new Set([1000, 1005]);
-/** HTTP client errors that may pass. All others mean that the request is wrong. */
-const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
+/** Client errors that may be temporary. All others mean that the request is wrong. */
+const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export class StreamLink {
   readonly #socket: WebSocket;
@@ -71,7 +73,7 @@ export class StreamLink {
       createConnection: () => transport,
       perMessageDeflate: false,
       followRedirects: false,
-      maxPayload: longestMessageBytes,
+      maxPayload: maxMessageBytes,
       closeTimeout: closeTimeoutMs,
     };
     this.#socket = new WebSocket(url, options);
@@ -94,7 +96,7 @@ export class StreamLink {
     this.#socket.on('close', (code) => this.#end(this.#failure ?? endOfCode(code)));
   }
 
-  /** Whether audio sent now would wait in the socket's buffer. */
+  /** Whether the bot reads too slowly to be sent audio now. */
   get isFull(): boolean {
     return this.#socket.bufferedAmount > fullBytes;
   }
@@ -102,7 +104,7 @@ export class StreamLink {
   send(text: string): void {
     if (this.#isOver) return;
     this.#socket.send(text);
-    if (this.#socket.bufferedAmount > longestBacklogBytes) this.abandon('backlog');
+    if (this.#socket.bufferedAmount > maxBacklogBytes) this.abandon('backlog');
   }
 
   /** Sends a ping. A pong shows that the bot is alive. */
@@ -112,15 +114,15 @@ export class StreamLink {
     this.#socket.ping();
   }
 
-  /** Closes the connection from our side. `onEnd` is not called any more. */
+  /** Closes the connection from our side. `onEnd` is not called. */
   close(): void {
     this.#isOver = true;
-    // During the upgrade no closing handshake is possible.
+    // A closing handshake is impossible during the upgrade.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
     else this.#socket.close(1000);
   }
 
-  /** Drops a connection that is of no use any more. */
+  /** Cuts a dead connection. It ends as `lost`, with this reason. */
   abandon(reason: string): void {
     this.#end({ kind: 'lost', reason });
   }
@@ -136,7 +138,7 @@ export class StreamLink {
     }
   }
 
-  /** Runs a listener. An error that it throws would otherwise end the thread. */
+  /** Runs a callback. An uncaught error would end the thread. */
   #safely(run: () => void): void {
     if (this.#isOver) return;
     try {
@@ -147,7 +149,7 @@ export class StreamLink {
   }
 }
 
-/** Returns our own signature and the one that bots' libraries already check. */
+/** Returns our own signature, plus the one that bot libraries already check. */
 function signatureHeaders(url: string, secret: string, timestampS: number): Record<string, string> {
   const { pathname, search } = new URL(url);
   const own = createHmac('sha256', secret)
@@ -155,8 +157,8 @@ function signatureHeaders(url: string, secret: string, timestampS: number): Reco
     .digest('hex');
   return {
     'Gateway-Signature': `t=${timestampS},v1=${own}`,
-    // Signs the URL exactly as configured, because a bot compares it with what its owner
-    // configured.
+    // Sign the URL exactly as configured: the bot compares the signature with that of its own
+    // configured URL.
     'X-Twilio-Signature': createHmac('sha1', secret).update(url).digest('base64'),
   };
 }
@@ -166,11 +168,11 @@ function endOfCode(code: number): LinkEnd {
 }
 
 function refusalOf(status: number): LinkEnd {
-  const isFinal = status < 500 && !passingStatuses.has(status);
+  const isFinal = status < 500 && !transientStatuses.has(status);
   return { kind: isFinal ? 'refused' : 'lost', reason: `status-${status}` };
 }
 
-/** The reason is a code and not a message, because messages contain addresses. */
+/** Uses the error's code as the reason, because its message contains addresses. */
 function failureOf(error: Error & { code?: string }): LinkEnd {
   if (error instanceof AddressNotAllowedError) {
     return { kind: 'refused', reason: 'address-not-allowed' };

@@ -1,6 +1,6 @@
-// Messages of Twilio Media Streams: writes ours, and reads those of a bot without trusting them.
-// `sequenceNumber`, `chunk` and `timestamp` are strings, the values in `mediaFormat` are numbers:
-// bots check these types.
+// The messages of Twilio Media Streams. Writes ours and reads the bot's, without trusting them.
+// `sequenceNumber`, `chunk` and `timestamp` are strings, while the values in `mediaFormat` are
+// numbers. Bots check these types.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -8,7 +8,7 @@ import type { StreamIds } from './stream-ids.ts';
 
 export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';
 
-/** Writes the messages of one connection. Their numbers begin with `start`. */
+/** Writes the messages of one connection. Sequence numbers begin at `start`. */
 export class MessageWriter {
   readonly #ids: StreamIds;
   readonly #mediaEnd: string;
@@ -21,7 +21,7 @@ export class MessageWriter {
   }
 
   start(customParameters: Readonly<Record<string, string>>): string {
-    // Members are picked by name, because the object may also contain secrets.
+    // Pick the members by name: the object may also contain secrets.
     const { accountSid, streamSid, callSid } = this.#ids;
     return this.#write('start', {
       start: {
@@ -34,7 +34,7 @@ export class MessageWriter {
   }
 
   /**
-   * Builds the JSON by hand: this message is written every 20 ms for every call, and nothing in it
+   * Builds the JSON by hand, because every call writes this message every 20 ms. Nothing in it
    * needs escaping.
    */
   media(mulaw: Buffer, timestampMs: number): string {
@@ -81,7 +81,7 @@ export type BotMessage =
   | { readonly kind: 'clear' };
 
 /**
- * Reads a message of a bot. Never throws.
+ * Parses a bot's message. Never throws.
  * @returns undefined if the message is unknown or invalid
  */
 export function readBotMessage(text: string, streamSid: string): BotMessage | undefined {
@@ -92,7 +92,7 @@ export function readBotMessage(text: string, streamSid: string): BotMessage | un
     return undefined;
   }
   if (!isObject(message)) return undefined;
-  // The member may be missing, because a connection has only one stream.
+  // A connection has only one stream, so `streamSid` is optional.
   const named = message['streamSid'];
   if (named !== undefined && named !== streamSid) return undefined;
   return readEvent(message);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { StreamSettings } from '../../src/calls/stream/stream.ts';
-import { BotVoice } from '../../src/streams/bot-voice.ts';
+import { BotSender } from '../../src/streams/bot-sender.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { problemsOfStream, type ToBot } from '../support/streams/stream-messages.ts';
 
 /** A bot that reads, or that does not. */
-function createVoice() {
+function createSender() {
   const sent: string[] = [];
   const link = { isFull: false, send: (text: string) => void sent.push(text) };
   const counts = { framesSent: 0, framesDropped: 0 };
@@ -14,25 +14,25 @@ function createVoice() {
     ...{ url: 'ws://127.0.0.1/', secret: 's3cret', customParameters: {} },
     ...{ connect: 'answered', ordinal: 0 },
   };
-  const voice = new BotVoice(link, settings, [counts]);
-  voice.begin({});
+  const sender = new BotSender(link, settings, [counts]);
+  sender.begin({});
   let frames = 0;
   /** Frames that contain their number. */
   const hear = (count: number) => {
     for (let index = 0; index < count; index += 1, frames += 1) {
-      voice.hear(new Uint8Array(160).fill(frames % 256));
+      sender.hear(new Uint8Array(160).fill(frames % 256));
     }
   };
   const media = () =>
     sent
       .map((text) => JSON.parse(text) as ToBot)
       .flatMap((message) => (message.event === 'media' ? [message.media] : []));
-  return { voice, link, sent, counts, hear, media };
+  return { sender, link, sent, counts, hear, media };
 }
 
 describe('a bot that reads too slowly', () => {
   test('misses the oldest audio beyond a second, and sees the gap in the timestamps', () => {
-    const { link, sent, counts, hear, media } = createVoice();
+    const { link, sent, counts, hear, media } = createSender();
     hear(2);
     link.isFull = true;
     hear(60);
@@ -52,11 +52,11 @@ describe('a bot that reads too slowly', () => {
   });
 
   test('misses only audio', () => {
-    const { voice, link, sent, hear } = createVoice();
+    const { sender, link, sent, hear } = createSender();
     link.isFull = true;
     hear(100);
-    voice.tell((writer) => writer.mark('played'));
-    voice.tell((writer) => writer.stop());
+    sender.send((writer) => writer.mark('played'));
+    sender.send((writer) => writer.stop());
 
     expect(sent.map((text) => (JSON.parse(text) as ToBot).event)).toEqual([
       ...['connected', 'start', 'mark', 'stop'],
@@ -66,5 +66,5 @@ describe('a bot that reads too slowly', () => {
 });
 
 test('sends only the ids of a stream from its settings', () => {
-  expect(createVoice().sent.join(' ')).not.toContain('s3cret');
+  expect(createSender().sent.join(' ')).not.toContain('s3cret');
 });

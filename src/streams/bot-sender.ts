@@ -1,6 +1,5 @@
-// Sends a bot its messages over one connection: `connected` and `start`, then a frame every 20 ms,
-// and in between what happens in the call. A bot that reads slowly misses the oldest audio, and
-// nothing else.
+// Sends messages to a bot over one connection: `connected` and `start`, then a frame every 20 ms,
+// and the events of the call in between. A bot that reads slowly only loses the oldest audio.
 
 import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
@@ -13,18 +12,18 @@ const unsentCapacity = 50;
 
 type BotLink = Pick<StreamLink, 'isFull' | 'send'>;
 
-export type VoiceCounts = { framesSent: number; framesDropped: number };
+export type SenderCounts = { framesSent: number; framesDropped: number };
 
-export class BotVoice {
+export class BotSender {
   readonly #link: BotLink;
   readonly #writer: MessageWriter;
-  readonly #counts: readonly VoiceCounts[];
+  readonly #counts: readonly SenderCounts[];
   readonly #frame = Buffer.alloc(frameBytes);
   #unsent: UnsentFrames | undefined;
   #elapsedMs = 0;
 
-  /** Every object in `counts` is incremented. */
-  constructor(link: BotLink, settings: StreamSettings, counts: readonly VoiceCounts[]) {
+  /** Increments the counters of every object in `counts`. */
+  constructor(link: BotLink, settings: StreamSettings, counts: readonly SenderCounts[]) {
     this.#link = link;
     this.#writer = new MessageWriter(settings);
     this.#counts = counts;
@@ -36,8 +35,8 @@ export class BotVoice {
   }
 
   /**
-   * Sends a frame, or keeps it while the link is full. The timestamp also advances for dropped
-   * frames, so the bot can see the gap.
+   * Sends a frame, or keeps it while the link is full. Timestamps also advance for dropped frames,
+   * so that the bot can see the gap.
    */
   hear(frame: Uint8Array): void {
     const timestampMs = this.#elapsedMs;
@@ -49,32 +48,32 @@ export class BotVoice {
       return;
     }
     this.#frame.set(frame);
-    this.#send(this.#frame, timestampMs);
+    this.#sendFrame(this.#frame, timestampMs);
   }
 
-  tell(write: (writer: MessageWriter) => string): void {
+  send(write: (writer: MessageWriter) => string): void {
     this.#link.send(write(this.#writer));
   }
 
   #sendUnsent(): void {
     while (this.#unsent?.isEmpty === false && !this.#link.isFull) {
-      this.#unsent.shift((frame, timestampMs) => this.#send(frame, timestampMs));
+      this.#unsent.shift((frame, timestampMs) => this.#sendFrame(frame, timestampMs));
     }
   }
 
-  #send(frame: Buffer, timestampMs: number): void {
+  #sendFrame(frame: Buffer, timestampMs: number): void {
     this.#link.send(this.#writer.media(frame, timestampMs));
     this.#count('framesSent');
   }
 
-  #count(what: keyof VoiceCounts): void {
+  #count(what: keyof SenderCounts): void {
     for (const counts of this.#counts) counts[what] += 1;
   }
 }
 
 /**
- * Keeps one second of what the far end says, for a bot that does not read it. A new frame replaces
- * the oldest one, so a slow bot hears audio one second late instead of ever later.
+ * Keeps the last second of the far end's audio while the bot does not read. A new frame replaces
+ * the oldest, so that a slow bot's delay never exceeds one second.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);
@@ -98,8 +97,8 @@ class UnsentFrames {
   }
 
   /**
-   * Removes the oldest frame and passes it to `use`, during which it stays valid. Does nothing if
-   * no frame waits.
+   * Removes the oldest frame, if any, and passes it to `use`. The frame is valid only until `use`
+   * returns.
    */
   shift(use: (frame: Buffer, timestampMs: number) => void): void {
     if (this.#count === 0) return;
