@@ -181,11 +181,11 @@ describe('a cluster', () => {
     const lost = await callsOf(world, 'a');
     await eventually(
       () => lost.every((callId) => cluster.receiver.of(callId).some(isTerminal)),
-      'its calls are notified to be over',
+      'the ends of its calls are notified',
     );
     const receivedBefore = cluster.receiver.received.length;
     sleeper.child.kill('SIGCONT');
-    await eventually(() => sleeper.child.exitCode !== null, 'it ends itself');
+    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up ends itself');
 
     expect(sleeper.child.exitCode).toBe(1);
     expect(lost.length).toBeGreaterThan(0);
@@ -257,13 +257,13 @@ describe('a cluster', () => {
     const sent = new Set(receiver.received.map(({ body }) => body.eventId));
     const before = receiver.received.length;
     sleeper.child.kill('SIGCONT');
-    await eventually(() => sleeper.child.exitCode !== null, 'it ends itself');
+    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up ends itself');
 
     const later = receiver.received.slice(before).map(({ body }) => body.eventId);
     expect(later.filter((eventId) => sent.has(eventId))).toEqual([]);
     await eventually(
       () => lost.every((callId) => receiver.of(callId).some(isTerminal)),
-      'its calls are notified to be over',
+      'the ends of its calls are notified',
     );
     expectWhole(
       cluster,

@@ -219,7 +219,10 @@ describe('a person who is transferred by command', () => {
       expect(one(agent.invite, 'from')).toContain('sip:4930123456@');
       agent.ring();
       await agent.answer();
-      await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+      await eventually(
+        () => rig.typesOf(callId).includes('transfer-answered'),
+        'the call is bridged',
+      );
 
       const [question, answer] = [speech(1_600, 3), speech(1_600, 40)];
       await Promise.all([
@@ -269,7 +272,10 @@ describe('a person who is transferred by command', () => {
     expect(await http({ command: 'transfer', to: others.target })).toMatchObject({ status: 202 });
     const agent = await dialled(others);
     await agent.answer();
-    await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+    await eventually(
+      () => rig.typesOf(callId).includes('transfer-answered'),
+      'the call is bridged',
+    );
     person.hangUp();
     await agent.isHungUp();
     expect(await rig.endOf(callId)).toMatchObject({

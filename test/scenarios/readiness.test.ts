@@ -67,7 +67,7 @@ describe('/ready of a gateway', () => {
     await once(phones, 'listening');
     database = await openTestDatabase('postgres');
     databaseUrl = database.location.databaseUrl ?? '';
-    // Close this connection, so that the statements below do not end their own session.
+    // The tests below end all sessions of this database, so this test must not keep one.
     await database.close();
     cluster = await startCluster({ databaseUrl, audioPort: phones.address().port });
     nats = await startNats();

@@ -120,8 +120,8 @@ describe('what a bot says', () => {
     );
     const lasted = ((packets.at(-1)?.timestamp ?? 0) - (first?.timestamp ?? 0)) >>> 0;
     expect(lasted / 160 + 1 - packets.length).toBeLessThanOrEqual(late);
-    // Cleared audio is never heard. Of four parts of five seconds the phone hears at most the first
-    // two.
+    // Cleared audio is never heard. The phone hears at most the first two of the four parts, which
+    // last five seconds each.
     expect(callee.heard.includes(speech(160, 3))).toBe(false);
   });
 
