@@ -4,7 +4,7 @@
 // closed. app/shutdown.ts has the time limit of each step of the shutdown.
 
 import type { App } from './app/app.ts';
-import { lastBoundMs } from './app/shutdown.ts';
+import { shutdownLimitMs } from './app/shutdown.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
@@ -51,7 +51,7 @@ async function main(): Promise<number> {
       calls: app?.callCount() ?? 0,
       ...{ drainMs, startPatienceMs },
     }),
-    boundMs: lastBoundMs({ delayMs, drainMs }),
+    boundMs: shutdownLimitMs({ delayMs, drainMs }),
     onBound: () => {
       logger.fatal(
         { parts: app?.unclosed() },
@@ -106,15 +106,15 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
   const stopping = new AbortController();
   const forced = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
-    const again = stopping.signal.aborted;
-    if (again) screen.forced(signal);
+    const isSecond = stopping.signal.aborted;
+    if (isSecond) screen.forced(signal);
     else screen.stopping(signal, state());
-    (again ? forced : stopping).abort();
-    setTimeout(onBound, again ? lastBoundMs() : boundMs).unref();
+    (isSecond ? forced : stopping).abort();
+    setTimeout(onBound, isSecond ? shutdownLimitMs() : boundMs).unref();
     // A supervisor that asks for a stop does not wait as long as a start may wait for a database.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),
-      again ? 0 : startPatienceMs,
+      isSecond ? 0 : startPatienceMs,
     ).unref();
   };
   process.on('SIGTERM', onSignal);

@@ -53,7 +53,7 @@ export type AppOptions = {
   readonly onFatal?: (error: Error) => void;
   /** Observes each step of this process's calls, and each attempt to notify their receivers. */
   readonly watcher?: CallWatcher;
-  /** Called by the sandbox's far end of a call when that call has ended. */
+  /** Called when a call to the sandbox carrier has ended, with the summary of its far end. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
 

@@ -128,7 +128,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     const end = (): void => environment.onFatal(error);
     sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
-  // The calls are still up here only if a later part did not start: then no drain has ended them.
+  // Calls are left here only if a later part did not start. A shutdown has already ended them.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
@@ -304,12 +304,12 @@ function openIntake(
     notifier.recipients.remember(event.callId, recipientOf(submission));
     out.remember(event.callId, submission.request);
     out.relay.send([event]);
-    if (event.data.notificationSequence !== undefined) notifier.lookForDue();
+    if (event.data.notificationSequence !== undefined) notifier.pollForDue();
   };
   const intake = createIntake(
     {
       ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger },
-      // The call's notification queue gets no lease here. `lookForDue` makes the poll find it.
+      // The call's notification queue gets no lease here. `pollForDue` makes the poll find it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },

@@ -5,7 +5,7 @@ import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { type Bound, within } from '../lib/within.ts';
 
 /**
- * Bounds the wait after all calls are told to end. Hanging up, `amd_stopped` and storing the end
+ * Bounds the wait after all calls were asked to end. Hanging up, `amd_stopped` and storing the end
  * take well under this. Slower calls go on ending while the process settles.
  */
 const endAllTimeoutMs = 1_500;

@@ -32,7 +32,7 @@ type Parts = {
  * under way. The next process sends those that do not finish within this time.
  */
 const dispatcherStopTimeoutMs = 500;
-/** Interval between two looks at the receivers. An alert may be this late. */
+/** Interval of the check for failing receivers. An alert may be this late. */
 const watchEveryMs = 5_000;
 
 export type Notifier = {
@@ -48,7 +48,7 @@ export type Notifier = {
   /** Looks for notifications that are owed but were not stored by calls of this process. */
   lookForOwed(): void;
   /** Looks for notifications that are due now, without waiting for the next poll. */
-  lookForDue(): void;
+  pollForDue(): void;
   /** True if the dispatcher would send a notification to this receiver at once. */
   canTake(receiver: Receiver): boolean;
   /** Returns the end of a notification lease that begins now. */
@@ -74,7 +74,7 @@ function openEndpointWatch(
   });
   const { longestRestMs } = parts.storage;
   const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, longestRestMs, logger }, () =>
-    watch.look(),
+    watch.check(),
   );
   closers.add('endpoints', async () => {
     await watching.stop();
@@ -132,7 +132,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
     isNotifiable: (url) => guard.isHostAllowed(url),
     takeOver: () => dispatcher.takeOver(),
     lookForOwed: () => dispatcher.wake(),
-    lookForDue: () => dispatcher.lookForDue(),
+    pollForDue: () => dispatcher.pollForDue(),
     canTake: (receiver) => dispatcher.canTake(receiver),
     leaseUntil: (now) => dispatcher.leaseUntil(now),
     onStored: (stored) => dispatcher.onStored(stored),

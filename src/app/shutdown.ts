@@ -50,11 +50,11 @@ const exitMs = 500;
 const longestTimerMs = 2 ** 31 - 1;
 
 /** Returns the time from the signal until a process that has not ended by itself is ended. */
-export function lastBoundMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
+export function shutdownLimitMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
   return Math.min(delayMs + drainMs + closingMs - exitMs / 2, longestTimerMs);
 }
 
-export type Ending = {
+export type ShutdownParts = {
   readonly node: Pick<Node, 'drain'>;
   readonly calls: Pick<Calls, 'drain' | 'settle'>;
   readonly closers: Pick<Closers, 'closeAll'>;
@@ -65,7 +65,7 @@ export type Ending = {
  * @returns the names of the parts that did not close in time
  */
 export async function shutDown(
-  { node, calls, closers }: Ending,
+  { node, calls, closers }: ShutdownParts,
   { delayMs = 0, drainMs = 0, force = AbortSignal.abort() }: ShutdownOptions = {},
 ): Promise<readonly string[]> {
   const nowMs = (): number => performance.now();

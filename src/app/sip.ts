@@ -138,8 +138,8 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     });
   });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
-  const again = () => startSipEngineThread({ ...options, sipPort, controlPort }, logger);
-  const supervision = supervise(engine, again, { name: 'SIP engine', logger });
+  const restart = () => startSipEngineThread({ ...options, sipPort, controlPort }, logger);
+  const supervision = supervise(engine, restart, { name: 'SIP engine', logger });
   closers.add('SIP engine', () => supervision.close());
   logger.info({ sip: `${sipHost}:${sipPort}` }, 'embedded SIP engine is up');
   return { host: controlHost, port: controlPort, secret: options.secret };
@@ -152,8 +152,8 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
     startSandboxThread({ ...options, sipPort }, logger, onSandboxCallEnded);
   const sandbox = await start();
   // The sandbox's trunk contains the port, so a restarted sandbox must have the same port.
-  const again = () => start(sandbox.port);
-  const supervision = supervise(sandbox, again, { name: 'sandbox', logger });
+  const restart = () => start(sandbox.port);
+  const supervision = supervise(sandbox, restart, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());
   return sandbox;
 }

@@ -29,7 +29,7 @@ const settleEveryMs = 30_000;
 const startSettleTimeoutMs = 5_000;
 /** A steady node (`src/store/nodes.ts`) looks for lost nodes this many times per lease. */
 const watchesInLease = 8;
-/** Every tenth sweep looks for left calls although no node was lost. */
+/** Every tenth sweep looks for calls that lost nodes left, even if no node was lost since. */
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 

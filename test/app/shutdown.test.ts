@@ -2,7 +2,7 @@
 // them does.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Ending, lastBoundMs, shutDown } from '../../src/app/shutdown.ts';
+import { type ShutdownParts, shutDown, shutdownLimitMs } from '../../src/app/shutdown.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
@@ -31,7 +31,7 @@ function endlessWorld() {
       isLast: name === 'data folder',
     });
   }
-  const ending: Ending = {
+  const ending: ShutdownParts = {
     node: { drain: () => begin('store draining') },
     calls: {
       drain: async (drainMs, force) => {
@@ -50,7 +50,7 @@ function endlessWorld() {
   return { ending, done };
 }
 
-async function ended(ending: Ending, options: Parameters<typeof shutDown>[1]) {
+async function ended(ending: ShutdownParts, options: Parameters<typeof shutDown>[1]) {
   const startedAt = seconds();
   let left: readonly string[] | undefined;
   void shutDown(ending, options).then((names) => {
@@ -67,8 +67,8 @@ test('ends in time although no step ends by itself, and names the parts that hav
   });
 
   expect(left).toEqual(['HTTP', 'calls', 'nats-server', 'database', 'data folder']);
-  expect(tookS).toBeLessThan(lastBoundMs({ delayMs: 2_000, drainMs: 10_000 }) / 1_000);
-  expect(lastBoundMs({ delayMs: 2_000, drainMs: 10_000 })).toBeLessThan(17_000);
+  expect(tookS).toBeLessThan(shutdownLimitMs({ delayMs: 2_000, drainMs: 10_000 }) / 1_000);
+  expect(shutdownLimitMs({ delayMs: 2_000, drainMs: 10_000 })).toBeLessThan(17_000);
   // The database closes after the other parts, because they store in it. The data folder stays
   // locked.
   expect(done.map(([step]) => step)).toEqual([
@@ -80,7 +80,7 @@ test('ends within the closing time if its calls get no time', async () => {
   const { ending } = endlessWorld();
   const { tookS } = await ended(ending, { drainMs: 0 });
 
-  expect(tookS).toBeLessThan(lastBoundMs() / 1_000);
+  expect(tookS).toBeLessThan(shutdownLimitMs() / 1_000);
 });
 
 test('a second signal ends delay and drain, and the other steps keep their time limit', async () => {
@@ -91,12 +91,12 @@ test('a second signal ends delay and drain, and the other steps keep their time 
     ...{ delayMs: 60_000, drainMs: 3_600_000, force: force.signal },
   });
 
-  expect(tookS).toBeLessThan(3 + lastBoundMs() / 1_000);
+  expect(tookS).toBeLessThan(3 + shutdownLimitMs() / 1_000);
 });
 
 test('ends with its last call', async () => {
   const closers = new Closers(silentLogger);
-  const ending: Ending = {
+  const ending: ShutdownParts = {
     node: { drain: async () => undefined },
     calls: {
       drain: () => new Promise((resolve) => setTimeout(resolve, 4_000)),
@@ -113,5 +113,5 @@ test('ends with its last call', async () => {
 });
 
 test('limits the bound of a drain of weeks to the longest timer, which does not fire at once', () => {
-  expect(lastBoundMs({ delayMs: 2 ** 31 - 1, drainMs: 2 ** 31 - 1 })).toBe(2 ** 31 - 1);
+  expect(shutdownLimitMs({ delayMs: 2 ** 31 - 1, drainMs: 2 ** 31 - 1 })).toBe(2 ** 31 - 1);
 });
