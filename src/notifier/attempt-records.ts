@@ -1,7 +1,7 @@
-// Stores the results of attempts, and the next step of their queues. The results of many calls are
-// stored together, because one statement for each would be a quarter of a call's SQL cost. If the
-// process is killed before it stores a result, the notification is sent again, as after a kill in
-// the middle of an attempt. Receivers recognise it by its id.
+// Stores the results of attempts and updates their queues. The results of many calls share one
+// statement: separate statements would make up a quarter of a call's SQL cost. If the process is
+// killed before it stores a result, the notification is sent again. Receivers recognise the
+// repetition by its `eventId`.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isRefusedData } from '../store/sql-errors.ts';
@@ -9,11 +9,11 @@ import { type CallQueue, settlementOf } from './call-queue.ts';
 import type { CallQueueStep } from './delivery-rules.ts';
 import type { AttemptRecord, NotificationStore, Settlement } from './notification-store.ts';
 
-/** At most ten statements a second. An attempt over the internet itself takes almost as long. */
+/** Limits the process to ten statements per second. An attempt itself takes almost as long. */
 const recordEveryMs = 100;
 /**
- * Delay before the outcome of an attempt is stored again after a database error. The retries go on
- * until the lease ends, because then other processes may send.
+ * Delay between retries after a database error. The retries end with the lease, because then other
+ * processes may send.
  */
 const settleRetryMs = 500;
 
@@ -21,14 +21,14 @@ type Deps = { readonly store: Pick<NotificationStore, 'settle'>; readonly now: (
 
 export class AttemptRecords {
   readonly #deps: Deps;
-  /** The running pause. All attempts that arrive before it ends are stored by one statement. */
+  /** The current pause. One statement stores all attempts that arrive before it ends. */
   #pause: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Stores an attempt soon, while the queue's next notification is already being sent. */
+  /** Stores an attempt after the pause. Meanwhile the queue may send its next notification. */
   storeSoon(queue: CallQueue, attempt: AttemptRecord): void {
     const { callId, day, leasedUntil } = queue;
     const stored = this.#pauseEnd().then(() =>
@@ -39,7 +39,7 @@ export class AttemptRecords {
     queue.recorded.catch(() => {});
   }
 
-  /** Waits until the next pause ends. Returns at once if a notification is added to the queue. */
+  /** Waits until the pause ends or a notification is added to the queue. */
   async pauseForMore(queue: CallQueue): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       queue.onMore = resolve;
@@ -56,23 +56,22 @@ export class AttemptRecords {
   }
 
   /**
-   * Stores an attempt and the queue's next step.
+   * Stores an attempt, if there was one, and keeps or releases the queue.
    *
-   * @returns false if the queue was released
+   * @returns true if this process still holds the queue
    */
   async settle(
     queue: CallQueue,
     attempt: AttemptRecord | undefined,
     next: CallQueueStep,
   ): Promise<boolean> {
-    // Captures the lease at the time of the decision. A notification that is added later changes
-    // the lease, and so prevents the release of the queue.
+    // The lease as it was when `next` was decided. A notification that is added later changes it,
+    // so the statement can't release a queue that has grown.
     const { callId, day, leasedUntil } = queue;
     try {
       await queue.recorded;
     } catch (error) {
-      // The queue is lost when its lease runs out, but the result of this attempt can still be
-      // stored.
+      // We give the queue up and its lease runs out, but we can still store this attempt's result.
       if (attempt !== undefined) {
         const settlement = { callId, day, leasedUntil, attempt, queue: 'keep' } as const;
         await this.#settleWithRetries(queue, settlement).catch(() => {});
@@ -85,13 +84,13 @@ export class AttemptRecords {
       ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
       queue: settlementOf(next),
     });
-    // The queue was not released although it should have been, so a notification was added to it.
+    // The release did nothing, so a notification has been added to the queue.
     if (next.kind !== 'send' && !isReleased) queue.isStale = true;
     return !isReleased;
   }
 
   /**
-   * Retries while the lease is held, including its renewals.
+   * Retries until the lease, which may be renewed meanwhile, is about to end.
    *
    * @returns true if the queue was released
    */
@@ -100,9 +99,9 @@ export class AttemptRecords {
       try {
         return await this.#deps.store.settle(settlement);
       } catch (error) {
-        const isOver = this.#deps.now().getTime() + settleRetryMs > queue.leasedUntil;
-        // The database refuses the same data every time, and the lease might be renewed for ever.
-        if (isOver || isRefusedData(error)) throw error;
+        const isLeaseEnding = this.#deps.now().getTime() + settleRetryMs > queue.leasedUntil;
+        // The database would refuse the same data every time, while the lease is renewed for ever.
+        if (isLeaseEnding || isRefusedData(error)) throw error;
         await pause(settleRetryMs);
       }
     }

@@ -13,9 +13,9 @@ type Deps = {
 };
 
 export type ClaimRequest = {
-  /** Ids of calls to take if they are due, in addition to `limit`. */
+  /** Ids of calls to take if they are due. They don't count towards `limit`. */
   readonly wanted: readonly string[];
-  /** Maximum number of due calls to take. 0 if due calls are not looked for. */
+  /** Maximum number of other due calls to take. 0 takes only `wanted`. */
   readonly limit: number;
   /** When the new leases run out. */
   readonly until: Date;
@@ -53,8 +53,8 @@ export async function claimCallQueues(
 }
 
 /**
- * Renews the leases. A queue is marked stale if this process lost its lease, or if a notification
- * was added to it: the queue must then be read again.
+ * Renews the leases. Marks a queue stale, so that it is read again, if this process lost its lease
+ * or if a notification was added to it.
  */
 export async function renewCallQueues(
   store: Pick<NotificationStore, 'renew'>,

@@ -9,7 +9,7 @@ export type LeasedCallQueue = CallOfDay & {
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
   /**
-   * The receiver answered 410 before these notifications were stored, and none of them was
+   * True if the receiver answered 410 before these notifications were stored and none of them was
    * replayed. They must not be sent.
    */
   readonly isGone?: boolean;
@@ -38,8 +38,8 @@ type LoadedCallQueue = LeasedCallQueue & {
 };
 
 /**
- * Reads the pending notifications of the queues that are leased to `ownerId`. Queues that are not
- * are absent from the result.
+ * Reads the pending notifications of these calls. The result omits calls whose queue is not leased
+ * to `ownerId`.
  */
 export async function loadCallQueues(
   sql: SqlClient,

@@ -1,4 +1,4 @@
-// The queue of one call in memory, while this process holds its lease.
+// A call's queue of notifications in memory, while this process holds its lease.
 
 import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
@@ -15,20 +15,20 @@ export type CallQueue = CallOfDay & {
   readonly receiver: Receiver;
   leasedUntil: number;
   pending: readonly PendingNotification[];
-  /** The receiver as a whole failed: nothing is sent before this time. */
+  /** No attempt starts before this time: the receiver failed, or the queue found no place. */
   heldUntil?: number;
   /** When the receiver answered 410. No further notification of this call is sent. */
   goneAt?: number;
-  /** The queue may have changed in the database: read it again before the next step. */
+  /** True if the queue may have changed in the database. It is read again before the next step. */
   isStale: boolean;
-  /** Settles when all attempts so far are stored. The queue is released only after that. */
+  /** Settles when all attempts so far are stored. The queue must not be released earlier. */
   recorded?: Promise<unknown>;
   /**
-   * Called when a notification is added, or when the queue becomes stale. Set only while the queue
-   * is empty and about to be released.
+   * Called when a notification is added or the queue becomes stale. Set only while the empty queue
+   * waits for its release.
    */
   onMore?: () => void;
-  /** The call's next queue, which was created in the database while this one was being released. */
+  /** The call's next queue, if the database created it while this one was being released. */
   successor?: LeasedCallQueue;
 };
 
@@ -48,18 +48,16 @@ export function endpointOf({ recipient, receiver }: CallQueue): Endpoint | undef
   return recipient === undefined ? undefined : { appId: recipient.appId, ...receiver };
 }
 
-/**
- * Replaces the queue's contents by what was read from the database, which includes any successor.
- */
+/** Replaces the queue's contents with those of the database, which include any successor's. */
 export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): void {
   queue.leasedUntil = leased.leasedUntil;
-  // The due time of a refused notification has a random part, which only memory knows.
+  // Keeps the due times of refused notifications: their random part is not in the database.
   const known = new Map(queue.pending.map((pending) => [pending.eventId, pending.dueAt]));
   queue.pending = leased.pending.map((pending) => {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
-  // After a 410, notifications that were added in the meantime are not sent either.
+  // After a 410, notifications that were added since are not sent either.
   if (queue.goneAt !== undefined) queue.pending = [];
   queue.isStale = false;
   delete queue.successor;
@@ -67,10 +65,10 @@ export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): voi
 
 /**
  * Appends notifications that were just stored, without reading the database. Each statement that
- * adds some moves `leased_until` by a millisecond. If the new value is the known one plus 1 ms, no
- * other statement came between.
+ * adds notifications moves `leased_until` by 1 ms. A value 1 ms after the known one proves that no
+ * other statement ran in between.
  *
- * @returns false if there may be other notifications that this process does not know
+ * @returns false if the queue may have notifications that this process does not know
  */
 export function extendCallQueue(
   queue: CallQueue,
@@ -87,7 +85,7 @@ export function extendCallQueue(
   return true;
 }
 
-/** Marks the queue as possibly incomplete. It is read again before the next step. */
+/** Makes the queue's next step read the database first. */
 export function markStale(queue: CallQueue): void {
   queue.isStale = true;
   queue.onMore?.();

@@ -1,15 +1,14 @@
-// Connections to receivers. Each connection is an undici client of its own and carries one attempt
-// at a time. undici's pools are not used: they let a request wait for a connection without a bound,
-// do not deliver an abort to a waiting request, and connect again after each abort.
+// Connections to receivers. Each connection has its own undici client and carries one attempt at a
+// time. We can't use undici's pools: they let a request wait for a connection without a bound, do
+// not deliver an abort to a waiting request, and reconnect after each abort.
 //
-// in use     One attempt has the connection, from `take` on. Afterwards the connection becomes idle
-//            if the reply was read to its end, and is destroyed otherwise. The number of
-//            connections in use is bounded by the number of attempts.
-// idle       The connection is open, for the next attempt at the same receiver. It is destroyed
-//            when either side closes it. Our side closes it after four seconds, or after the time
-//            that the receiver asks for, at most 30 seconds.
-// destroyed  The socket is closed. A connection that was still being made is closed when its own
-//            time-out ends.
+// in use     An attempt took the connection. After the attempt the connection becomes idle if the
+//            reply was read to its end. Otherwise it is destroyed. The number of attempts bounds
+//            the number of connections in use.
+// idle       The connection is open for the next attempt at the same receiver. It is destroyed
+//            when either side closes it. We close it after four seconds, or after the keep-alive
+//            time that the receiver announces, at most 30 seconds.
+// destroyed  The socket is closed. If it was still connecting, it closes at the connect time-out.
 
 import { buildConnector, Client } from 'undici';
 import type { AddressGuard } from '../lib/address-guard.ts';
@@ -28,7 +27,7 @@ export class Connections {
   /** @param timeoutMs time-out for opening one connection */
   constructor(guard: AddressGuard, timeoutMs: number) {
     this.#options = {
-      // All clients share this connector: it keeps the sessions that TLS can resume.
+      // All clients share this connector, because it caches TLS sessions for resumption.
       connect: buildConnector({ timeout: timeoutMs, lookup: guard.lookup }),
       keepAliveMaxTimeout: maxIdleMs,
     };

@@ -1,16 +1,14 @@
-// Lists dead letters and replays them on request. A replay keeps the event id and the body. Its 24
-// hours and its retry schedule begin anew.
+// Lists dead letters and replays them on request. A replay keeps the event id and the body, and
+// restarts the 24 hours and the retry schedule.
 
 import type { Database } from '../store/database.ts';
 import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** The dead letters that a request may see: those of one bot of an account. */
+/** A request's view: the dead letters of one bot of an account. */
 export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
 
-/**
- * The dead letters that an app may see: those of the listed bots, or of all bots of the account.
- */
+/** An app's view: the dead letters of the listed bots, or of all bots of the account. */
 export type AppDeadLetterScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -41,8 +39,8 @@ export type DeadLetter = {
   readonly failedAt: string;
   readonly attempts: number;
   /**
-   * HTTP status of the last attempt. Undefined if there was no response, or if the log no longer
-   * has the attempt.
+   * HTTP status of the last attempt. Undefined if no response arrived, or if the log no longer has
+   * the attempt.
    */
   readonly lastStatus?: number;
   readonly lastError?: string;
@@ -69,7 +67,7 @@ export type DeadLetters = {
    * Replays one notification.
    *
    * @param by the app's id, for the log
-   * @returns undefined if there is no such notification
+   * @returns undefined if the scope has no notification with this id
    */
   replayOne(
     scope: DeadLetterScope,
@@ -77,8 +75,8 @@ export type DeadLetters = {
     eventId: string,
   ): Promise<ReplayedNotification | undefined>;
   /**
-   * Replays the selected dead letters, oldest first, up to a bounded number per call. `more` is
-   * true if another call may find further ones.
+   * Replays selected dead letters, oldest first, up to a limit. `more` is true if the limit was
+   * reached, so a repetition may find further ones.
    */
   replay(
     scope: DeadLetterScope,
@@ -88,14 +86,13 @@ export type DeadLetters = {
 };
 
 /**
- * Maximum number of replays in one statement and one response. They take about 100 ms on a slow
- * disk.
+ * Maximum number of replays in one statement. They take about 100 ms on a slow disk.
  */
 const replayBatch = 500;
 
 // Parameters: account, bot, call, from, to. `failed_at is not null` lets PostgreSQL use the partial
-// index. The condition on `calls` is needed because a call is deleted before the partition of its
-// day (`src/store/retention.ts`).
+// index. The condition on `calls` excludes deleted calls: their notifications stay until the
+// partition of their day is dropped (`src/store/retention.ts`).
 const selected = `(select true from calls c where c.call_id = n.call_id) and n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
@@ -108,8 +105,8 @@ select n.* from notifications n where ${selected} and ($6::text is null or n.fai
 order by n.failed_at desc, n.event_id desc limit $9`),
 } as const;
 
-// Selects the newest dead letters of each bot, which the index can answer. If no bots are given, a
-// recursive query steps through the bots of the account on the same index. $2 is an array or null.
+// Selects the newest dead letters of each bot, which one index provides. $2 is an array of bots, or
+// null for all bots of the account: then a recursive query steps through them on the same index.
 const listOfAppStatement = {
   name: 'dead-letters-list-of-app',
   text: listFrom(`
@@ -144,8 +141,8 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// The statement moves the lease of a held queue by a millisecond, so that the holder reads the
-// queue again before it releases it.
+// If another process holds the queue, the statement moves its lease by a millisecond. The holder
+// then has to read the queue again before it can release it.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,
@@ -185,7 +182,7 @@ select n.event_id, n.call_id, n.state from notifications n join calls c using (c
 where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
-/** @param onReplayed called when a replay has made notifications owed again */
+/** @param onReplayed called when replayed notifications are pending again */
 export function createDeadLetters(
   { pool: sql, reads }: Pick<Database, 'pool' | 'reads'>,
   clock: { now(): Date },

@@ -1,5 +1,5 @@
-// Decides what follows from an attempt, and which notification of a call goes next. The functions
-// are pure: they take times and return decisions.
+// Decides whether and when a notification is retried, and which notification of a call goes next.
+// The functions are pure: they take times and return decisions.
 
 export type RetrySchedule = {
   /** Delays after the first, second, … failed attempt. */
@@ -8,11 +8,11 @@ export type RetrySchedule = {
   /** Age of a notification at which its last attempt is made. */
   readonly giveUpAfterMs: number;
   /**
-   * Maximum share of the delay that is added at random, so that notifications that failed together
-   * do not come back together.
+   * Maximum random addition, as a fraction of the delay. It spreads retries of notifications that
+   * failed together.
    */
   readonly jitter: number;
-  /** How long an event that the receiver refuses (4xx) delays its successors. */
+  /** How long a refused notification (4xx) delays later notifications of its call. */
   readonly passRefusedAfterMs: number;
 };
 
@@ -29,30 +29,30 @@ export const defaultRetrySchedule: RetrySchedule = {
 
 export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfterS?: number }
-  /** No response, because of an error of the connection, TLS or DNS, or a time-out. */
+  /** No response: a connection, TLS or DNS error, or a time-out. */
   | { readonly kind: 'unreachable'; readonly error: string }
-  /**
-   * The gateway may not, or cannot, send to this address. Another attempt would end in the same
-   * way.
-   */
+  /** The gateway may not or cannot send to this address. A retry would end in the same way. */
   | { readonly kind: 'forbidden'; readonly error: string };
 
 /**
- * Why a notification became a dead letter. `expired`: its time is over. `gone`: the receiver
- * answered 410 to this notification or to another one of the same call. `forbidden`: the
- * notification may not, or cannot, be sent to this address.
+ * Why a notification became a dead letter. `expired`: the last attempt failed. `gone`: the receiver
+ * answered 410 to a notification of the call. `forbidden`: the gateway may not or cannot send to
+ * this address.
  */
 export type Failure = 'expired' | 'gone' | 'forbidden';
 
 export type Consequence =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'failed'; readonly failure: Failure }
-  /** `receiver` delays the whole call until `at`. `event` delays its successors for a while. */
+  /**
+   * `receiver` delays the whole call until `at`. `event` delays this notification until `at`, and
+   * later ones for at most `passRefusedAfterMs`.
+   */
   | { readonly kind: 'retry'; readonly at: number; readonly fault: 'receiver' | 'event' };
 
 /**
- * Bounds of `Retry-After`. A receiver may ask for a longer delay than the schedule has, but not for
- * no delay and not for an endless one.
+ * Bounds of `Retry-After`. A receiver may change the delay, but may not make us hammer it or wait
+ * for ever.
  */
 const minRetryAfterMs = 1_000;
 const maxRetryAfterMs = hourMs;
@@ -92,8 +92,7 @@ function isSuccess(result: AttemptResult): boolean {
 }
 
 /**
- * Whether the attempt shows that the receiver as a whole is down, whatever happens to the
- * notification.
+ * Whether the attempt shows that the whole receiver is failing, not only this notification.
  *
  * @returns undefined if no request was made
  */
@@ -103,8 +102,8 @@ export function receiverFailed(result: AttemptResult): boolean | undefined {
 }
 
 /**
- * Distinguishes a failing receiver from a refusal of this one event. Redirects count as failures of
- * the receiver: they are not followed, and they concern every event alike.
+ * Distinguishes a failing receiver from a refusal of this notification. A redirect counts as a
+ * failing receiver: we don't follow it, and every notification would get it.
  */
 function isReceiverFault(result: AttemptResult): boolean {
   return (
@@ -116,9 +115,9 @@ function isReceiverFault(result: AttemptResult): boolean {
 }
 
 /**
- * Reads a `Retry-After` header, in seconds or as an HTTP date. Only 429 and 503 responses count.
+ * Reads the `Retry-After` header of a 429 or 503 response: seconds or an HTTP date.
  *
- * @returns undefined if the header says nothing usable
+ * @returns undefined if another status came, or if the header is missing or malformed
  */
 export function parseRetryAfterS(
   status: number,
@@ -128,8 +127,7 @@ export function parseRetryAfterS(
   if ((status !== 429 && status !== 503) || header === undefined) return undefined;
   const text = header.trim();
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  // Accepts only dates that start with the name of a day, because `Date.parse` accepts far too
-  // much.
+  // HTTP dates start with the name of a day. `Date.parse` alone accepts far too much.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1_000);
 }
@@ -144,7 +142,7 @@ export type PendingNotification = {
   readonly attemptsBefore: number;
   /** When the notification was created or last replayed. */
   readonly owedSince: number;
-  /** When a refusal (4xx) first held its successors up. Undefined if it was never refused. */
+  /** When the receiver first refused the notification (4xx). Undefined if it never did. */
   readonly refusedAt?: number;
   /** Earliest time of the next attempt after a refusal. */
   readonly dueAt?: number;
@@ -159,7 +157,7 @@ export type CallQueueStep =
  * Returns the next step of a call's queue.
  *
  * @param pending the call's pending notifications, by sequence
- * @param context `heldUntil`: set if the receiver as a whole failed; nothing is sent before it
+ * @param context `heldUntil`: nothing is sent before this time
  */
 export function nextStep(
   pending: readonly PendingNotification[],
@@ -183,12 +181,15 @@ export function nextStep(
   return { kind: 'wait', until };
 }
 
-/** When later notifications may overtake this one. Only a refusal (4xx) allows that. */
+/** When later notifications may overtake this one: never, unless it was refused (4xx). */
 function passableAt({ refusedAt }: PendingNotification, passRefusedAfterMs: number): number {
   return refusedAt === undefined ? Number.POSITIVE_INFINITY : refusedAt + passRefusedAfterMs;
 }
 
-/** When a refused notification that was read from the database is due again. */
+/**
+ * Returns when a refused notification that was read from the database is due again. The due time
+ * itself is not stored.
+ */
 export function refusedDueAt(
   lastAttemptAt: number,
   attempts: number,

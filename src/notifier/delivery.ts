@@ -1,4 +1,4 @@
-// Makes one attempt at one notification: signs it, sends it, judges the result and builds the
+// Makes one attempt to deliver a notification: signs it, sends it, judges the result and builds the
 // record of the attempt.
 
 import type { TraceHeaders } from '../lib/trace-context.ts';
@@ -22,7 +22,7 @@ export type DeliveryDeps = {
   readonly random: () => number;
   /** Version for the User-Agent header. */
   readonly version: string;
-  /** Default: attempts are not traced, and carry the trace headers of the call's request. */
+  /** Default: no spans; attempts carry the trace headers of the call's request. */
   readonly trace?: TraceAttempt;
 };
 
@@ -50,7 +50,7 @@ export type Delivery = {
   readonly record: AttemptRecord;
 };
 
-/** @returns undefined if `mayBeSent` forbade it just before sending; nothing was sent then */
+/** @returns undefined if nothing was sent because `mayBeSent` returned false at the last moment */
 export async function attemptDelivery(
   deps: DeliveryDeps,
   notification: PendingNotification,
@@ -104,8 +104,7 @@ async function send(
   } catch {
     return { kind: 'unreachable', error: 'the webhook secret could not be read' };
   }
-  // A notification is never sent unsigned: a receiver that accepted unsigned ones would trust any
-  // sender.
+  // Never send a notification unsigned: a receiver that got used to that would trust any sender.
   if (secrets.length === 0) {
     return { kind: 'unreachable', error: 'the application has no webhook secret' };
   }
@@ -133,8 +132,8 @@ async function send(
 }
 
 /**
- * Adds the trace headers, unless the caller set its own `traceparent`. That one belongs to another
- * trace, so none of the gateway's trace headers may go with it.
+ * Adds the gateway's trace headers, unless the caller's headers have a `traceparent`. That belongs
+ * to another trace, so we must not add our `tracestate` to it.
  */
 function withTrace(
   callerHeaders: Readonly<Record<string, string>>,

@@ -1,10 +1,10 @@
-// Delivers owed notifications. The dispatcher leases whole calls from the database. It sends the
-// notifications of a call in order and one at a time, and serves many calls at once. Notifications
-// that this process has just stored arrive with their lease and are sent without reading the
-// database. The poll finds all others: retries, and notifications that another process left.
+// Delivers notifications. The dispatcher leases the queues of whole calls from the database. It
+// sends the notifications of a call in order, one at a time, and serves many calls concurrently.
+// Notifications that this process has just stored come with a lease and are sent without reading
+// the database. A poll finds all others: retries, and notifications that another process left.
 //
-// A restart loses nothing. A lease that is not renewed runs out, and at the start this node gives
-// back the leases of its previous process.
+// A restart loses nothing. A lease that is not renewed runs out, and a starting process releases
+// the leases of lost processes.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -38,22 +38,18 @@ import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from '
 import { type Found, Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
-/**
- * Long enough for three renewals. A longer lease would delay the notifications of a killed process.
- */
+/** Allows three renewals. A longer lease would delay the notifications of a killed process. */
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
-/**
- * No attempt starts if less than this is left of the lease, because the attempt could outlast it.
- */
+/** An attempt needs this much of the lease left, because it must not outlast the lease. */
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
 const claimLimit = 200;
-/** Enough for several polls. Further calls are found by the poll for due notifications. */
+/** Enough for several polls. The poll for due calls finds further ones. */
 const maxWanted = 2_000;
 /**
- * Delay before a call is tried again that found no place at its receiver, or that this process may
- * not send for at the moment.
+ * Delay before a call is retried that found no place at its receiver, or for which this process
+ * could not send because `mayDeliver` returned false.
  */
 const noRoomDelayMs = 2_000;
 
@@ -61,57 +57,58 @@ export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
   /**
-   * False if other processes may have taken over this process's queues. The leases of its calls do
-   * not show that: after a standstill, their remaining times are as the process left them.
+   * Returns false if other processes may have taken over this process's queues. The queues' own
+   * `leasedUntil` can't show that: other processes may release the leases of a node that is lost.
    */
   readonly mayDeliver: () => boolean;
   readonly logger: Logger;
-  /** Called after each attempt. `endpoint` is undefined if the call is gone. */
+  /** Called after each attempt. `endpoint` is undefined if the call has been deleted. */
   readonly onAttempt?: (delivery: Delivery, endpoint: Endpoint | undefined) => void;
 };
 
 export type DispatcherOptions = {
   readonly pollMs?: number;
   /**
-   * Pause between polls while no notification is owed. Omit it if other processes share the
-   * database: then the poll never rests. Default: 0 (no rest).
+   * Pause between polls while no notification is pending. Default: `pollMs`. Omit it if other
+   * processes share the database, because they don't wake this poll.
    */
   readonly longestRestMs?: number;
   readonly gates?: GateLimits;
 };
 
-// The notifications of one call go through these states:
+// States of a call's queue of notifications:
 //
-// owed      They are only in the database, without a lease. Next: `leased`, when the poll finds
-//           them due or when they arrive with their lease.
-// wanted    They are owed, and this process knows that something was added to the call. Next:
-//           `leased`, with the next poll, which runs at once.
-// leased    A queue is in memory, and its lease is renewed. The next step is decided. If the
-//           database may know more, the queue is read again first. Next: `sending` if a
-//           notification is due, else `released`.
-// sending   The notification waits for its place at the receiver, and then one attempt is made.
-//           Next: `leased`, with the result. Without a place or the right to send, the queue also
-//           becomes `leased`, and is held back for two seconds.
-// empty     The last notification was delivered. The queue waits for the pause after which attempts
-//           are stored. Next: `leased` if something is added, else `released`.
-// released  The lease is given back, with the time at which the next notification is due. Next:
-//           `owed`, or the end if nothing is pending. If something was added meanwhile, the
-//           database keeps the lease and the queue is `leased` again. A lease that is nearly over
-//           is not given back; it runs out.
+// owed      The queue is only in the database and has no lease. Next: `leased`, when the poll finds
+//           it due or when a notification is stored with a lease.
+// wanted    Like `owed`, but this process knows that a notification was added. It polls for the
+//           call immediately. Next: `leased`.
+// leased    The queue is in memory, and its lease is renewed. If the database may have more
+//           notifications, the queue is read again first. Next: `sending` if a notification is due,
+//           else `released`.
+// sending   A notification waits for a place at the receiver. Then one attempt is made. Next:
+//           `leased`, with the result. If there is no place, or if this process may not send, also
+//           `leased`, but held for two seconds.
+// empty     The last notification was delivered. The queue waits for the pause that ends with
+//           storing attempts. Next: `leased` if a notification is added, else `released`.
+// released  The lease is given up, and the row has the time of the next attempt. Next: `owed`, or
+//           the end if nothing is pending. If a notification was added meanwhile, the database
+//           keeps the lease and the queue becomes `leased` again. A lease that has almost run out
+//           is not given up: it expires.
 //
-// After `stop` no attempt starts: each queue ends its current attempt and is released.
+// After `stop` no attempt starts. Each queue finishes its current attempt and is released.
 
 /** Notifications of one call that were just stored. */
 export type StoredNotifications = CallOfDay & {
   /** Pending notifications, in order. */
   readonly owed: readonly OwedNotification[];
   readonly storedAt: Date;
-  /** Set if the call's queue is leased to this process: when the lease runs out. */
+  /** When the lease of the queue runs out. Undefined if the queue is not leased to this process. */
   readonly leasedUntil?: Date;
   /** True if the statement that stored the notifications created the queue. */
   readonly isNewQueue: boolean;
   /**
-   * True if the response to an earlier statement was lost. `owed` lacks what that statement stored.
+   * True if the response to an earlier statement was lost. `owed` then lacks the notifications that
+   * the earlier statement stored.
    */
   readonly isRepeated: boolean;
 };
@@ -123,7 +120,7 @@ export class NotificationDispatcher {
   readonly #records: AttemptRecords;
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Calls to look for at once: a notification was added to a queue that already existed. */
+  /** Calls to poll for immediately, because a notification was added to their existing queue. */
   readonly #wanted = new Map<string, Receiver>();
   #renewTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -134,7 +131,7 @@ export class NotificationDispatcher {
       everyMs: options.pollMs ?? defaultPollMs,
       longestRestMs: options.longestRestMs ?? 0,
       logger: deps.logger,
-      look: (due) => (due ? this.#claimDue() : this.#claim(false)),
+      poll: (due) => (due ? this.#claimDue() : this.#claim(false)),
     });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
     this.#records = new AttemptRecords(deps);
@@ -156,17 +153,14 @@ export class NotificationDispatcher {
     this.wake();
   }
 
-  /**
-   * Ends a rest of the poll. Call it when something is owed that this process's calls did not
-   * store.
-   */
+  /** Ends the long pause between polls. Call it when a notification may have become due. */
   wake(): void {
     this.#poller.wake();
   }
 
   /**
-   * Waits for attempts that are under way, at most `timeoutMs`. What is still owed stays in the
-   * database for the next process.
+   * Waits at most `timeoutMs` for current attempts, then releases all queues. Pending notifications
+   * stay in the database for other processes.
    */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
@@ -188,7 +182,7 @@ export class NotificationDispatcher {
     return this.#gates.hasRoom(receiver);
   }
 
-  /** Returns when the lease of a queue that is created now runs out. */
+  /** Returns the expiry of a lease that begins now. */
   leaseUntil(now = this.#deps.now()): Date {
     return new Date(now.getTime() + leaseMs);
   }
@@ -203,7 +197,7 @@ export class NotificationDispatcher {
         ? this.#takeOwn({ callId, day })
         : this.#takeNew(stored, first);
     started.catch((error: unknown) =>
-      // The poll finds the call later: its queue has no lease, or its lease runs out.
+      // The poll finds the call later, at the latest when the queue's lease has run out.
       this.#deps.logger.warn(
         { err: error, callId },
         'cannot take stored notifications, they are sent later',
@@ -211,8 +205,8 @@ export class NotificationDispatcher {
     );
   }
 
-  /** Polls now for notifications that became owed without a lease. */
-  lookForDue(): void {
+  /** Polls immediately. Call it after notifications were stored without a lease. */
+  pollForDue(): void {
     this.wake();
     this.#poller.soon(true);
   }
@@ -221,7 +215,7 @@ export class NotificationDispatcher {
     { callId, day, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     receiver: OwedNotification,
   ): Promise<void> {
-    // Without a lease there was no room for the call. The poll takes it when there is.
+    // No lease means that there was no room for the call. The poll takes it later.
     if (leasedUntil === undefined) return this.#want(callId, receiver);
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
@@ -235,9 +229,7 @@ export class NotificationDispatcher {
     }
   }
 
-  /**
-   * Takes a queue that SQL says is leased to this process although this process may not know of it.
-   */
+  /** Takes a queue that may be leased to this process without this process knowing it. */
   async #takeOwn(call: CallOfDay): Promise<void> {
     const { callId } = call;
     const queue = this.#queues.get(callId);
@@ -251,13 +243,13 @@ export class NotificationDispatcher {
     return this.#deps.now().getTime();
   }
 
-  /** Looks for a call at once: a notification was added to a queue that already existed. */
+  /** Makes this process read a call's queue, because a notification was added to it. */
   #want(callId: string, { accountId, origin }: Receiver): void {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) {
       markStale(queue);
     } else if (this.#wanted.size < maxWanted && this.canTake({ accountId, origin })) {
-      // If there is no room now, the poll finds the call when there is.
+      // If there is no room now, the poll finds the call later.
       this.#wanted.set(callId, { accountId, origin });
       this.#poller.soon(false);
     }
@@ -276,7 +268,7 @@ export class NotificationDispatcher {
     this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
       .catch((error: unknown) => {
-        // The queue is dropped. The poll finds the call again when its lease has run out.
+        // Drops the queue. The poll finds the call again when the lease has run out.
         this.#deps.logger.error(
           { err: error, callId: queue.callId },
           'sending the notifications of a call failed',
@@ -286,8 +278,8 @@ export class NotificationDispatcher {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
         this.#gates.release(queue.receiver.accountId);
-        // This queue may already have sent what its successor holds, so the successor is read
-        // again.
+        // This queue may already have sent notifications of its successor, so the successor must
+        // be read again.
         if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
         else if (queue.isStale) this.#want(queue.callId, queue.receiver);
       });
@@ -296,7 +288,7 @@ export class NotificationDispatcher {
 
   async #run(queue: CallQueue): Promise<void> {
     while (await this.#advance(queue)) {
-      // Repeats until nothing is due or this process no longer holds the queue.
+      // Repeats until the queue is released or lost.
     }
   }
 
@@ -338,7 +330,7 @@ export class NotificationDispatcher {
     });
   }
 
-  /** @returns `no-room` if nothing was sent; the next step must then be decided again */
+  /** @returns `no-room` if nothing was sent and the next step must be decided again */
   async #send(
     queue: CallQueue,
     notification: PendingNotification,
@@ -377,7 +369,7 @@ export class NotificationDispatcher {
 
   /** @returns false if this process no longer holds the queue */
   async #refresh(queue: CallQueue): Promise<boolean> {
-    // Until the attempts are stored, the database still has delivered notifications as pending.
+    // Until its attempts are stored, a delivered notification is still pending in the database.
     await queue.recorded;
     const leased = await this.#deps.store.loadOne(queue);
     if (leased === undefined) {
@@ -406,7 +398,7 @@ export class NotificationDispatcher {
 
   async #claim(due: boolean): Promise<Found> {
     this.#gates.forgetIdle(this.#now());
-    // A call that is claimed now could not be sent.
+    // This process could not send the notifications of a call that it claims now.
     if (!this.#deps.mayDeliver()) return 'nothing';
     const wanted = this.#nextWanted();
     const rooms = this.#gates.rooms();
@@ -420,7 +412,7 @@ export class NotificationDispatcher {
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }
 
-  /** Calls that find no place are dropped here: they are due, so the poll finds them. */
+  /** Returns wanted calls that have room. Drops the others: the poll for due calls finds them. */
   #nextWanted(): readonly string[] {
     const wanted: string[] = [];
     for (const [callId, receiver] of this.#wanted) {

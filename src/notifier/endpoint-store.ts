@@ -1,5 +1,4 @@
-// Stores which receivers fail, for each app that sends to them. Each failing receiver has one row,
-// which all nodes share.
+// Stores failing endpoints: one row for each receiver and app, shared by all nodes.
 
 import type { SqlClient } from './sql-client.ts';
 
@@ -13,9 +12,9 @@ export type Endpoint = {
   readonly origin: string;
 };
 
-/** What happened at an endpoint since the last report. */
+/** The attempts at an endpoint since the last report. */
 export type EndpointReport = Endpoint & {
-  /** When the endpoint last succeeded. Undefined if it did not. */
+  /** When an attempt last succeeded. Undefined if none did. */
   readonly lastSuccessAt?: Date;
   /** Failures in a row, after the last success. */
   readonly failures: number;
@@ -28,16 +27,16 @@ export type EndpointStreak = Endpoint & {
   readonly failingSince: Date;
   readonly failures: number;
   readonly lastError?: string;
-  /** When the streak ended. Undefined while it goes on. */
+  /** When the streak of failures ended. Undefined while it continues. */
   readonly recoveredAt?: Date;
 };
 
 /**
- * Maximum number of endpoints in memory and in one response. If more than this fail, the fault is
- * in our network.
+ * Maximum number of endpoints in memory and in one result. If more fail, the fault is in our
+ * network.
  */
 export const maxEndpoints = 10_000;
-/** If an alert is not confirmed within this time, the node that looks next sends it. */
+/** If an alert is not confirmed within this time, the node that checks next publishes it. */
 const claimMs = 60_000;
 
 // Ends only streaks that began before the success. A later streak is a new one.
@@ -70,7 +69,7 @@ const forgetStatement = {
   text: 'delete from notification_endpoints where failing_since is null and told_since is null',
 } as const;
 
-// The end of an alerted streak is claimed before the next streak, so that alerts come in order.
+// A recovery is claimed before the endpoint's next streak, so that alerts are in order.
 const claimStatement = {
   name: 'endpoints-claim',
   text: `
@@ -117,8 +116,8 @@ export function createEndpointStore(sql: SqlClient) {
       if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
     },
     /**
-     * Claims the streaks that need an alert, for their beginning or their end. No other node gets
-     * them until the claim runs out.
+     * Claims streaks whose beginning or end needs an alert. No other node gets them until the claim
+     * runs out.
      */
     async claim(
       now: Date,
@@ -132,12 +131,12 @@ export function createEndpointStore(sql: SqlClient) {
       });
       return rows.map(streakOf);
     },
-    /** Records that the alert was sent. */
+    /** Records that the alert was published. */
     async alerted({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
       const alertedSince = recoveredAt === undefined ? failingSince : null;
       await sql.query({ ...alertedStatement, values: [appId, origin, alertedSince] });
     },
-    /** Whether a streak, or the end of one, is still without an alert. */
+    /** Whether any endpoint still has a row. */
     async watchesAny(): Promise<boolean> {
       const { rows } = await sql.query<{ watches: boolean }>({ ...watchesStatement, values: [] });
       return rows[0]?.watches === true;

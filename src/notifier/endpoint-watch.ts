@@ -1,6 +1,6 @@
-// Watches receivers: publishes one alert when an endpoint keeps failing, and one when it has
-// recovered. Attempts are counted in memory and reported now and then, so that deliveries cost no
-// extra statement. Streaks are rows that all nodes share, and each alert is published by one node.
+// Publishes one alert when an endpoint keeps failing, and one when it has recovered. Each node
+// counts attempts in memory and stores the counts now and then, so that deliveries cost no extra
+// statement. All nodes share the stored streaks of failures, and one node publishes each alert.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from '../lib/logger.ts';
@@ -14,7 +14,7 @@ import {
 
 /** The published alert. It has only the scheme, host and port of the URL. */
 export type EndpointAlert = {
-  /** The id depends neither on the node that publishes the alert, nor on how often it does so. */
+  /** The same for every node and every repetition, so that consumers can drop repetitions. */
   readonly id: string;
   readonly type: 'alert';
   readonly time: string;
@@ -36,14 +36,14 @@ export type EndpointWatchDeps = {
   readonly publish: (alert: EndpointAlert) => Promise<void>;
   readonly now: () => Date;
   readonly logger: Logger;
-  /** Called after each look, with the number of alerted endpoints by app. */
+  /** Called after each check, with the number of alerted endpoints by app. */
   readonly onFailing?: (byApp: ReadonlyMap<string, number>) => void;
 };
 
 export type AlertThreshold = {
   /**
-   * Failures in a row, over at least `failingForMs`. A restart of the receiver must not raise an
-   * alert.
+   * Minimum number of failures in a row, over at least `failingForMs`. The restart of a receiver
+   * must not raise an alert.
    */
   readonly failures: number;
   readonly failingForMs: number;
@@ -56,10 +56,7 @@ export class EndpointWatch {
   readonly #threshold: AlertThreshold;
   /** Reports that are not stored yet. */
   #unreported = new Map<string, EndpointReport>();
-  /**
-   * Keys of the endpoints that fail according to the database. A success is reported only for
-   * these.
-   */
+  /** Keys of the endpoints that the database has as failing. Successes of others are not stored. */
   #known: ReadonlySet<string> = new Set();
 
   constructor(deps: EndpointWatchDeps, threshold: AlertThreshold = defaultAlertThreshold) {
@@ -89,7 +86,7 @@ export class EndpointWatch {
     });
   }
 
-  /** Whether there is anything to report. */
+  /** Whether any report is not stored yet. */
   hasNews(): boolean {
     return this.#unreported.size > 0;
   }
@@ -97,9 +94,9 @@ export class EndpointWatch {
   /**
    * Stores the reports, publishes due alerts and reads which endpoints fail.
    *
-   * @returns false if there is nothing left for the next look
+   * @returns false if the next check has nothing to do, unless an attempt fails before it
    */
-  async look(): Promise<boolean> {
+  async check(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
     const at = now();
@@ -122,8 +119,7 @@ export class EndpointWatch {
     if (this.#unreported.size === 0) return;
     const reports = this.#unreported;
     this.#unreported = new Map();
-    // The reports are lost if the database is unreachable. The log of these attempts is lost then
-    // too.
+    // If the database is unreachable, the reports are lost, like the log of these attempts.
     await this.#deps.store.report([...reports.values()]);
   }
 
@@ -133,7 +129,7 @@ export class EndpointWatch {
       await this.#deps.publish(alert);
       await this.#deps.store.alerted(streak);
     } catch (error) {
-      // The claim runs out, and the node that looks next publishes the alert.
+      // When the claim has run out, the node that checks next publishes the alert.
       this.#deps.logger.warn({ err: error, alertId: alert.id }, 'cannot publish an alert');
     }
   }

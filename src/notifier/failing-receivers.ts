@@ -1,4 +1,4 @@
-// Reads which receivers of an account fail at the moment, as observed by all nodes together.
+// Lists the receivers of an account that are failing now, as all nodes together observe them.
 
 import type { SqlClient } from './sql-client.ts';
 
@@ -13,13 +13,13 @@ export type FailingReceiver = {
   readonly lastError?: string;
 };
 
-const mostReceivers = 200;
+const maxReceivers = 200;
 
 const statement = {
   name: 'failing-receivers',
   text: `
 select app_id, origin, failing_since, failures, last_failed_at, last_error from notification_endpoints
-where account_id = $1 and failing_since is not null order by failing_since limit ${mostReceivers}`,
+where account_id = $1 and failing_since is not null order by failing_since limit ${maxReceivers}`,
 } as const;
 
 type Columns = {

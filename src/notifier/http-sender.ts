@@ -1,14 +1,14 @@
 // Sends one notification over HTTP and returns the result as a value. The sender connects only to
-// addresses that the guard allows. An attempt goes through these states:
+// addresses that the guard allows. States of an attempt:
 //
-// connecting  A connection is made, unless an idle one exists. Ends when the request is written.
+// connecting  Opens a connection, or takes an idle one. Ends when the request is written.
 // asked       The request is sent. Ends when the status line arrives.
-// answered    The status decides the result, whatever follows. The sender reads the body so that it
-//             can use the connection again: at most 64 KiB, for at most two seconds.
+// answered    The status has decided the result. The sender only reads the body so that it can
+//             reuse the connection: at most 64 KiB, for at most two seconds.
 //
-// The attempt's own timer bounds all three states, whatever undici does. When it fires, the
-// connection is destroyed. So nothing is written later, and no receiver holds a connection for
-// longer than one attempt may take.
+// One timer of our own bounds all three states, whatever undici does. When it fires, the connection
+// is destroyed. So nothing is written later, and no receiver holds a connection for longer than an
+// attempt may take.
 
 import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
@@ -17,10 +17,7 @@ import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
 /** Time-out of a whole attempt: connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
-/**
- * Maximum size of a reply's body. The body is ignored; reading more is not worth keeping the
- * connection.
- */
+/** Maximum size of a reply's body. Beyond it, a new connection is cheaper than reading on. */
 const maxReplyBytes = 64 * 1024;
 /** Time-out for a reply's body. It is short because the call's next notification waits for it. */
 const defaultReplyTimeoutMs = 2_000;
@@ -30,8 +27,8 @@ export type OutgoingNotification = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /**
-   * Asked right before the request is written: the connection may have taken long, and meanwhile
-   * this process may have stood still.
+   * Called right before the request is written: connecting may have taken long, and the process may
+   * have stood still meanwhile.
    */
   readonly mayBeSent: () => boolean;
 };
@@ -40,7 +37,7 @@ export type NotificationSender = {
   /**
    * Never rejects.
    *
-   * @returns undefined if `mayBeSent` forbade the request; no byte of it was written then
+   * @returns undefined if no byte was written because `mayBeSent` returned false
    */
   send(notification: OutgoingNotification): Promise<AttemptResult | undefined>;
   close(): Promise<void>;
@@ -79,8 +76,8 @@ class WithheldError extends Error {}
 type Exchange = {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
-  /** True if the reply was read to its end, so that the connection is free. */
-  readonly isOver: boolean;
+  /** True if the reply was read to its end, so that the connection can be reused. */
+  readonly isComplete: boolean;
 };
 
 type Times = { readonly timeoutMs: number; readonly replyTimeoutMs: number };
@@ -96,7 +93,7 @@ async function exchangeWith(
   let isFree = false;
   try {
     const exchange = await post(client, url, notification, times);
-    isFree = exchange.isOver;
+    isFree = exchange.isComplete;
     return exchange;
   } finally {
     if (isFree) connections.giveBack(url.origin, client);
@@ -106,7 +103,7 @@ async function exchangeWith(
 
 /**
  * Settles within the time-out, whatever the client does. The caller must then destroy the client,
- * unless `isOver` is true.
+ * unless `isComplete` is true.
  */
 function post(
   client: Client,
@@ -115,16 +112,16 @@ function post(
   { timeoutMs, replyTimeoutMs }: Times,
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
-    let reply: Omit<Exchange, 'isOver'> | undefined;
+    let reply: Omit<Exchange, 'isComplete'> | undefined;
     let replyBytes = 0;
     let replyTimer: NodeJS.Timeout | undefined;
-    const end = (isOver: boolean, error?: unknown): void => {
+    const end = (isComplete: boolean, error?: unknown): void => {
       clearTimeout(timer);
       clearTimeout(replyTimer);
       if (reply === undefined) reject(error);
-      else resolve({ ...reply, isOver });
+      else resolve({ ...reply, isComplete });
     };
-    const timer = setTimeout(end, timeoutMs, false, new TooLateError(timeoutMs));
+    const timer = setTimeout(end, timeoutMs, false, new AttemptTimeoutError(timeoutMs));
     client.dispatch(
       { method: 'POST', path: `${url.pathname}${url.search}`, headers, body },
       {
@@ -133,7 +130,7 @@ function post(
           if (!mayBeSent()) throw new WithheldError('not allowed to send any more');
         },
         onResponseStart: (_, status, replyHeaders) => {
-          // Provisional responses (1xx) only announce a reply.
+          // A provisional response (1xx) is not the reply.
           if (status < 200) return;
           reply = { status, retryAfter: replyHeaders['retry-after'] };
           replyTimer = setTimeout(end, replyTimeoutMs, false);
@@ -149,7 +146,7 @@ function post(
   });
 }
 
-class TooLateError extends Error {
+class AttemptTimeoutError extends Error {
   constructor(timeoutMs: number) {
     super(`no response within ${timeoutMs} ms`);
   }
@@ -164,18 +161,18 @@ function answered({ status, retryAfter }: Exchange, now: number): AttemptResult 
 function failure(error: unknown): AttemptResult | undefined {
   for (const cause of causes(error)) {
     if (cause instanceof WithheldError) return undefined;
-    if (cause instanceof TooLateError) return { kind: 'unreachable', error: cause.message };
+    if (cause instanceof AttemptTimeoutError) return { kind: 'unreachable', error: cause.message };
     if (cause instanceof AddressNotAllowedError) return notAllowed;
   }
   const code = errorCode(error);
-  // The request itself cannot be written. Another attempt would fail in the same way.
+  // undici rejects the request itself. A retry would fail in the same way.
   if (code === 'UND_ERR_INVALID_ARG') {
     return {
       kind: 'forbidden',
       error: 'the request cannot be sent: invalid URL or notifyHeaders',
     };
   }
-  // Reports the code, because messages carry addresses of our network.
+  // Only the code, because messages contain addresses of our network.
   return { kind: 'unreachable', error: code };
 }
 

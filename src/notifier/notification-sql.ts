@@ -1,27 +1,26 @@
-// The notifier's statements. Each one is a transaction of its own: there is nothing to roll back,
-// and it takes one round trip. The statements are prepared by name, which halves their cost.
+// The notifier's statements. Each is its own transaction: one round trip, and nothing to roll back.
+// They are prepared by name, which halves their cost.
 //
-// They are written so that only an index can answer them (`fewRows`, `= any(array(…))`, a subquery
-// with a limit). PostgreSQL plans them while the tables are small. A join that reads a whole table
-// would make all receivers pay for the notifications that one dead receiver is owed.
+// They force PostgreSQL to use an index (`fewRows`, `= any(array(…))`, a subquery with a limit),
+// because it plans them while the tables are still small. A plan that reads a whole table would
+// make all receivers pay for the backlog of one dead receiver.
 //
-// Statements that look for notifications take the day of their calls and so read one partition
+// Statements on notifications get the day of their calls, so that they read one partition
 // (`src/store/days.ts`).
 //
-// The value of `leased_until` is also the queue's version. A statement that adds a notification to
-// a leased queue moves it by a millisecond. The holder can release a queue only with the value that
-// it knows, so it cannot release a queue that has changed.
+// `leased_until` is also the queue's version. A statement that adds a notification to a leased
+// queue moves it by a millisecond. A process can release a queue only with the value that it knows,
+// so it can't release a queue that has changed.
 
 import type { Day } from '../store/days.ts';
 import { fewRows } from '../store/few-rows.ts';
 
-// Takes calls receiver by receiver, from the front of each receiver's queue. However much one
-// receiver is owed, the statement does not read it for another one. It finds the receivers by
-// leaping through the index, with one probe for each. Then the accounts take turns, so that one
-// account cannot fill the batch before the others, whatever its number of receivers.
+// Takes due calls from the front of each receiver's queue, so one receiver's backlog does not slow
+// down another. It finds the receivers by skipping through the index with one probe each. Then the
+// accounts take turns, so that one account can't fill the batch, however many receivers it has.
 //
-// Rows are locked after they are chosen. A row that another process takes meanwhile is skipped, but
-// still counts in `chosen`: there may be more calls that are due.
+// Rows are locked after they were chosen. A row that another process takes meanwhile is skipped but
+// still counts in `chosen`, because more calls may be due.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
@@ -78,8 +77,8 @@ where lane.call_id = due.call_id
 returning lane.call_id as "callId", lane.day::text as day`,
 } as const;
 
-// After a 410 a call owes only what was replayed since. If another notification is still pending,
-// the statement that stored it had begun before the 410 was stored.
+// After a 410, only replayed notifications are sent (`is_gone` is false for them). Another pending
+// notification can exist if the statement that stored it began before the 410 was stored.
 export const loadStatement = (day: Day) => ({
   name: `notifier-load of ${day}`,
   text: `

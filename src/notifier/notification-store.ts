@@ -1,6 +1,5 @@
-// The notifier's SQL: which notifications are owed, which process sends them and how attempts
-// ended. Each call has one queue. The process that holds its lease sends its notifications one
-// after the other.
+// Stores which notifications are pending, which process sends them and how attempts ended. Each
+// call has one queue. The process that leases a queue sends its notifications one by one.
 
 import { Batcher } from '../lib/batcher.ts';
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
@@ -37,9 +36,9 @@ export type AttemptRecord = {
 export type Settlement = CallOfDay & {
   readonly leasedUntil: number;
   readonly attempt?: AttemptRecord;
-  /** When the receiver answered 410: everything that is pending becomes a dead letter. */
+  /** When the receiver answered 410. All pending notifications of the call become dead letters. */
   readonly goneAt?: number;
-  /** Keep the queue, release it until a time, or remove it because nothing is pending. */
+  /** `keep` the lease, release it until the next attempt is due, or delete the empty queue. */
   readonly queue: 'keep' | 'finish' | { readonly until: number };
 };
 
@@ -55,9 +54,9 @@ export type Claimed = {
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
- * One statement carries up to `maxBatch` attempts. Further ones wait for the next statement, and
- * are rejected beyond `maxWaiting`. After a pause, attempts arrive a few promises before the ends
- * of queues. `wholeTurns` lets them share one statement.
+ * One statement stores up to `maxBatch` settlements. Others wait for the next statement, and beyond
+ * `maxWaiting` they are rejected. After a pause, attempts arrive a few promises earlier than the
+ * releases of queues. `wholeTurns` puts both into one statement.
  */
 const settleBatch = {
   ...{ maxBatch: 500, maxWaiting: 50_000, concurrency: 1 },
@@ -65,8 +64,8 @@ const settleBatch = {
 } as const;
 
 /**
- * Batches of queues that are read again: a thousand at once if a thousand leases were renewed while
- * their queues were being released.
+ * Batches the queues that must be read again. There may be a thousand at once, if their leases were
+ * renewed while they were being released.
  */
 const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
 
@@ -81,14 +80,14 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     return calls.map(({ callId }) => queues.get(callId));
   }, loadBatch);
   return {
-    /** Takes due calls, as many for each receiver and each account as there is room for. */
+    /** Leases due calls, as many for each receiver and account as have room. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claimThese(sql, [ownerId, leasedUntil, now, callIds]),
     /**
-     * Reads the pending notifications of queues. A queue that is not leased to this process is
-     * absent.
+     * Reads the pending notifications of queues. The result omits queues that are not leased to
+     * this process.
      */
     load,
     /**
@@ -97,9 +96,9 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
      * @returns undefined if the queue is not leased to this process
      */
     loadOne: (call: CallOfDay) => loading.add(call),
-    /** @returns false if the queue was not released, because it changed or the lease was lost */
+    /** @returns false if the queue was kept, has changed, or is no longer leased to this process */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
-    /** @returns the ids of the calls whose lease was renewed */
+    /** @returns the ids of the calls with a renewed lease */
     renew: async (
       queues: readonly { readonly callId: string; readonly leasedUntil: number }[],
       leasedUntil: Date,
@@ -113,20 +112,20 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       });
       return new Set(result.rows.map((row) => row.call_id));
     },
-    /** Releases the queues of lost processes, which will not send them. Returns their number. */
+    /** Releases the queues of lost processes. Returns their number. */
     releaseLost: async (): Promise<number> => {
       const result = await sql.query({ ...releaseLostStatement, values: [] });
       return result.rowCount ?? 0;
     },
     /**
-     * Whether a notification is being sent or about to be. A call that waits for a retry has no
-     * lease.
+     * Whether this process is sending a notification or about to. A queue that waits for a retry
+     * has no lease.
      */
     holdsLeases: async (): Promise<boolean> => {
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
       return result.rows[0]?.holds === true;
     },
-    /** Whether any notification is owed to any receiver, due or not. */
+    /** Whether any receiver has a pending notification, due or not. */
     owesAnything: async (): Promise<boolean> => {
       const result = await sql.query<{ owes: boolean }>({ ...owesStatement, values: [] });
       return result.rows[0]?.owes === true;
@@ -171,7 +170,7 @@ async function settleAll(
   return items.map((item) => released.has(item.callId));
 }
 
-/** @returns the ids of the calls whose queues were released */
+/** @returns the ids of the calls with a released queue */
 async function settleDay(
   sql: SqlClient,
   ownerId: string,

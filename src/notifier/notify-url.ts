@@ -1,9 +1,8 @@
-// Checks a notification URL without using the network. The API and `offhook doctor` share these
-// checks.
+// Checks notification URLs for the API and `offhook doctor`, without using the network.
 
 import { hostMissing, namesHost } from '../lib/url-text.ts';
 
-/** Longer URLs break receivers' own servers and proxies. */
+/** Longer URLs break some servers and proxies of receivers. */
 export const maxNotifyUrlLength = 2_048;
 
 /** @returns undefined if the URL is valid */

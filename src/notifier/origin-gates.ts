@@ -1,34 +1,34 @@
-// Bounds how many notifications may be under way to one receiver, and how many calls may be in
-// memory for it and for its account. So a slow or dead receiver fills neither our sockets nor our
-// memory, and delays no other receiver. A receiver is an account's origin: two accounts that send
-// to the same host have two receivers, and neither account can fill the receiver of the other.
+// Limits concurrent attempts to one receiver, and the calls in memory for a receiver and for an
+// account. So a slow or dead receiver can't exhaust sockets or memory, or delay other receivers. A
+// receiver is an origin for one account: if two accounts send to the same host, they have separate
+// receivers with separate limits.
 //
-// new        Nothing has been sent to the receiver yet, or no attempt has succeeded. It may have as
-//            many attempts under way as a trusted one. All receivers that are not trusted share one
-//            part of the calls in memory, so that any number of dead ones leaves the rest to those
-//            that answer. Ends with the first success, or with several failures in a row.
+// new        No attempt has succeeded yet. The receiver may have as many concurrent attempts as a
+//            trusted one. All receivers that are not trusted share one part of the calls in memory,
+//            so that any number of dead receivers leaves the rest to those that answer. Ends with
+//            the first success, or with several failures in a row.
 // trusted    An attempt has succeeded. Its calls do not count in the shared part. Ends with several
 //            failures in a row.
-// failing    Several attempts in a row have failed. Few notifications are sent at once and few
-//            wait. Calls that waited beyond that go back to the database. The receiver counts in
-//            the shared part. Becomes `trusted` with one success.
-// forgotten  Nothing was under way or waiting for a minute. For the next notification the receiver
-//            is `new`.
+// failing    Several attempts in a row have failed. Only a few attempts run and a few calls wait.
+//            Calls that wait beyond the limit go back to the database. Its calls count in the
+//            shared part. One success makes it `trusted`.
+// forgotten  The receiver was idle for a minute. Its next notification makes it `new`.
 //
-// An account has a share of the calls in memory, and the same share of the part for receivers that
-// are not trusted (`AccountShares`). No account keeps another one out, whatever the state of its
-// receivers. A call beyond its account's share goes back to the database when it would be sent. An
-// account that holds more places than it may still get is crowded. Each of its receivers then gets
-// no more than a failing one, so that a few receivers cannot use up the account's share.
+// Each account has a share of the calls in memory and a share of the part for receivers that are
+// not trusted (`AccountShares`). So no account keeps another out, whatever the state of its
+// receivers. If an account exceeds its share, its next calls go back to the database instead of
+// being sent. An account is crowded if it holds at least as many places as it may still get. Each
+// of its receivers then gets no more places than a failing one, so that a few receivers can't use
+// up the account's share.
 //
-// In each state, a call that finds no place stays in the database. A trusted receiver reports when
-// it has room again.
+// In each state, a call that finds no place stays in the database. `leave` reports when a trusted
+// receiver has room for such calls again.
 
 export type GateLimits = {
-  /** Maximum number of attempts at once to one receiver. Each has a connection of its own. */
+  /** Maximum number of concurrent attempts to one receiver. Each has its own connection. */
   readonly maxActive: number;
   /**
-   * Maximum number of attempts at once to a failing receiver: enough to see that it has recovered.
+   * Maximum number of concurrent attempts to a failing receiver: enough to see that it recovered.
    */
   readonly maxActiveFailing: number;
   /** Number of failures in a row after which a receiver counts as failing. */
@@ -38,16 +38,14 @@ export type GateLimits = {
    * database.
    */
   readonly maxWaiting: number;
-  /** Maximum number of calls that wait for a failing receiver, behind those under way. */
+  /** Maximum number of calls that wait in memory for a failing receiver. */
   readonly maxWaitingFailing: number;
   /**
-   * Maximum number of calls in memory. Accounts share them. The limit also bounds the number of
-   * sockets, however many receivers hang.
+   * Maximum number of calls in memory, for all accounts. It also bounds the number of sockets,
+   * however many receivers hang.
    */
   readonly maxCalls: number;
-  /**
-   * Maximum number of calls in memory for receivers that are not trusted. Accounts share them, too.
-   */
+  /** Maximum number of calls in memory for receivers that are not trusted, for all accounts. */
   readonly maxUntrusted: number;
 };
 
@@ -58,7 +56,6 @@ export const defaultGateLimits: GateLimits = {
   maxWaiting: 200,
   maxWaitingFailing: 8,
   maxCalls: 2_000,
-  // Half of `maxCalls`.
   maxUntrusted: 1_000,
 };
 
@@ -70,25 +67,25 @@ type Gate = Receiver & {
   failuresInRow: number;
   hasSucceeded: boolean;
   readonly waiting: ((entered: boolean) => void)[];
-  /** Calls were rejected because there was no room, so the database has more of them. */
+  /** True if calls found no room, so the database has more calls for this receiver. */
   leftBehind: boolean;
   lastUsedAt: number;
 };
 
-/** An idle receiver is forgotten after this time, with its count of failures. */
+/** An idle receiver and its failure count are forgotten after this time. */
 const forgetAfterMs = 60_000;
 
-/** Free places in memory, for calls that are still in the database. */
+/** How many more calls may be taken from the database into memory. */
 export type Rooms = {
   readonly byReceiver: readonly (Receiver & { readonly room: number })[];
   readonly byAccount: readonly (AccountRoom & { readonly accountId: string })[];
-  /** For each account that `byAccount` does not list. */
+  /** The room of each account that `byAccount` does not list. */
   readonly unlistedAccounts: AccountRoom;
 };
 
 export type AccountRoom = {
   readonly room: number;
-  /** For each receiver of the account that `byReceiver` does not list. */
+  /** The room for each of the account's receivers that `byReceiver` does not list. */
   readonly byNewReceiver: number;
 };
 
@@ -97,7 +94,7 @@ export class OriginGates {
   readonly #limits: GateLimits;
   /** Calls in memory, by account. */
   readonly #calls: AccountShares;
-  /** Calls under way to, or waiting for, receivers that are not trusted. */
+  /** Calls that are being sent to, or wait for, receivers that are not trusted, by account. */
   readonly #untrusted: AccountShares;
   #isClosed = false;
 
@@ -116,7 +113,7 @@ export class OriginGates {
     return room > 0;
   }
 
-  /** Counts a call of the account as in memory, until `release`. */
+  /** Counts a call of the account as in memory until `release`. */
   hold(accountId: string): void {
     this.#calls.add(accountId, 1);
   }
@@ -126,42 +123,42 @@ export class OriginGates {
   }
 
   /**
-   * Waits for a place. After true, the caller must call `leave` once.
+   * Waits for a place. If it returns true, the caller must call `leave` once.
    *
-   * @returns false if too many calls wait already, if the account holds more than its share, or if
-   *   the gates are closed
+   * @returns false if too many calls already wait, if the account exceeds its share, or if the
+   *   gates are closed
    */
   async enter(receiver: Receiver, now: number): Promise<boolean> {
     const gate = this.#gateOf(receiver);
     gate.lastUsedAt = now;
-    const isOver = this.#calls.isOver(receiver.accountId);
-    if (!isOver && this.#isOpen(gate)) {
+    const exceedsShare = this.#calls.exceedsShare(receiver.accountId);
+    if (!exceedsShare && this.#isOpen(gate)) {
       this.#change(gate, () => (gate.active += 1));
       return true;
     }
-    if (isOver || this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
+    if (exceedsShare || this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
       gate.leftBehind = true;
       return false;
     }
-    // If it resolves to true, `leave` has already counted this attempt.
+    // If this resolves to true, another attempt's `leave` has already counted this one as active.
     return await new Promise<boolean>((resolve) => {
       this.#change(gate, () => gate.waiting.push(resolve));
     });
   }
 
-  /** Rejects all waiting calls, and those that come later. */
+  /** Rejects all waiting calls, and later calls that would have to wait. */
   close(): void {
     this.#isClosed = true;
     for (const gate of this.#gates.values()) {
-      this.#change(gate, () => sendAway(gate.waiting.splice(0)));
+      this.#change(gate, () => turnAway(gate.waiting.splice(0)));
     }
   }
 
   /**
    * Gives a place back.
    *
-   * @param failed whether the receiver as a whole failed; undefined if nothing was sent
-   * @returns true if a trusted receiver has room again for calls that were left in the database
+   * @param failed whether the whole receiver is failing; undefined if nothing was sent
+   * @returns true if the receiver is trusted and has room for calls that were left in the database
    */
   leave(receiver: Receiver, now: number, failed: boolean | undefined): boolean {
     const gate = this.#gateOf(receiver);
@@ -175,7 +172,7 @@ export class OriginGates {
       }
     });
     if (!gate.leftBehind || !this.#isTrusted(gate)) return false;
-    // A look into the database pays off once half of the receiver's places are free.
+    // Reading the database pays off once half of the receiver's places are free.
     const most = this.#isCrowded(gate.accountId) ? this.#maxForCrowded() : this.#maxWaiting(gate);
     if (this.#roomOf(gate) < most / 2) return false;
     gate.leftBehind = false;
@@ -236,8 +233,8 @@ export class OriginGates {
     gate.failuresInRow += 1;
     if (!this.#isFailing(gate)) return;
     gate.hasSucceeded = false;
-    // The calls beyond a failing receiver's limit go back to the database.
-    sendAway(gate.waiting.splice(this.#limits.maxWaitingFailing));
+    // Calls beyond a failing receiver's limit go back to the database.
+    turnAway(gate.waiting.splice(this.#limits.maxWaitingFailing));
   }
 
   #isFailing(gate: Gate): boolean {
@@ -262,7 +259,7 @@ export class OriginGates {
     return this.#calls.held(accountId) >= this.#calls.room(accountId);
   }
 
-  /** Maximum number of calls, under way and waiting, for a receiver of a crowded account. */
+  /** Maximum number of calls, active and waiting, for one receiver of a crowded account. */
   #maxForCrowded(): number {
     return this.#limits.maxActiveFailing + this.#limits.maxWaitingFailing;
   }
@@ -283,7 +280,10 @@ export class OriginGates {
     return { room, byNewReceiver: Math.min(most, room, this.#untrusted.room(accountId)) };
   }
 
-  /** Keeps the number of untrusted calls up to date. It is read for every accepted call. */
+  /**
+   * Applies a change and updates the number of untrusted calls. `hasRoom` reads that number for
+   * each stored notification, so it can't be counted there.
+   */
   #change(gate: Gate, change: () => void): void {
     const untrusted = () => (this.#isTrusted(gate) ? 0 : gate.active + gate.waiting.length);
     const before = untrusted();
@@ -296,7 +296,7 @@ function keyOf({ accountId, origin }: Receiver): string {
   return `${accountId} ${origin}`;
 }
 
-function sendAway(waiting: readonly ((entered: boolean) => void)[]): void {
+function turnAway(waiting: readonly ((entered: boolean) => void)[]): void {
   for (const resolve of waiting) resolve(false);
 }
 
@@ -306,14 +306,13 @@ export function originOf(url: string | undefined): string {
 }
 
 /**
- * Places that accounts share. An account may have as many places as all accounts together leave
- * free: half of them if it is alone, a third if another account wants as many, a tenth beside nine
- * others. So a new account always finds a place, whatever the others hold, and the number of
- * accounts need not be known. Packet switches share their memory in the same way ("dynamic
- * thresholds").
+ * Places that accounts share. An account may hold as many places as all accounts together leave
+ * free: half of them if it is the only one, a third if a second account wants as many, an eleventh
+ * if ten do. So a new account always finds a place, and the number of accounts need not be known.
+ * Packet switches share their memory in the same way ("dynamic thresholds").
  *
- * An account may come to hold more than its share: other accounts arrived, or several calls were
- * let in at the same moment. It then gets no more places, and gives back what it can (`isOver`).
+ * An account can exceed its share: other accounts may take places, or several calls may be let in
+ * at the same moment. It then gets no more places and gives back what it can (`exceedsShare`).
  */
 class AccountShares {
   readonly #places: number;
@@ -342,11 +341,11 @@ class AccountShares {
   }
 
   /** Whether the account holds more than its share. */
-  isOver(accountId: string): boolean {
+  exceedsShare(accountId: string): boolean {
     return this.held(accountId) > this.free;
   }
 
-  /** How many places an account may take that holds no place yet. */
+  /** Number of free places: how many an account may hold. */
   get free(): number {
     return Math.max(0, this.#places - this.#total);
   }

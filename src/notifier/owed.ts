@@ -1,4 +1,4 @@
-// Builds the row of the notification that an event owes, with the body as it is signed and sent.
+// Builds the notification of an event for storing, with the body as it will be signed and sent.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -7,7 +7,7 @@ import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { originOf, type Receiver } from './origin-gates.ts';
 
 /**
- * @param canTake whether the notifier of this process can send to a receiver at once
+ * @param canTake whether this process has room for the receiver, so that it should lease the queue
  * @returns undefined if the event has no notification
  */
 export function owedFor(

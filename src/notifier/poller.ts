@@ -1,30 +1,26 @@
-// Looks for work again and again, one look at a time: at once on request, and otherwise after a
-// pause.
+// Polls for work, one poll at a time: immediately on request, otherwise after a pause.
 
 import type { Logger } from '../lib/logger.ts';
 
-/** What is left after a look: more due calls, calls that were asked for by id, or nothing. */
+/** What a poll left behind: more due calls, wanted calls, or nothing. */
 export type Found = 'more' | 'wanted' | 'nothing';
 
 export type PollerOptions = {
   readonly everyMs: number;
-  /** Pause while no notification is owed. 0 if other processes write to the same database. */
+  /** Pause while no notification is pending. 0 if other processes write to the same database. */
   readonly longestRestMs: number;
   readonly logger: Logger;
-  /**
-   * Looks for all due calls if `due` is true, and otherwise only for calls that were asked for by
-   * id.
-   */
-  readonly look: (due: boolean) => Promise<Found | 'nothing owed'>;
+  /** Takes all due calls if `due` is true, otherwise only wanted calls (known by id). */
+  readonly poll: (due: boolean) => Promise<Found | 'nothing owed'>;
 };
 
 export class Poller {
   readonly #options: PollerOptions;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #lookedForDueAt = Number.NEGATIVE_INFINITY;
-  /** What `soon` asked for during the current look. */
-  #asked: 'nothing' | 'wanted' | 'due' = 'nothing';
+  #polling: Promise<void> | undefined;
+  #polledForDueAt = Number.NEGATIVE_INFINITY;
+  /** What `soon` requested during the current poll. */
+  #requested: 'nothing' | 'wanted' | 'due' = 'nothing';
   #wasWoken = false;
   #isResting = false;
   #isStopped = false;
@@ -33,13 +29,13 @@ export class Poller {
     this.#options = options;
   }
 
-  /** Looks at once, or as soon as the current look has ended. */
+  /** Polls now, or immediately after the current poll. */
   soon(due: boolean): void {
-    if (this.#looking === undefined) this.#look(due);
-    else if (this.#asked !== 'due') this.#asked = due ? 'due' : 'wanted';
+    if (this.#polling === undefined) this.#poll(due);
+    else if (this.#requested !== 'due') this.#requested = due ? 'due' : 'wanted';
   }
 
-  /** Ends a rest. Call it after the notification is stored: an earlier look could miss it. */
+  /** Ends a rest. Call it only after the notification was stored, or the next poll may miss it. */
   wake(): void {
     this.#wasWoken = true;
     if (!this.#isResting) return;
@@ -47,34 +43,34 @@ export class Poller {
     this.#pause(this.#options.everyMs);
   }
 
-  /** Waits for the current look to end. */
+  /** Waits for the current poll to end. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#polling;
   }
 
-  #look(due: boolean): void {
+  #poll(due: boolean): void {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
-    const { everyMs, longestRestMs, logger, look } = this.#options;
-    // Repeated looks for single calls must not delay the look for due calls.
-    const isDue = due || performance.now() - this.#lookedForDueAt >= everyMs;
+    const { everyMs, longestRestMs, logger, poll } = this.#options;
+    // Frequent polls for wanted calls must not delay the poll for due calls.
+    const isDue = due || performance.now() - this.#polledForDueAt >= everyMs;
     this.#wasWoken = false;
     this.#isResting = false;
-    if (isDue) this.#lookedForDueAt = performance.now();
-    this.#looking = look(isDue)
+    if (isDue) this.#polledForDueAt = performance.now();
+    this.#polling = poll(isDue)
       .catch((error: unknown) => {
         logger.error({ err: error }, 'cannot look for notifications that are due');
         return 'nothing' as const;
       })
       .then((found) => {
-        this.#looking = undefined;
-        const asked = this.#asked;
-        this.#asked = 'nothing';
+        this.#polling = undefined;
+        const requested = this.#requested;
+        this.#requested = 'nothing';
         if (this.#isStopped) return;
-        if (asked !== 'nothing' || found === 'more' || found === 'wanted')
-          return this.#look(asked === 'due' || found === 'more');
+        if (requested !== 'nothing' || found === 'more' || found === 'wanted')
+          return this.#poll(requested === 'due' || found === 'more');
         this.#isResting = found === 'nothing owed' && !this.#wasWoken && longestRestMs > everyMs;
         this.#pause(this.#isResting ? longestRestMs : everyMs);
       });
@@ -83,6 +79,6 @@ export class Poller {
   #pause(pauseMs: number): void {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => this.#look(true), pauseMs);
+    this.#timer = setTimeout(() => this.#poll(true), pauseMs);
   }
 }

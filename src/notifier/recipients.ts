@@ -1,12 +1,12 @@
-// Looks up where a call's notifications go, in the calls table. Events do not carry this, because
-// the headers are secrets.
+// Looks up in the calls table where a call's notifications go. Events do not carry the recipient,
+// because its headers are secrets.
 
 import { LRUCache } from 'lru-cache';
 import type { CallNotifying } from '../store/calls/call-reads.ts';
 
 export type Recipient = CallNotifying;
 
-/** Unknown calls are absent from the result. */
+/** Finds the recipients of calls. The result omits unknown calls. */
 export type RecipientLookup = (
   callIds: readonly string[],
 ) => Promise<ReadonlyMap<string, Recipient>>;
@@ -17,20 +17,16 @@ export type RecipientLookup = (
  */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 
-/**
- * Number of recipients in the cache: the calls of some minutes at full load, at about 1 kB each.
- */
+/** Size of the cache: the calls of some minutes at full load, at about 1 kB each. */
 const maxRemembered = 5_000;
 
 export type Recipients = {
   readonly lookup: RecipientLookup;
-  /** Stores the recipient of a call that this process accepted, so that SQL need not be asked. */
+  /** Caches the recipient of a call that this process accepted, which saves a query. */
   readonly remember: (callId: string, recipient: Recipient) => void;
 };
 
-/**
- * Caches recipients: a call's recipient never changes, and each of its notifications asks for it.
- */
+/** Caches recipients. A call's recipient never changes, and each of its notifications needs it. */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
   const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
   const lookupOnce: RecipientLookup = async (callIds) => {

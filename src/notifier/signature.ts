@@ -1,5 +1,5 @@
-// Signs a notification, anew for each attempt: with our own `Gateway-Signature`, and with the
-// headers of Standard Webhooks, for receivers that have a library for those.
+// Signs each attempt at a notification: with our own `Gateway-Signature`, and with the headers of
+// Standard Webhooks for receivers that use a library for those.
 
 import { createHmac } from 'node:crypto';
 
@@ -10,7 +10,7 @@ export type SignatureInput = {
   readonly timestampS: number;
   /** Exactly the bytes that are sent. */
   readonly body: string;
-  /** Every live secret of the app, `whsec_…`. There are several during a rotation. */
+  /** All live secrets of the app, `whsec_…`. Several during a rotation. */
   readonly secrets: readonly string[];
 };
 
@@ -30,7 +30,7 @@ export function signatureHeaders(input: SignatureInput): Readonly<Record<string,
   };
 }
 
-/** Returns the key of Standard Webhooks: the bytes that the base64 after the prefix encodes. */
+/** Returns the key as Standard Webhooks defines it: the base64-decoded text after the prefix. */
 function standardKey(secret: string): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
   return Buffer.from(text, 'base64');
@@ -41,8 +41,8 @@ function hmac(key: Buffer, content: string, encoding: 'hex' | 'base64'): string 
 }
 
 /**
- * Merges the headers of a notification: the caller's, and the gateway's own. Names are compared
- * without regard to case. The gateway's headers replace the caller's.
+ * Merges the caller's headers and the gateway's. If both have a header, ignoring case, the
+ * gateway's wins.
  */
 export function mergeHeaders(
   callerHeaders: Readonly<Record<string, string>>,

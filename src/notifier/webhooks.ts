@@ -1,5 +1,5 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. At run time it loads
-// nothing of the gateway; it imports only types.
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. It imports only
+// types from the gateway, so it loads no gateway code at run time.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -7,9 +7,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
-  /** Maximum difference between the signature's time and `nowS`, either way. Default: 300 s. */
+  /** Maximum difference between the signature's timestamp and `nowS`. Default: 300 s. */
   readonly toleranceS?: number;
-  /** The current time in Unix seconds. Default: the machine's clock. */
+  /** Current time in Unix seconds. Default: the system clock. */
   readonly nowS?: number;
 };
 
@@ -27,14 +27,14 @@ export type Verification =
     };
 
 const defaultToleranceS = 300;
-/** The gateway's header has fewer than 200 characters for each live secret. */
+/** The gateway writes fewer than 200 characters for each live secret. */
 const maxHeaderLength = 4_096;
 const maxSignatures = 20;
 
 /**
  * Checks the `Gateway-Signature` header of a notification: `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`.
- * The hex is HMAC-SHA256 over `<t>.<raw body>`, keyed with the webhook secret as it is written,
- * including `whsec_`. It never throws, whatever the arguments are.
+ * The hex is HMAC-SHA256 over `<t>.<raw body>`. The key is the whole webhook secret as text,
+ * including `whsec_`. The function never throws, whatever the arguments are.
  *
  * @param rawBody the bytes of the body as they arrived, before any parsing
  * @param secrets one secret, or several during a rotation
@@ -57,7 +57,7 @@ export function verify(
   if (!matchesAny(rawBody, parsed, keys)) return { ok: false, reason: 'no-match' };
   const timestampS = Number(parsed.t);
   const nowS = options.nowS ?? Date.now() / 1_000;
-  // Written so that no signature passes if the tolerance is not a number.
+  // This form of the comparison refuses every signature if the tolerance is NaN.
   const isRecent = Math.abs(nowS - timestampS) <= (options.toleranceS ?? defaultToleranceS);
   return isRecent ? { ok: true, timestampS } : { ok: false, reason: 'outside-tolerance' };
 }
@@ -80,7 +80,7 @@ function matchesAny(
   { t, signatures }: Parsed,
   keys: readonly string[],
 ): boolean {
-  // Computes and compares all signatures, so that the time taken does not reveal which one matches.
+  // Compares all signatures, so that the time taken does not reveal which one matches.
   let matches = false;
   for (const key of keys) {
     const expected = createHmac('sha256', key).update(`${t}.`).update(rawBody).digest();
@@ -98,7 +98,7 @@ function parseHeader(text: string): Parsed | undefined {
     members.filter(([known]) => known === name).map(([, value]) => value);
   const [t, ...more] = valuesOf('t');
   if (t === undefined || more.length > 0 || !/^\d{1,12}$/.test(t)) return undefined;
-  // Skips signatures that are malformed or of a later version, because another one may match.
+  // Skips malformed signatures and those of later versions, because another one may match.
   const signatures = valuesOf('v1')
     .filter((value) => /^[0-9a-f]{64}$/i.test(value))
     .map((value) => Buffer.from(value, 'hex'));

@@ -49,15 +49,15 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     fail(nodes[0], 3);
     fail(nodes[1], 2);
     fail(nodes[1], 1, other);
-    for (const node of nodes) await node.look();
+    for (const node of nodes) await node.check();
     expect(told()).toEqual([]);
 
     nowMs += 6 * minuteMs;
     fail(nodes[0], 1);
     // This node looks first, because the other one may be the one that alerts.
     await nodes[0].report();
-    await Promise.all(nodes.map((node) => node.look()));
-    for (const node of nodes) await node.look();
+    await Promise.all(nodes.map((node) => node.check()));
+    for (const node of nodes) await node.check();
     expect(told()).toEqual([['app-1', 'endpoint-failing']]);
     expect(failing).toEqual(new Map([['app-1', 1]]));
     expect(published[0]).toMatchObject({
@@ -73,7 +73,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
 
     nowMs += minuteMs;
     nodes[1].onAttempt(endpoint, new Date(nowMs));
-    for (const node of [...nodes, ...nodes]) await node.look();
+    for (const node of [...nodes, ...nodes]) await node.check();
     expect(told()).toEqual([
       ['app-1', 'endpoint-failing'],
       ['app-1', 'endpoint-recovered'],
@@ -86,10 +86,10 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     const node = startNode();
     for (let minute = 0; minute < 10; minute += 1) {
       fail(node, 10);
-      await node.look();
+      await node.check();
       node.onAttempt(endpoint, new Date(nowMs));
       nowMs += minuteMs;
-      await node.look();
+      await node.check();
     }
 
     expect(told()).toEqual([]);
@@ -100,15 +100,15 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     const node = startNode();
     const streak = async () => {
       fail(node, 5);
-      await node.look();
+      await node.check();
       nowMs += 5 * minuteMs;
-      await node.look();
+      await node.check();
     };
     await streak();
     node.onAttempt(endpoint, new Date(nowMs));
     nowMs += 1;
     await streak();
-    await node.look();
+    await node.check();
 
     expect(told()).toEqual([
       ['app-1', 'endpoint-failing'],
@@ -118,34 +118,34 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
   });
 
-  test('a look returns whether there is anything left for the next look', async () => {
+  test('a check reports whether the next check has work', async () => {
     const node = startNode();
-    expect([node.hasNews(), await node.look()]).toEqual([false, false]);
+    expect([node.hasNews(), await node.check()]).toEqual([false, false]);
 
     fail(node, 5);
-    expect([node.hasNews(), await node.look()]).toEqual([true, true]);
+    expect([node.hasNews(), await node.check()]).toEqual([true, true]);
     nowMs += 6 * minuteMs;
-    expect([node.hasNews(), await node.look()]).toEqual([false, true]);
+    expect([node.hasNews(), await node.check()]).toEqual([false, true]);
     node.onAttempt(endpoint, new Date(nowMs));
-    expect([node.hasNews(), await node.look()]).toEqual([true, true]);
+    expect([node.hasNews(), await node.check()]).toEqual([true, true]);
     expect(told()).toHaveLength(2);
-    expect([node.hasNews(), await node.look()]).toEqual([false, false]);
+    expect([node.hasNews(), await node.check()]).toEqual([false, false]);
   });
 
   test('an alert that could not be published is published later, under the same id', async () => {
     const node = startNode();
     fail(node, 5);
-    await node.look();
+    await node.check();
     nowMs += 5 * minuteMs;
     isNatsAway = true;
-    await node.look();
+    await node.check();
     isNatsAway = false;
-    await node.look();
+    await node.check();
     expect(told()).toEqual([]);
 
     nowMs += 2 * minuteMs;
-    await node.look();
-    await node.look();
+    await node.check();
+    await node.check();
     expect(told()).toEqual([['app-1', 'endpoint-failing']]);
   });
 });

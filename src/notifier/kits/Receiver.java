@@ -32,8 +32,8 @@ public class Receiver {
         final Set<String> seen = new HashSet<>();
     }
 
-    // In production, use a table that all receiving processes share. Keep its rows as long as a
-    // replay may come.
+    // In production, use a table that all receiving processes share. Keep a call's row until no
+    // replay of its notifications can arrive.
     static final Map<String, Call> calls = new LinkedHashMap<>() {
         @Override
         protected boolean removeEldestEntry(Map.Entry<String, Call> eldest) {
@@ -42,8 +42,8 @@ public class Receiver {
     };
 
     /**
-     * Whether one of the signatures covers the bytes as they arrived and is recent. There are two
-     * signatures while a secret is rotated.
+     * Whether the timestamp is recent and one of the signatures matches the raw body. There are two
+     * signatures while the secret is being rotated.
      */
     static boolean isSigned(byte[] rawBody, String header) throws GeneralSecurityException {
         String t = "";
@@ -87,7 +87,7 @@ public class Receiver {
                 return;
             }
             String text = new String(rawBody, StandardCharsets.UTF_8);
-            // Answer at once and work afterwards: the gateway waits for at most 10 s.
+            // Answer first and work afterwards: the gateway waits at most 10 s.
             byte[] answer = take(JsonParser.parseString(text).getAsJsonObject()).getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(200, answer.length);
             exchange.getResponseBody().write(answer);

@@ -1,5 +1,5 @@
-// A bot flow that reads the context of its call over HTTP and acts on who picked up. For a person
-// it prints a line; on a machine it hangs up.
+// A bot flow that reads its call's context over HTTP. It prints a line if a person answered, and
+// hangs up if a machine answered.
 // OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \
 //   node bot.mjs <botId> <callId>
 
@@ -8,16 +8,14 @@ const call = `${process.env.OFFHOOK_URL}/api/public/bot/${botId}/calls/${callId}
 const headers = { auth: process.env.OFFHOOK_TOKEN };
 
 async function ask(url, { method = 'GET', known } = {}) {
-  // Sends the `ETag` of the previous response: the next one waits until the context has changed.
+  // With the `ETag` of the previous response, the gateway answers when the context has changed.
   const more = known === undefined ? {} : { 'if-none-match': known };
   const response = await fetch(url, { method, headers: { ...headers, ...more } });
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
   return { body: await response.json(), etag: response.headers.get('etag') ?? undefined };
 }
 
-/**
- * Whether detection has ended. Every call that is answered with detection on gets `amd_stopped`.
- */
+/** Whether detection has ended. An answered call with detection always gets `amd_stopped`. */
 async function isOver(amd) {
   return amd.includes('amd_stopped') || (await ask(call)).body.state === 'ended';
 }

@@ -6,8 +6,8 @@ import { verify } from 'offhook/webhooks';
 
 const secret = process.env.WEBHOOK_SECRET;
 
-// In production, use a table that all receiving processes share. Keep its rows as long as a replay
-// may come.
+// In production, use a table that all receiving processes share. Keep a call's row until no replay
+// of its notifications can arrive.
 const calls = new Map();
 
 /** Ignores repetitions, and keeps late notifications from overwriting newer ones. */
@@ -26,12 +26,12 @@ function take({ callId, eventId, sequence, status }) {
 
 const app = express();
 
-// Uses `raw` instead of `json`, because the signature covers the bytes as they arrived. Add
-// `app.use(express.json())` only after this route.
+// `raw` instead of `json`, because the signature covers the raw body. Add `app.use(express.json())`
+// only after this route.
 app.post('/', express.raw({ type: '*/*', limit: '1mb' }), (request, response) => {
   const { ok } = verify(request.body, request.get('gateway-signature'), secret);
   if (!ok) return response.status(401).end();
-  // Answer at once and work afterwards: the gateway waits for at most 10 s.
+  // Answer first and work afterwards: the gateway waits at most 10 s.
   response.type('text').send(take(JSON.parse(request.body.toString())));
 });
 

@@ -6,8 +6,8 @@ import { verify } from 'offhook/webhooks';
 
 const secret = process.env.WEBHOOK_SECRET;
 
-// In production, use a table that all receiving processes share. Keep its rows as long as a replay
-// may come.
+// In production, use a table that all receiving processes share. Keep a call's row until no replay
+// of its notifications can arrive.
 const calls = new Map();
 
 /** Ignores repetitions, and keeps late notifications from overwriting newer ones. */
@@ -26,8 +26,8 @@ function take({ callId, eventId, sequence, status }) {
 
 const app = fastify();
 
-// This scope reads bodies as raw bytes, because the signature covers the bytes as they arrived.
-// Routes outside it still parse JSON.
+// This scope does not parse bodies, because the signature covers the raw body. Routes outside it
+// still parse JSON.
 app.register((scope, _options, done) => {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, parsed) =>
@@ -36,7 +36,7 @@ app.register((scope, _options, done) => {
   scope.post('/', async (request, reply) => {
     const { ok } = verify(request.body, request.headers['gateway-signature'], secret);
     if (!ok) return reply.code(401).send();
-    // Answer at once and work afterwards: the gateway waits for at most 10 s.
+    // Answer first and work afterwards: the gateway waits at most 10 s.
     return take(JSON.parse(request.body.toString()));
   });
   done();

@@ -1,4 +1,4 @@
-// A receiver of notifications on Node alone.
+// A receiver of notifications in plain Node.
 // WEBHOOK_SECRET=whsec_… node node.mjs
 
 import { createServer } from 'node:http';
@@ -7,8 +7,8 @@ import { verify } from 'offhook/webhooks';
 const secret = process.env.WEBHOOK_SECRET;
 const longestBodyBytes = 1024 * 1024;
 
-// In production, use a table that all receiving processes share. Keep its rows as long as a replay
-// may come.
+// In production, use a table that all receiving processes share. Keep a call's row until no replay
+// of its notifications can arrive.
 const calls = new Map();
 
 /** Ignores repetitions, and keeps late notifications from overwriting newer ones. */
@@ -26,7 +26,7 @@ function take({ callId, eventId, sequence, status }) {
 }
 
 /**
- * Reads the body as it arrived, before any parsing: the signature covers these bytes.
+ * Reads the raw body. The signature covers exactly these bytes, so nothing may parse them before.
  *
  * @returns undefined if the body is too long
  */
@@ -46,7 +46,7 @@ async function receive(request, response) {
   if (rawBody === undefined) return response.writeHead(413, { connection: 'close' }).end();
   const { ok } = verify(rawBody, request.headers['gateway-signature'], secret);
   if (!ok) return response.writeHead(401).end();
-  // Answer at once and work afterwards: the gateway waits for at most 10 s.
+  // Answer first and work afterwards: the gateway waits at most 10 s.
   response.end(take(JSON.parse(rawBody.toString())));
 }
 

@@ -1,4 +1,4 @@
-// A receiver of notifications on Go's standard library.
+// A receiver of notifications with Go's standard library.
 // WEBHOOK_SECRET=whsec_… go run receiver.go
 
 package main
@@ -39,16 +39,16 @@ type call struct {
 	seen     map[string]bool
 }
 
-// In production, use a table that all receiving processes share. Keep its rows as long as a replay
-// may come.
+// In production, use a table that all receiving processes share. Keep a call's row until no replay
+// of its notifications can arrive.
 var (
 	lock  sync.Mutex
 	calls = map[string]*call{}
 	order []string
 )
 
-// isSigned reports whether one of the signatures covers the bytes as they arrived and is recent.
-// There are two signatures while a secret is rotated.
+// isSigned reports whether the timestamp is recent and one of the signatures matches the raw body.
+// There are two signatures while the secret is being rotated.
 func isSigned(rawBody []byte, header string) bool {
 	t := ""
 	var signatures []string
@@ -120,7 +120,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	// Answer at once and work afterwards: the gateway waits for at most 10 s.
+	// Answer first and work afterwards: the gateway waits at most 10 s.
 	io.WriteString(response, take(n))
 }
 

@@ -1,5 +1,5 @@
 <?php
-// A receiver of notifications in PHP alone.
+// A receiver of notifications in plain PHP.
 // WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:4000 receiver.php
 
 declare(strict_types=1);
@@ -7,8 +7,8 @@ declare(strict_types=1);
 const TOLERANCE_S = 300;
 
 /**
- * Whether one of the signatures covers the bytes as they arrived and is recent. There are two
- * signatures while a secret is rotated.
+ * Whether the timestamp is recent and one of the signatures matches the raw body. There are two
+ * signatures while the secret is being rotated.
  */
 function isSigned(string $rawBody, string $header, string $secret): bool
 {
@@ -36,12 +36,12 @@ function isSigned(string $rawBody, string $header, string $secret): bool
 
 /**
  * Ignores repetitions, and keeps late notifications from overwriting newer ones. Each call has a
- * file, because PHP requests share no memory. In production, use a table, and keep its rows as long
- * as a replay may come.
+ * file, because PHP requests share no memory. In production, use a table, and keep a call's row
+ * until no replay of its notifications can arrive.
  */
 function take(array $notification, string $folder): string
 {
-    // Hashes the call id: text from outside must not become the name of a file.
+    // Hash the call id: text from outside must not become a file name.
     $file = fopen($folder . '/' . hash('sha256', $notification['callId']), 'c+');
     flock($file, LOCK_EX);
     $call = json_decode(stream_get_contents($file), true) ?? ['sequence' => 0, 'seen' => []];
@@ -74,6 +74,6 @@ if (!isSigned($rawBody, $_SERVER['HTTP_GATEWAY_SIGNATURE'] ?? '', (string) geten
     http_response_code(401);
     exit;
 }
-// Answer at once and work afterwards: the gateway waits for at most 10 s.
+// Answer first and work afterwards: the gateway waits at most 10 s.
 header('Content-Type: text/plain');
 echo take(json_decode($rawBody, true, flags: JSON_THROW_ON_ERROR), $folder);

@@ -17,16 +17,16 @@ tolerance_s = 300
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 1024 * 1024
 
-# In production, use a table that all receiving processes share. Keep its rows as long as a replay
-# may come.
+# In production, use a table that all receiving processes share. Keep a call's row until no replay
+# of its notifications can arrive.
 calls = {}
 lock = threading.Lock()
 
 
 def is_signed(raw_body, header):
-    """Whether one of the signatures covers the bytes as they arrived and is recent.
+    """Whether the timestamp is recent and one of the signatures matches the raw body.
 
-    There are two signatures while a secret is rotated.
+    There are two signatures while the secret is being rotated.
     """
     parts = [part.strip().split("=", 1) for part in header.split(",") if "=" in part]
     t = next((value for name, value in parts if name == "t"), "")
@@ -56,11 +56,11 @@ def take(notification):
 
 @app.post("/")
 def receive():
-    # Reads the body before anything parses it: `request.json` would not give the original bytes.
+    # The signature covers the raw body, which `request.json` does not preserve.
     raw_body = request.get_data()
     if not is_signed(raw_body, request.headers.get("Gateway-Signature", "")):
         return "", 401
-    # Answer at once and work afterwards: the gateway waits for at most 10 s.
+    # Answer first and work afterwards: the gateway waits at most 10 s.
     return take(json.loads(raw_body))
 
 

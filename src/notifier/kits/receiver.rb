@@ -10,13 +10,13 @@ SECRET = ENV.fetch('WEBHOOK_SECRET')
 TOLERANCE_S = 300
 MOST_CALLS = 10_000
 
-# In production, use a table that all receiving processes share. Keep its rows as long as a replay
-# may come.
+# In production, use a table that all receiving processes share. Keep a call's row until no replay
+# of its notifications can arrive.
 CALLS = {}
 LOCK = Mutex.new
 
-# Whether one of the signatures covers the bytes as they arrived and is recent. There are two
-# signatures while a secret is rotated.
+# Whether the timestamp is recent and one of the signatures matches the raw body. There are two
+# signatures while the secret is being rotated.
 def signed?(raw_body, header)
   parts = header.split(',').map { |part| part.strip.split('=', 2) }
   t = parts.assoc('t')&.last.to_s
@@ -50,7 +50,7 @@ server = WEBrick::HTTPServer.new(
 server.mount_proc('/') do |request, response|
   raw_body = request.body.to_s
   if signed?(raw_body, request['Gateway-Signature'].to_s)
-    # Answer at once and work afterwards: the gateway waits for at most 10 s.
+    # Answer first and work afterwards: the gateway waits at most 10 s.
     response.body = take(JSON.parse(raw_body))
   else
     response.status = 401
