@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { undisturbed } from './support/undisturbed.ts';
 
-const quick = { lookEveryMs: 1 };
+const quick = { sampleEveryMs: 1 };
 /** The 20 ms ticks of 400 ms, the shortest standstill that counts. */
 const standstillTicks = 20;
 

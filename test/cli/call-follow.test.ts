@@ -9,7 +9,7 @@ import { type CallOptions, placeCall } from '../../src/cli/calls/call-command.ts
 import { createCallTimeline } from '../../src/cli/calls/call-timeline.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { TimelineEntry } from '../../src/interactions/call-queries.ts';
-import { eventTeller } from '../support/call-events.ts';
+import { eventBuilder } from '../support/call-events.ts';
 import { removeFolder, temporaryFolder } from './support.ts';
 
 const types = ['queued', 'dialing', 'answered', 'amd', 'completed'];
@@ -94,7 +94,7 @@ describe('call --follow', () => {
   });
 
   test('tells how long the call was up, to the millisecond', async () => {
-    const data = { ...eventTeller().completed().data, callDurationMs: 7_982 };
+    const data = { ...eventBuilder().completed().data, callDurationMs: 7_982 };
     const told = timeline.map((entry) => (entry.type === 'completed' ? { ...entry, data } : entry));
 
     const lines = await follow(await gatewayWith([told]));

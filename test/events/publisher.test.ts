@@ -7,7 +7,7 @@ import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { eventTeller } from '../support/call-events.ts';
+import { eventBuilder } from '../support/call-events.ts';
 import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
@@ -28,7 +28,7 @@ describe('publisher', () => {
   test('stores the events of one call in their order, without pauses in between', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const call = eventTeller();
+    const call = eventBuilder();
     const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
 
     await Promise.all(events.map((event) => publisher.publish([event])));
@@ -40,7 +40,7 @@ describe('publisher', () => {
   test('stores an event once if it is published again', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const event = eventTeller().failed();
+    const event = eventBuilder().failed();
 
     await publisher.publish([event]);
     await publisher.publish([event]);
@@ -53,7 +53,7 @@ describe('publisher', () => {
   test('retries while the stream cannot store, and keeps the order', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
-    const call = eventTeller();
+    const call = eventBuilder();
     const events = [call.dialing(), call.failed()];
 
     const stored = Promise.all(events.map((event) => publisher.publish([event])));
@@ -69,7 +69,7 @@ describe('publisher', () => {
   test('rejects with a clear error when too many events wait', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger, { maxWaiting: 1 });
-    const call = eventTeller();
+    const call = eventBuilder();
 
     const first = publisher.publish([call.dialing()]);
 
@@ -82,7 +82,7 @@ describe('publisher', () => {
   test('publishes several events of a call, and none before an earlier one that waits', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
-    const call = eventTeller();
+    const call = eventBuilder();
     const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
 
     const stored = Promise.all([
@@ -99,7 +99,7 @@ describe('publisher', () => {
 
   test('writes the context before the event that changed it, and retries if that fails', async () => {
     const connection = await newStreams();
-    const call = eventTeller();
+    const call = eventBuilder();
     const seen: string[] = [];
     const publisher = createPublisher(connection, logger, {
       writeContext: async (event) => {
@@ -126,8 +126,10 @@ describe('publisher', () => {
       },
     });
     setMaxListeners(0, goOn.signal);
-    const filling = Array.from({ length: 256 }, () => publisher.publish([eventTeller().dialing()]));
-    const [over, up] = [eventTeller(), eventTeller()];
+    const filling = Array.from({ length: 256 }, () =>
+      publisher.publish([eventBuilder().dialing()]),
+    );
+    const [over, up] = [eventBuilder(), eventBuilder()];
 
     const last = publisher.publish([over.dialing(), over.failed()]);
     const live = publisher.publish([up.dialing()]);
@@ -144,7 +146,7 @@ describe('publisher', () => {
     const name = streamNames(connection.prefix).calls;
     await connection.manager.streams.update(name, { max_msg_size: 1_500 });
     const publisher = createPublisher(connection, logger);
-    const call = eventTeller();
+    const call = eventBuilder();
     const large = call.dialing();
     const tooLarge = { ...large, data: { ...large.data, gateway: 'g'.repeat(2_000) } } as CallEvent;
     const end = call.failed();
@@ -165,7 +167,7 @@ describe('publisher', () => {
     const publisher = createPublisher(connection, logger, {
       untilAllowed: () => new Promise<void>(() => {}),
     });
-    const event = expect(publisher.publish([eventTeller().failed()])).rejects.toThrow('stopped');
+    const event = expect(publisher.publish([eventBuilder().failed()])).rejects.toThrow('stopped');
     await publisher.stop(10);
     await event;
   });
@@ -174,7 +176,7 @@ describe('publisher', () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
 
-    await publisher.publish([{ ...eventTeller().failed(), botId: 'a.*' }]);
+    await publisher.publish([{ ...eventBuilder().failed(), botId: 'a.*' }]);
 
     const { state } = await connection.manager.streams.info(streamNames(connection.prefix).calls);
     expect(state.messages).toBe(0);
@@ -189,7 +191,7 @@ describe('batch consumer', () => {
     const seen: CallEvent[] = [];
     const consumer = await startEventReader(connection, (events) => void seen.push(...events));
 
-    const calls = Array.from({ length: 100 }, () => eventTeller());
+    const calls = Array.from({ length: 100 }, () => eventBuilder());
     const events = calls.flatMap((call) => [call.dialing(), call.answered(), call.completed()]);
     await Promise.all(events.map((event) => publisher.publish([event])));
     await eventually(() => seen.length >= events.length, 'all events arrive');
@@ -207,7 +209,7 @@ describe('batch consumer', () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const seen: string[] = [];
-    const call = eventTeller();
+    const call = eventBuilder();
     const read = (events: readonly CallEvent[]) =>
       void seen.push(...events.map((event) => event.type));
 
@@ -233,7 +235,7 @@ describe('batch consumer', () => {
     });
     const first: string[] = [];
     const second: string[] = [];
-    const call = eventTeller();
+    const call = eventBuilder();
 
     const stopping = await startEventReader(
       connection,
@@ -274,8 +276,8 @@ describe('batch consumer', () => {
   test('delivers an event again if its handler failed, and does not delay other calls', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const bad = eventTeller();
-    const good = eventTeller();
+    const bad = eventBuilder();
+    const good = eventBuilder();
     const handled: string[] = [];
     let failures = 0;
     const consumer = await startEventReader(connection, (events) => {
@@ -299,7 +301,7 @@ describe('batch consumer', () => {
     const connection = await newStreams();
     const seen: CallEvent[] = [];
     const consumer = await startEventReader(connection, (events) => void seen.push(...events));
-    const call = eventTeller();
+    const call = eventBuilder();
     const subject = `${connection.prefix}.call.acme.st-bot.${call.identity.callId}.failed`;
 
     await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
@@ -328,8 +330,8 @@ describe('call stream', () => {
   test('returns every event of one call and of no other', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const call = eventTeller();
-    const other = eventTeller();
+    const call = eventBuilder();
+    const other = eventBuilder();
     const events = [
       call.dialing(),
       call.answered(),
@@ -344,7 +346,7 @@ describe('call stream', () => {
     }
 
     expect(await eventsOfCall(connection, call.identity)).toEqual(events);
-    expect(await eventsOfCall(connection, eventTeller().identity)).toEqual([]);
+    expect(await eventsOfCall(connection, eventBuilder().identity)).toEqual([]);
     await publisher.stop(1_000);
   });
 });

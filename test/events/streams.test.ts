@@ -5,7 +5,7 @@ import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
-import { eventTeller } from '../support/call-events.ts';
+import { eventBuilder } from '../support/call-events.ts';
 import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
@@ -46,7 +46,7 @@ describe('streams and buckets', () => {
   test('are updated to the configuration, and keep their messages', async () => {
     const connection = await ensured('changed', { eventDays: 30, contextHours: 24 });
     const publisher = createPublisher(connection, logger);
-    await publisher.publish([eventTeller().failed()]);
+    await publisher.publish([eventBuilder().failed()]);
     await publisher.stop(1_000);
 
     await ensureStreams(connection, { eventDays: 7, contextHours: 1 });
@@ -88,7 +88,7 @@ describe('streams and buckets', () => {
     const consumer = await startEventReader(connection, (events) => {
       for (const event of events) seen.add(event.id);
     });
-    const calls = Array.from({ length: 20 }, () => eventTeller());
+    const calls = Array.from({ length: 20 }, () => eventBuilder());
     await Promise.all(calls.map((call) => publisher.publish([call.dialing()])));
 
     process.kill(nats.server.pid ?? 0, 'SIGKILL');

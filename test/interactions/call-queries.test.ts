@@ -9,7 +9,7 @@ import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { dayOf } from '../../src/store/days.ts';
-import { eventTeller, someIdentity } from '../support/call-events.ts';
+import { eventBuilder, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
@@ -72,11 +72,11 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('a summary has the request, the times and the end of the call', async () => {
-    const teller = eventTeller();
-    const end = teller.failed() as TerminalEvent;
+    const builder = eventBuilder();
+    const end = builder.failed() as TerminalEvent;
     await insert(
       row({
-        ...teller.identity,
+        ...builder.identity,
         state: 'ended',
         status: 'failed',
         ringingAt: new Date('2026-11-20T08:00:02.000Z'),
@@ -92,9 +92,9 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(page).toEqual({
       calls: [
         {
-          callId: teller.identity.callId,
-          sid: teller.identity.sid,
-          conversationId: teller.identity.conversationId,
+          callId: builder.identity.callId,
+          sid: builder.identity.sid,
+          conversationId: builder.identity.conversationId,
           botId: 'st-bot',
           state: 'ended',
           status: 'failed',
@@ -117,7 +117,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
 
   test('a verdict comes from the end of the call, and before that from the last verdict event', async () => {
     const at = new Date('2026-11-20T08:00:02.000Z');
-    const [up, over, undetected] = [eventTeller(), eventTeller(), eventTeller()];
+    const [up, over, undetected] = [eventBuilder(), eventBuilder(), eventBuilder()];
     const endEvent = over.completed() as TerminalEvent;
     await insert(
       row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
@@ -143,7 +143,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
 
   test('reason and beep come from the end of the call, and before that from its events', async () => {
     const at = new Date('2026-11-20T08:00:02.000Z');
-    const [up, over] = [eventTeller(), eventTeller()];
+    const [up, over] = [eventBuilder(), eventBuilder()];
     const ended = over.completed() as Extract<TerminalEvent, { type: 'completed' }>;
     const amdEvents = [
       { event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 },
@@ -379,12 +379,12 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('the timeline is in order', async () => {
-    const teller = eventTeller();
-    const events = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
-    await insert(row({ ...teller.identity, state: 'ended', status: 'completed' }));
+    const builder = eventBuilder();
+    const events = [builder.dialing(), builder.ringing(), builder.answered(), builder.completed()];
+    await insert(row({ ...builder.identity, state: 'ended', status: 'completed' }));
     await write([...events].reverse());
 
-    const call = await queries().details(scope, teller.identity.callId);
+    const call = await queries().details(scope, builder.identity.callId);
     expect(call?.timeline.map((entry) => entry.type)).toEqual([
       'dialing',
       'ringing',
@@ -412,34 +412,34 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('the context of a call that is up comes from the bucket, or from its last event', async () => {
-    const teller = eventTeller();
-    const answered = teller.answered();
-    const amd = teller.amd('amd_human_detected');
+    const builder = eventBuilder();
+    const answered = builder.answered();
+    const amd = builder.amd('amd_human_detected');
     if (amd.type !== 'amd') throw new Error('no AMD event');
     const told: CallContext = {
       session: { UserSession: { amd: ['amd_human_detected'], amdInfo: {} } },
       metadata: { from: 'event' },
     };
-    await insert(row(teller.identity));
+    await insert(row(builder.identity));
     await write([answered, { ...amd, data: { ...amd.data, context: told } }]);
     const inBucket: CallContext = { ...told, metadata: { from: 'bucket' } };
-    contexts.entries.set(`st-bot.${teller.identity.callId}`, inBucket);
+    contexts.entries.set(`st-bot.${builder.identity.callId}`, inBucket);
 
-    expect(await queries().context(scope, teller.identity.callId)).toEqual(inBucket);
+    expect(await queries().context(scope, builder.identity.callId)).toEqual(inBucket);
     contexts.fails = true;
-    expect(await queries().context(scope, teller.identity.callId)).toEqual(told);
+    expect(await queries().context(scope, builder.identity.callId)).toEqual(told);
   });
 
   test('the context of an ended call comes from its end event, not from the bucket', async () => {
-    const teller = eventTeller();
-    const end = teller.completed() as TerminalEvent;
-    await insert(row({ ...teller.identity, endEvent: end, endedAt: new Date() }));
-    contexts.entries.set(`st-bot.${teller.identity.callId}`, {
+    const builder = eventBuilder();
+    const end = builder.completed() as TerminalEvent;
+    await insert(row({ ...builder.identity, endEvent: end, endedAt: new Date() }));
+    contexts.entries.set(`st-bot.${builder.identity.callId}`, {
       ...end.data.context,
       metadata: { stale: true },
     });
 
-    expect(await queries().context(scope, teller.identity.callId)).toEqual(end.data.context);
+    expect(await queries().context(scope, builder.identity.callId)).toEqual(end.data.context);
   });
 
   test('notifications come with their bodies and attempts, in order', async () => {

@@ -9,7 +9,7 @@ import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createContextWriter } from '../../src/interactions/context-writer.ts';
-import { eventTeller } from '../support/call-events.ts';
+import { eventBuilder } from '../support/call-events.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
 
@@ -31,7 +31,7 @@ describe('the context writer', () => {
   test('keeps the latest context of each call under its bot and call id', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
-    const teller = eventTeller();
+    const teller = eventBuilder();
     const key = `st-bot.${teller.identity.callId}`;
     const [dialing, answered] = [teller.dialing(), withContext(teller.answered())];
     const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
@@ -47,7 +47,7 @@ describe('the context writer', () => {
   test('is not changed by an earlier event that is delivered again', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
-    const teller = eventTeller();
+    const teller = eventBuilder();
     const answered = withContext(teller.answered());
     const machine = withContext(teller.amd('amd_machine_detected'), 'amd_machine_detected');
 
@@ -73,7 +73,7 @@ describe('the context writer', () => {
 
   test('does not replace a newer context with an older one, whichever process writes', async () => {
     const store = await openContextStore(connection);
-    const teller = eventTeller();
+    const teller = eventBuilder();
     const answered = withContext(teller.answered());
     const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
     const stopped = withContext(teller.amd('amd_stopped'), 'amd_human_detected', 'amd_stopped');
@@ -99,7 +99,7 @@ describe('the context writer', () => {
         return store.replace(...context);
       },
     });
-    const teller = eventTeller();
+    const teller = eventBuilder();
     const stopped = withContext(teller.amd('amd_stopped'), 'amd_stopped');
 
     await write(stopped);
@@ -112,7 +112,7 @@ describe('the context writer', () => {
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,
     );
-    const teller = eventTeller();
+    const teller = eventBuilder();
     const event = withContext(teller.answered(), 'amd_human_detected');
     const key = `st-bot.${teller.identity.callId}`;
     await bucket.put(
@@ -131,6 +131,6 @@ describe('the context writer', () => {
       revisionOf: () => Promise.resolve({ eventSequence: 0, revision: 0 }),
     });
 
-    await expect(write(eventTeller().answered())).rejects.toThrow('NATS is unreachable');
+    await expect(write(eventBuilder().answered())).rejects.toThrow('NATS is unreachable');
   });
 });

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { createDeadLetters, type DeadLetters } from '../../src/notifier/dead-letters.ts';
-import type { eventTeller } from '../support/call-events.ts';
+import type { eventBuilder } from '../support/call-events.ts';
 import { insertCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,7 +51,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     return page;
   };
   /** The stored call says to which account a notification belongs, and where it goes. */
-  async function storeCall({ identity }: ReturnType<typeof eventTeller>, notifyUrl: string) {
+  async function storeCall({ identity }: ReturnType<typeof eventBuilder>, notifyUrl: string) {
     await database.pool.query(
       `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, state, status,
          accepted_at, dial_before)

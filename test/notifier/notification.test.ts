@@ -3,7 +3,7 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { mergeHeaders } from '../../src/notifier/signature.ts';
 import { coversOnAny } from '../specification/covers.ts';
-import { eventTeller } from '../support/call-events.ts';
+import { eventBuilder } from '../support/call-events.ts';
 
 describe('the body of a notification', () => {
   const common = (event: CallEvent) => ({
@@ -31,7 +31,7 @@ describe('the body of a notification', () => {
       'notifications.post.body.ringDurationInMS',
       'notifications.post.body.connectDurationInMS',
     );
-    const event = eventTeller().answered();
+    const event = eventBuilder().answered();
 
     expect(notificationOf(event)).toEqual({
       ...common(event),
@@ -45,7 +45,7 @@ describe('the body of a notification', () => {
 
   test('of an AMD event, with its evidence', () => {
     coversOnAny('notifications.amd.rule.trigger', 'notifications.amd.body.machineDetection');
-    const event = eventTeller().amd('amd_machine_detected');
+    const event = eventBuilder().amd('amd_machine_detected');
 
     expect(notificationOf(event)).toEqual({
       ...common(event),
@@ -69,7 +69,7 @@ describe('the body of a notification', () => {
       'notifications.completed.body.machineDetection',
       'notifications.completed.body.reasonCode',
     );
-    const call = eventTeller();
+    const call = eventBuilder();
     call.answered();
     const event = call.completed();
 
@@ -97,7 +97,7 @@ describe('the body of a notification', () => {
       'notifications.failed.body.callDisconnectTime',
       'notifications.failed.body.reason',
     );
-    const event = eventTeller().failed();
+    const event = eventBuilder().failed();
 
     expect(notificationOf(event)).toEqual({
       ...common(event),
@@ -114,7 +114,7 @@ describe('the body of a notification', () => {
   });
 
   test('of a selected event has the event unchanged', () => {
-    const call = eventTeller();
+    const call = eventBuilder();
     call.answered();
     const event = call.selected('dtmf');
 
@@ -128,7 +128,7 @@ describe('the body of a notification', () => {
   });
 
   test('does not exist for an event without a notification sequence', () => {
-    const call = eventTeller();
+    const call = eventBuilder();
     const { notificationSequence: _, ...data } = (
       call.amd('amd_stopped') as CallEvent & { type: 'amd' }
     ).data;

@@ -14,7 +14,7 @@ import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { appendSteps, type WaitingStep } from '../../src/store/outbox/call-appends.ts';
-import { eventTeller, someIdentity } from '../support/call-events.ts';
+import { eventBuilder, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
@@ -127,7 +127,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
         ...{ appId, accountId, notifyHeaders },
         ...(notifyUrl === undefined ? {} : { notifyUrl }),
       });
-      return eventTeller(identity);
+      return eventBuilder(identity);
     },
     wake: () => {
       for (const node of running) node.wake();
@@ -240,7 +240,7 @@ async function own(
 }
 
 /** Returns every notified event of a call that a person answers, and two that are not notified. */
-export function personCall(call: ReturnType<typeof eventTeller>): readonly CallEvent[] {
+export function personCall(call: ReturnType<typeof eventBuilder>): readonly CallEvent[] {
   return [
     call.dialing(),
     call.ringing(),

@@ -7,9 +7,9 @@ import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
 import { type ReceivedEvents, receivedEvents, untilDetectionStopped } from './received-events.ts';
 import {
-  lookEveryMs,
   maxTries,
   StandstillWatch,
+  sampleEveryMs,
   standstillMs,
   ticksLateOf,
 } from './undisturbed.ts';
@@ -46,7 +46,7 @@ export function createCallBatch() {
     return {
       async judged(judge) {
         if (tries === undefined) throw new Error('the calls were not placed');
-        await untilRight(tries, judge);
+        await retryUntilRight(tries, judge);
       },
     };
   }
@@ -66,7 +66,7 @@ export function createCallBatch() {
   };
 }
 
-async function untilRight({ first, again }: Tries, judge: Judge): Promise<void> {
+async function retryUntilRight({ first, again }: Tries, judge: Judge): Promise<void> {
   let tried = await first;
   for (let tries = 1; ; tries += 1) {
     try {
@@ -82,7 +82,7 @@ async function untilRight({ first, again }: Tries, judge: Judge): Promise<void> 
 }
 
 function watchOf({ gateway }: Laptop): StandstillWatch {
-  return new StandstillWatch(() => ticksLateOf(gateway.runtime), lookEveryMs);
+  return new StandstillWatch(() => ticksLateOf(gateway.runtime), sampleEveryMs);
 }
 
 async function watched(laptop: Laptop, place: () => Promise<BatchedEvents>): Promise<Tried> {

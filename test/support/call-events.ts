@@ -32,7 +32,7 @@ export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentit
  * Returns builders for the events of one call. The events have the sequence numbers that the call
  * itself would give them.
  */
-export function eventTeller(identity: CallIdentity = someIdentity()) {
+export function eventBuilder(identity: CallIdentity = someIdentity()) {
   let eventSequence = 0;
   let notificationSequence = 0;
   const envelope = (type: CallEvent['type']) => {
@@ -60,7 +60,7 @@ export function eventTeller(identity: CallIdentity = someIdentity()) {
       type: 'ringing',
       data: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
     }),
-    /** An event type that a request may select with `notifyEvents`. */
+    /** The example event of a type that a request may select with `notifyEvents`. */
     selected: (type: SelectedEventType): CallEvent => {
       const { time, eventSequence: number } = envelope(type);
       return exampleEvent(type, { identity, time, eventSequence: number, ...notified() });

@@ -56,9 +56,9 @@ export async function freePortRange(size: number): Promise<PortRange> {
     const portMin = firstMediaPort + firstBlock * blockPorts;
     const portMax = portMin + size - 1;
     if (await areFree(portMin, portMax)) {
-      return { portMin, portMax, [Symbol.asyncDispose]: () => letGo(claims) };
+      return { portMin, portMax, [Symbol.asyncDispose]: () => release(claims) };
     }
-    await letGo(claims);
+    await release(claims);
   }
   const last = firstMediaPort + blockCount * blockPorts - 1;
   throw new Error(`no ${size} free UDP ports in a row from ${firstMediaPort} to ${last}`);
@@ -69,7 +69,7 @@ async function claimBlocks(first: number, count: number): Promise<readonly Serve
   for (let block = first; block < first + count; block += 1) {
     const server = await claim(firstBlockClaim + block);
     if (server === undefined) {
-      await letGo(claims);
+      await release(claims);
       return undefined;
     }
     claims.push(server);
@@ -87,7 +87,7 @@ async function claim(port: number): Promise<Server | undefined> {
   }
 }
 
-async function letGo(claims: readonly Server[]): Promise<void> {
+async function release(claims: readonly Server[]): Promise<void> {
   await Promise.all(claims.map((server) => new Promise((resolve) => server.close(resolve))));
 }
 
@@ -102,7 +102,7 @@ async function isFree(port: number): Promise<boolean> {
   } catch {
     return false;
   } finally {
-    await letGo([tcp]);
+    await release([tcp]);
   }
 }
 

@@ -1,13 +1,13 @@
 // Keeps the last outputs of the gateways and sipps of this worker, to explain a failure.
 
-const mostLogs = 12;
-const mostOfALog = 8_000;
+const maxLogs = 12;
+const maxLogChars = 8_000;
 
 const logs: (() => string)[] = [];
 
 export function keepLog(log: () => string): void {
   logs.push(log);
-  logs.splice(0, logs.length - mostLogs);
+  logs.splice(0, logs.length - maxLogs);
 }
 
 /** Drops all logs. The logs of another test file do not explain a failure. */
@@ -17,5 +17,5 @@ export function forgetLogs(): void {
 
 /** Returns the end of each log. */
 export function lastLogs(): readonly string[] {
-  return logs.map((log) => log().slice(-mostOfALog));
+  return logs.map((log) => log().slice(-maxLogChars));
 }

@@ -19,7 +19,7 @@ const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
  * JavaScript begins after fifteen times as much executed code. Benches run without them, as users
  * do.
  */
-export const forAShortLife: readonly string[] =
+export const shortLifeOptions: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
 /**
  * Each gateway under test has its own ports, so packets for a call that is over never reach a call
@@ -67,7 +67,7 @@ export async function startGateway(
 ): Promise<GatewayProcess> {
   const hasOwnPorts = process.env['VITEST'] === undefined || 'MEDIA_PORT_MIN' in variables;
   const media = hasOwnPorts ? undefined : await freePortRange(testMediaPorts);
-  const child = spawn(process.execPath, [...forAShortLife, join(build, 'main.js')], {
+  const child = spawn(process.execPath, [...shortLifeOptions, join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dataDir,

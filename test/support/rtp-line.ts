@@ -13,7 +13,7 @@ const samplesPerMs = 8;
 const firstSequence = 0x1_0000 - 60;
 const firstTimestamp = 2 ** 32 - 1_200 * samplesPerMs;
 /** Distance between the numbers of another sender and those of the first one. */
-const strangeness = 12_345;
+const otherSenderOffset = 12_345;
 
 export class RtpLine implements AsyncDisposable {
   readonly #socket: Socket;
@@ -108,8 +108,8 @@ export class RtpLine implements AsyncDisposable {
     writeRtpHeader(packet, {
       payloadType,
       marker,
-      sequence: (firstSequence + this.#sequence + sequence + sender * strangeness) & 0xffff,
-      timestamp: (firstTimestamp + timestamp + sender * strangeness * samplesPerMs) >>> 0,
+      sequence: (firstSequence + this.#sequence + sequence + sender * otherSenderOffset) & 0xffff,
+      timestamp: (firstTimestamp + timestamp + sender * otherSenderOffset * samplesPerMs) >>> 0,
       ssrc: this.#ssrc + sender,
     });
     packet.set(payload, rtpHeaderBytes);

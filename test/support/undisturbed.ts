@@ -12,12 +12,12 @@ const tickMs = 20;
  * Interval between two samples. Many short delays do not count as a standstill: only the longest
  * gap between two samples counts.
  */
-export const lookEveryMs = 1_000;
+export const sampleEveryMs = 1_000;
 /**
  * Number of attempts for the last sample. A worker that stands still does not answer in time, and
  * its ticks are missing from the sum.
  */
-const maxLooksAtTheEnd = 10;
+const maxLastSamples = 10;
 const answerTimeoutMs = 10_000;
 
 export type UndisturbedOptions = {
@@ -26,7 +26,7 @@ export type UndisturbedOptions = {
    * shortest limit of these tests.
    */
   readonly testTimeoutMs?: number;
-  readonly lookEveryMs?: number;
+  readonly sampleEveryMs?: number;
 };
 
 /**
@@ -40,7 +40,7 @@ export async function undisturbed<Value>(
 ): Promise<Value> {
   const beginsUntil = performance.now() + (options.testTimeoutMs ?? 120_000) / 2;
   for (let tries = 1; ; tries += 1) {
-    const watch = new StandstillWatch(ticksLate, options.lookEveryMs ?? lookEveryMs);
+    const watch = new StandstillWatch(ticksLate, options.sampleEveryMs ?? sampleEveryMs);
     try {
       return await watch.during(attempt);
     } catch (error) {
@@ -55,19 +55,19 @@ export async function undisturbed<Value>(
 /** Measures the longest standstill of a gateway's media. */
 export class StandstillWatch {
   readonly #ticksLate: () => Promise<number>;
-  readonly #lookEveryMs: number;
+  readonly #sampleEveryMs: number;
   readonly #over = new AbortController();
   #highest: number | undefined;
   #longestTicks = 0;
 
   constructor(ticksLate: () => Promise<number>, everyMs: number) {
     this.#ticksLate = ticksLate;
-    this.#lookEveryMs = everyMs;
+    this.#sampleEveryMs = everyMs;
   }
 
   async during<Value>(work: () => Promise<Value>): Promise<Value> {
-    await this.#look();
-    const over = this.#lookUntilOver();
+    await this.#sample();
+    const over = this.#sampleUntilOver();
     try {
       return await work();
     } finally {
@@ -77,7 +77,7 @@ export class StandstillWatch {
   }
 
   /** Takes a sample. @returns false if a worker did not answer */
-  async #look(): Promise<boolean> {
+  async #sample(): Promise<boolean> {
     const now = await this.#ticksLate();
     const before = this.#highest ?? now;
     if (now < before) return false;
@@ -86,12 +86,12 @@ export class StandstillWatch {
     return true;
   }
 
-  async #lookUntilOver(): Promise<void> {
+  async #sampleUntilOver(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
-      await pause(this.#lookEveryMs, undefined, { signal }).catch(() => undefined);
+      await pause(this.#sampleEveryMs, undefined, { signal }).catch(() => undefined);
       // A sample that fails now is taken at the end.
-      if (!signal.aborted) await this.#look().catch(() => undefined);
+      if (!signal.aborted) await this.#sample().catch(() => undefined);
     }
   }
 
@@ -100,11 +100,11 @@ export class StandstillWatch {
    * to ask: a gateway that died did not stand still
    */
   async longestMs(): Promise<number> {
-    for (let looks = 0; looks < maxLooksAtTheEnd; looks += 1) {
-      const isWhole = await this.#look().catch(() => undefined);
+    for (let samples = 0; samples < maxLastSamples; samples += 1) {
+      const isWhole = await this.#sample().catch(() => undefined);
       if (isWhole === undefined) return 0;
       if (isWhole) return this.#longestTicks * tickMs;
-      await pause(this.#lookEveryMs);
+      await pause(this.#sampleEveryMs);
     }
     return 0;
   }

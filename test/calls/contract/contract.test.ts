@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { callEventTypes, parseCallEvent } from '../../../src/calls/contract/call-event.ts';
 import { lineOf } from '../../../src/calls/contract/event-table.ts';
-import { eventTeller } from '../../support/call-events.ts';
+import { eventBuilder } from '../../support/call-events.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -122,14 +122,14 @@ describe('the contract', () => {
   });
 
   test('keeps what a later version adds to an event', () => {
-    const event = eventTeller().amd('amd_human_detected');
+    const event = eventBuilder().amd('amd_human_detected');
     const later = { ...event, data: { ...event.data, added: [1] }, alsoAdded: true };
 
     expect(parseCallEvent(JSON.stringify(later))).toEqual({ ok: true, event: later });
   });
 
   test('gives a line for people for each event, and an empty line for an unknown type', () => {
-    const call = eventTeller();
+    const call = eventBuilder();
 
     expect(
       [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CallEvent, TerminalEvent } from '../../../src/calls/contract/call-event.ts';
 import { type CallStep, eventsOf, fold } from '../../../src/calls/life/call-step.ts';
-import { eventTeller } from '../../support/call-events.ts';
+import { eventBuilder } from '../../support/call-events.ts';
 import { storedLeg } from '../../support/call-records.ts';
 import { scriptCall } from '../../support/scripted-call.ts';
 
@@ -9,7 +9,7 @@ const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const dialog = { ...storedLeg, dialogId: 'dialog-1' };
 
 function story() {
-  const tell = eventTeller();
+  const tell = eventBuilder();
   const [dialing, ringing, answered] = [tell.dialing(), tell.ringing(), tell.answered()];
   const stopped = tell.amd('amd_stopped');
   return { dialing, ringing, answered, stopped, completed: tell.completed() as TerminalEvent };
