@@ -3,7 +3,7 @@
 // does not exist.
 
 import type { FastifyRequest } from 'fastify';
-import type { ApiInstance, Caller } from '../http/http.ts';
+import type { ApiInstance, Clients } from '../http/http.ts';
 import { badCursor } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import { appScopeOf } from './app-scope.ts';
@@ -15,16 +15,16 @@ import type { ApiServices } from './services.ts';
 
 export type AppWideDependencies = {
   readonly services: Pick<ApiServices, 'bots' | 'calls' | 'deadLetters'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 export function registerAppWideRoutes(
   server: ApiInstance,
-  { services, caller }: AppWideDependencies,
+  { services, clients }: AppWideDependencies,
 ): void {
   const { bots, calls, deadLetters } = services;
-  const onRequest = caller.require({ scope: 'Dialout' });
-  const scopeOf = (request: FastifyRequest) => appScopeOf(bots, caller.of(request));
+  const onRequest = clients.require({ scope: 'Dialout' });
+  const scopeOf = (request: FastifyRequest) => appScopeOf(bots, clients.appOf(request));
 
   server.route({
     method: 'GET',

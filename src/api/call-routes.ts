@@ -4,7 +4,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting } from '../calls/dialout-ports.ts';
-import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { badCursor, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
@@ -22,17 +22,17 @@ import type { ApiServices } from './services.ts';
 
 export type CallRoutesDependencies = {
   readonly services: Pick<ApiServices, 'calls' | 'commands'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 const prefix = '/api/public/bot/:botId/calls';
 
 export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependencies): void {
-  const onRequest = deps.caller.require(botRoute('Dialout'));
+  const onRequest = deps.clients.require(botRoute('Dialout'));
   const { calls } = deps.services;
   const scopeOf: ScopeOf = (request) => ({
-    accountId: deps.caller.of(request).accountId,
-    botId: deps.caller.botOf(request).botId,
+    accountId: deps.clients.appOf(request).accountId,
+    botId: deps.clients.botOf(request).botId,
   });
 
   server.route({
@@ -79,10 +79,10 @@ type ScopeOf = (request: FastifyRequest) => CallScope;
 
 function registerReports(
   server: ApiInstance,
-  { services: { calls }, caller }: CallRoutesDependencies,
+  { services: { calls }, clients }: CallRoutesDependencies,
   scopeOf: ScopeOf,
 ): void {
-  const onRequest = caller.require(botRoute('Dialout'));
+  const onRequest = clients.require(botRoute('Dialout'));
 
   server.route({
     method: 'GET',
@@ -110,13 +110,13 @@ function registerReports(
 
 function registerEnd(
   server: ApiInstance,
-  { services, caller }: CallRoutesDependencies,
+  { services, clients }: CallRoutesDependencies,
   scopeOf: ScopeOf,
 ): void {
   server.route({
     method: 'DELETE',
     url: `${prefix}/:callId`,
-    onRequest: caller.require(botRoute('Dialout')),
+    onRequest: clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'endCall',
       summary: 'Cancel a call, or hang it up',
@@ -135,7 +135,7 @@ function registerEnd(
       const callId = callIdOf(request.params.callId);
       const state = found(await services.calls.state(scopeOf(request), callId));
       if (state === 'ended') return { callId, state: 'ended' as const };
-      const result = await hangUp(services.commands, callId, caller.of(request).appId);
+      const result = await hangUp(services.commands, callId, clients.appOf(request).appId);
       if (result === undefined) throw outOfReach();
       return { callId, state: result };
     },

@@ -36,12 +36,12 @@ const contextQuery = z.strictObject({
 
 export function registerContext(
   server: ApiInstance,
-  { services, streams, caller }: EventRoutesDependencies,
+  { services, streams, clients }: EventRoutesDependencies,
 ): void {
   server.route({
     method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/context',
-    onRequest: caller.require(botRoute('Dialout')),
+    onRequest: clients.require(botRoute('Dialout')),
     handlerTimeout: longestAnswerMs,
     schema: {
       operationId: 'getCallContext',
@@ -56,8 +56,8 @@ export function registerContext(
       ...authenticated,
     },
     handler: async (request, reply) => {
-      const { appId, accountId } = caller.of(request);
-      const scope = { accountId, botId: caller.botOf(request).botId };
+      const { appId, accountId } = clients.appOf(request);
+      const scope = { accountId, botId: clients.botOf(request).botId };
       const callId = callIdOf(request.params.callId);
       const known = request.headers['if-none-match'];
       const wanted: Wanted = { scope, callId, isNew: (context) => isNew(context, known) };

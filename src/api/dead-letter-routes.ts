@@ -4,7 +4,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { badCursor, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type {
@@ -25,7 +25,7 @@ import type { ApiServices } from './services.ts';
 
 export type DeadLetterDependencies = {
   readonly services: Pick<ApiServices, 'deadLetters'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 const prefix = '/api/public/bot/:botId/notifications';
@@ -35,7 +35,7 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
   server.route({
     method: 'GET',
     url: prefix,
-    onRequest: deps.caller.require(botRoute('Dialout')),
+    onRequest: deps.clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'listDeadLetters',
       summary: 'List dead letters: notifications of a bot that were given up',
@@ -58,7 +58,7 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
 
 function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): void {
   const { deadLetters } = deps.services;
-  const onRequest = deps.caller.require(botRoute('Dialout'));
+  const onRequest = deps.clients.require(botRoute('Dialout'));
 
   server.route({
     method: 'POST',
@@ -79,7 +79,7 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
       ...authenticated,
     },
     handler: async (request) => {
-      const { appId } = deps.caller.of(request);
+      const { appId } = deps.clients.appOf(request);
       const { eventId } = request.params;
       const replayed = await deadLetters.replayOne(scopeOf(deps, request), appId, eventId);
       if (replayed !== undefined) return replayed;
@@ -107,7 +107,7 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
       ...authenticated,
     },
     handler: async (request) => {
-      const { appId } = deps.caller.of(request);
+      const { appId } = deps.clients.appOf(request);
       const selection = toSelection(request.body);
       const { count, more } = await deadLetters.replay(scopeOf(deps, request), appId, selection);
       return { replayed: count, more };
@@ -115,8 +115,8 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
   });
 }
 
-function scopeOf({ caller }: DeadLetterDependencies, request: FastifyRequest): DeadLetterScope {
-  return { accountId: caller.of(request).accountId, botId: caller.botOf(request).botId };
+function scopeOf({ clients }: DeadLetterDependencies, request: FastifyRequest): DeadLetterScope {
+  return { accountId: clients.appOf(request).accountId, botId: clients.botOf(request).botId };
 }
 
 /** @throws ProblemError if no page gave the cursor. */

@@ -4,7 +4,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type EventStreams, lastEventId } from '../http/event-stream.ts';
-import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { EventScope } from '../live/event-log.ts';
 import { appScopeOf } from './app-scope.ts';
@@ -15,7 +15,7 @@ import type { ApiServices } from './services.ts';
 export type EventRoutesDependencies = {
   readonly services: Pick<ApiServices, 'bots' | 'calls' | 'live'>;
   readonly streams: EventStreams;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 const stream = (description: string, problems: Parameters<typeof responses>[2]) => ({
@@ -35,14 +35,14 @@ const contract =
   '`event` is the type of the event. `data` is its JSON as published on NATS, including the id of the event. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with the event `reset`, and `…/calls` has what was missed. An event may arrive twice: recognise it by the id in `data`, or within one call by its `eventSequence`. A comment arrives every 15 s. An app may have 50 connections at a gateway. A connection that is not read is cut off at 1 MiB.';
 
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
-  const { services, streams, caller } = deps;
+  const { services, streams, clients } = deps;
   registerEventsOfApp(server, deps);
-  const onRequest = caller.require({ ...botRoute('Dialout'), answers: 'text/event-stream' });
+  const onRequest = clients.require({ ...botRoute('Dialout'), answers: 'text/event-stream' });
   const follow = async (request: FastifyRequest, reply: FastifyReply, callId?: string) => {
-    const { appId, accountId } = caller.of(request);
+    const { appId, accountId } = clients.appOf(request);
     const scope: EventScope = {
       accountId,
-      botIds: [caller.botOf(request).botId],
+      botIds: [clients.botOf(request).botId],
       ...(callId === undefined ? {} : { callId }),
     };
     await streams.send(request, reply, appId, (how) =>
@@ -84,9 +84,9 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
     },
     handler: async (request, reply) => {
       const callId = callIdOf(request.params.callId);
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       found(
-        await services.calls.details({ accountId, botId: caller.botOf(request).botId }, callId),
+        await services.calls.details({ accountId, botId: clients.botOf(request).botId }, callId),
       );
       return await follow(request, reply, callId);
     },
@@ -95,12 +95,12 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
 
 function registerEventsOfApp(
   server: ApiInstance,
-  { services, streams, caller }: EventRoutesDependencies,
+  { services, streams, clients }: EventRoutesDependencies,
 ): void {
   server.route({
     method: 'GET',
     url: '/api/public/events',
-    onRequest: caller.require({ scope: 'Dialout', answers: 'text/event-stream' }),
+    onRequest: clients.require({ scope: 'Dialout', answers: 'text/event-stream' }),
     schema: {
       operationId: 'followEventsOfApp',
       summary: 'Follow the events of the calls of all bots of the app as they happen',
@@ -111,8 +111,8 @@ function registerEventsOfApp(
       ...authenticated,
     },
     handler: async (request, reply) => {
-      const scope = await appScopeOf(services.bots, caller.of(request));
-      await streams.send(request, reply, caller.of(request).appId, (how) =>
+      const scope = await appScopeOf(services.bots, clients.appOf(request));
+      await streams.send(request, reply, clients.appOf(request).appId, (how) =>
         services.live.follow(scope, lastEventId(request), how),
       );
       return reply;

@@ -11,7 +11,7 @@ import { closeInTime } from '../http/closing.ts';
 import { registerDocsPage } from '../http/docs-page.ts';
 import { createEventStreams, type EventStreams } from '../http/event-stream.ts';
 import { registerHealthRoutes } from '../http/health-routes.ts';
-import { type ApiInstance, type Caller, createCaller } from '../http/http.ts';
+import { type ApiInstance, type Clients, createClients } from '../http/http.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { answerProblem, defaultBodyLimit, ProblemError, toProblem } from '../http/problem.ts';
@@ -44,7 +44,7 @@ export type ApiServerOptions = {
 
 export type RegisterRoutes = (
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   shared: { readonly services: ApiServices; readonly streams: EventStreams },
 ) => void;
 
@@ -110,22 +110,22 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     audiences: ['offhook', audience, audience.replace(/\/$/, '')],
     logger,
   });
-  const caller = createCaller(authenticate, services.bots);
+  const clients = createClients(authenticate, services.bots);
   registerHealthRoutes(server, { health: services.health, logger, metrics });
-  registerDialout(server, { services, caller, metrics });
+  registerDialout(server, { services, clients, metrics });
   for (const register of [registerCommands, registerCallRoutes, registerSounds]) {
-    register(server, { services, caller });
+    register(server, { services, clients });
   }
   const streams = createEventStreams(server, {
     mayRead: async (appId) => (await services.apps.find(appId)) !== undefined,
     logger,
   });
-  registerContext(server, { services, streams, caller });
-  registerEventRoutes(server, { services, streams, caller });
-  registerDeadLetters(server, { services, caller });
-  registerAppWideRoutes(server, { services, caller });
+  registerContext(server, { services, streams, clients });
+  registerEventRoutes(server, { services, streams, clients });
+  registerDeadLetters(server, { services, clients });
+  registerAppWideRoutes(server, { services, clients });
   registerTwilioRoutes(server, { services, faults, logger });
-  for (const register of options.areas ?? []) register(server, caller, { services, streams });
+  for (const register of options.areas ?? []) register(server, clients, { services, streams });
   return server;
 }
 

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
 import { soundName } from '../calls/playback/sound-reference.ts';
-import type { ApiInstance, Caller } from '../http/http.ts';
+import type { ApiInstance, Clients } from '../http/http.ts';
 import { invalidBody } from '../http/json-body.ts';
 import { invalidRequest, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
@@ -57,7 +57,7 @@ const soundRemovalSchema = z
 
 export type SoundRoutesDependencies = {
   readonly services: Pick<ApiServices, 'sounds'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 const prefix = '/api/public/sounds';
@@ -89,13 +89,13 @@ export function registerSounds(server: ApiInstance, deps: SoundRoutesDependencie
   });
 }
 
-function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+function registerReads(server: ApiInstance, { services, clients }: SoundRoutesDependencies): void {
   const { sounds } = services;
 
   server.route({
     method: 'GET',
     url: prefix,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId: 'listSounds',
       summary: 'List the sounds of the account',
@@ -104,14 +104,14 @@ function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDep
       ...authenticated,
     },
     handler: async (request) => ({
-      sounds: (await sounds.list(caller.of(request).accountId)).map(bodyOf),
+      sounds: (await sounds.list(clients.appOf(request).accountId)).map(bodyOf),
     }),
   });
 
   server.route({
     method: 'GET',
     url: `${prefix}/:soundName`,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId: 'getSound',
       summary: 'Read one sound',
@@ -121,18 +121,21 @@ function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDep
       ...authenticated,
     },
     handler: async (request) => {
-      const sound = await sounds.find(caller.of(request).accountId, request.params.soundName);
+      const sound = await sounds.find(clients.appOf(request).accountId, request.params.soundName);
       if (sound === undefined) throw noSuchSound();
       return bodyOf(sound);
     },
   });
 }
 
-function registerRemoval(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+function registerRemoval(
+  server: ApiInstance,
+  { services, clients }: SoundRoutesDependencies,
+): void {
   server.route({
     method: 'DELETE',
     url: `${prefix}/:soundName`,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId: 'deleteSound',
       summary: 'Delete a sound',
@@ -148,18 +151,18 @@ function registerRemoval(server: ApiInstance, { services, caller }: SoundRoutesD
     },
     handler: async (request) => {
       const { soundName: name } = request.params;
-      const wasThere = await services.sounds.remove(caller.of(request).accountId, name);
+      const wasThere = await services.sounds.remove(clients.appOf(request).accountId, name);
       if (!wasThere) throw noSuchSound();
       return { name, removed: true as const };
     },
   });
 }
 
-function registerUpload(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+function registerUpload(server: ApiInstance, { services, clients }: SoundRoutesDependencies): void {
   server.route({
     method: 'PUT',
     url: `${prefix}/:soundName`,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     bodyLimit: maxFileBytes,
     schema: {
       operationId: 'putSound',
@@ -178,7 +181,7 @@ function registerUpload(server: ApiInstance, { services, caller }: SoundRoutesDe
       ...authenticated,
     },
     handler: async (request) => {
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       if (!Buffer.isBuffer(request.body))
         throw invalidBody('The body is empty; a WAV file is expected.');
       const stored = await services.sounds.put(accountId, request.params.soundName, request.body);

@@ -18,13 +18,13 @@ import { followTestRuns } from './test-runs/stored-test-runs.ts';
 import { registerTestRunRoutes } from './test-runs/test-run-routes.ts';
 
 export function companionRoutes(dependencies: CompanionDependencies): RegisterRoutes {
-  return (server, caller) => {
-    registerConnections(server, caller, dependencies);
-    registerImports(server, caller, dependencies);
-    registerConversationRoutes(server, caller, dependencies);
-    registerHistoryRoutes(server, caller, dependencies);
-    registerTableRoutes(server, caller, dependencies);
-    registerTestRunRoutes(server, caller, dependencies);
+  return (server, clients) => {
+    registerConnections(server, clients, dependencies);
+    registerImports(server, clients, dependencies);
+    registerConversationRoutes(server, clients, dependencies);
+    registerHistoryRoutes(server, clients, dependencies);
+    registerTableRoutes(server, clients, dependencies);
+    registerTestRunRoutes(server, clients, dependencies);
   };
 }
 

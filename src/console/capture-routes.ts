@@ -10,7 +10,7 @@ import { lineOf } from '../calls/contract/event-table.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CaptureView } from '../capture/capture-store.ts';
 import { pcapOf } from '../capture/pcap.ts';
-import type { ApiInstance, Caller } from '../http/http.ts';
+import type { ApiInstance, Clients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 
 export type SharedCapture = CaptureView & {
@@ -30,7 +30,7 @@ export type CaptureSources = {
 
 export type CaptureRouteDependencies = {
   readonly services: Pick<ApiServices, 'bots' | 'calls'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
   readonly sources: CaptureSources;
 };
 
@@ -38,16 +38,16 @@ const params = callParams.pick({ callId: true });
 
 export function registerCaptures(
   server: ApiInstance,
-  { services: { bots, calls }, caller, sources }: CaptureRouteDependencies,
+  { services: { bots, calls }, clients, sources }: CaptureRouteDependencies,
 ): void {
-  const onRequest = caller.require({ scope: 'Dialout' });
+  const onRequest = clients.require({ scope: 'Dialout' });
   const visible = async (request: FastifyRequest, text: string) => {
     const callId = callIdOf(text);
-    const scope = await appScopeOf(bots, caller.of(request));
+    const scope = await appScopeOf(bots, clients.appOf(request));
     return { callId, details: found(await calls.details(scope, callId)) };
   };
   const captureOf = (request: FastifyRequest, callId: CallId) =>
-    sources.captureOf(callId, caller.of(request).accountId);
+    sources.captureOf(callId, clients.appOf(request).accountId);
 
   server.route({
     method: 'GET',
@@ -70,7 +70,7 @@ export function registerCaptures(
     schema: { params },
     handler: async (request, reply) => {
       const { callId, details } = await visible(request, request.params.callId);
-      const scope = { accountId: caller.of(request).accountId, botId: details.botId };
+      const scope = { accountId: clients.appOf(request).accountId, botId: details.botId };
       const notifications = await calls.notifications(scope, callId);
       const capture = await captureOf(request, callId);
       void reply.header('content-disposition', `attachment; filename="${callId}.json"`);

@@ -8,7 +8,7 @@ import { registerDeadLetters } from '../api/dead-letter-routes.ts';
 import { registerDialout } from '../api/dialout/dialout-route.ts';
 import { registerEventRoutes } from '../api/event-routes.ts';
 import type { RegisterRoutes } from '../api/server.ts';
-import { createCaller } from '../http/http.ts';
+import { createClients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { type CaptureSources, registerCaptures } from './capture-routes.ts';
@@ -57,7 +57,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
       apiKey: () =>
         Promise.reject(new ProblemError('not-found', 'There is nothing at this address.')),
     };
-    const caller = createCaller(authenticate, bots);
+    const clients = createClients(authenticate, bots);
     void server.register(
       (scope, _options, done) => {
         // The OpenAPI document describes only requests of programs.
@@ -65,17 +65,17 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
           route.schema = { ...route.schema, hide: true };
         });
         scope.addHook('onRequest', createDataDoor(publicUrl));
-        registerDialout(scope, { services, caller, metrics: undefined });
-        registerCallRoutes(scope, { services, caller });
-        registerDeadLetters(scope, { services, caller });
-        registerAppWideRoutes(scope, { services, caller });
+        registerDialout(scope, { services, clients, metrics: undefined });
+        registerCallRoutes(scope, { services, clients });
+        registerDeadLetters(scope, { services, clients });
+        registerAppWideRoutes(scope, { services, clients });
         registerEventRoutes(scope, {
           services,
-          caller,
+          clients,
           streams: endingWithSession(streams, reader, options.streamCheckEveryMs),
         });
-        registerCaptures(scope, { services, caller, sources: options });
-        registerOperate(scope, { caller, sources: options });
+        registerCaptures(scope, { services, clients, sources: options });
+        registerOperate(scope, { clients, sources: options });
         done();
       },
       { prefix: '/console' },

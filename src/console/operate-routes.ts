@@ -4,7 +4,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';
-import type { ApiInstance, Caller } from '../http/http.ts';
+import type { ApiInstance, Clients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import type { DetectionSummary } from '../interactions/detection-summary.ts';
 import type { FailingReceiver } from '../notifier/failing-receivers.ts';
@@ -37,25 +37,25 @@ export type OperateSources = {
 
 export function registerOperate(
   server: ApiInstance,
-  { caller, sources }: { readonly caller: Caller; readonly sources: OperateSources },
+  { clients, sources }: { readonly clients: Clients; readonly sources: OperateSources },
 ): void {
-  const signedIn = caller.require({});
+  const signedIn = clients.require({});
   const onRequest = async (request: FastifyRequest): Promise<void> => {
     await signedIn(request);
-    if (caller.of(request).scopes.includes('Operate')) return;
+    if (clients.appOf(request).scopes.includes('Operate')) return;
     throw new ProblemError('not-found', 'There is nothing at this address.');
   };
 
-  const accountOf = (request: FastifyRequest): string => caller.of(request).accountId;
+  const accountOf = (request: FastifyRequest): string => clients.appOf(request).accountId;
 
   server.get(
     '/api/receivers',
-    { onRequest: caller.require({ scope: 'Dialout' }) },
+    { onRequest: clients.require({ scope: 'Dialout' }) },
     async (request) => ({
       receivers: await sources.receivers(accountOf(request)),
     }),
   );
-  server.get('/api/sandbox', { onRequest: caller.require({ scope: 'Dialout' }) }, async () => ({
+  server.get('/api/sandbox', { onRequest: clients.require({ scope: 'Dialout' }) }, async () => ({
     numbers: sources.sandboxNumbers,
   }));
   server.get('/api/operate/trunks', { onRequest }, async (request) => ({

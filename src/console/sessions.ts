@@ -3,7 +3,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ApiInstance, Caller } from '../http/http.ts';
+import type { ApiInstance, Clients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import type { App } from '../store/apps/app-directory.ts';
@@ -166,19 +166,19 @@ export function registerSessions(
 export function registerLink(
   server: ApiInstance,
   dependencies: SessionDependencies,
-  caller: Caller,
+  clients: Clients,
 ): void {
   const { sessions, address } = dependencies;
   server.route({
     method: 'POST',
     url: '/console/link',
-    onRequest: caller.require({}),
+    onRequest: clients.require({}),
     schema: { hide: true },
     handler: async (request) => {
       const page = consoleAddress(address, request.socket.localPort ?? 0);
       if (page === undefined) throw unaddressed(address);
-      const app = await dependencies.appNow(caller.of(request).appId);
-      const grant = app && grantFor(app, caller.keyIdOf(request));
+      const app = await dependencies.appNow(clients.appOf(request).appId);
+      const grant = app && grantFor(app, clients.keyIdOf(request));
       // The client was authenticated with data of the app that is cached for some seconds.
       if (!app || !grant || !isLive(grant, app)) throw replaced();
       const { token, expiresAt } = await sessions.createLink(grant);

@@ -26,7 +26,7 @@ export type ApiInstance = FastifyInstance<
 
 /** What a route requires of its client. */
 export type Access = {
-  /** Undefined if a grant of another kind decides (data tables). */
+  /** Undefined if something other than a scope decides, such as the grants of a data table. */
   readonly scope?: Scope;
   /**
    * `jwt`: header `auth` with a JWT. `apiKey`: header `x-api-key`. The other header is ignored.
@@ -39,33 +39,29 @@ export type Access = {
   readonly answers?: 'text/event-stream';
 };
 
-/** Authenticates clients before any byte of the body is read. */
-export type Caller = {
-  /** Returns the `onRequest` hook of a route. */
+/** Authenticates the clients of the API. */
+export type Clients = {
+  /** Returns the `onRequest` hook of a route. It runs before any byte of the body is read. */
   readonly require: (access: Access) => (request: FastifyRequest) => Promise<void>;
-  /** Returns the app of a request that passed the hook. */
-  readonly of: (request: FastifyRequest) => App;
-  /**
-   * Returns the id of the key that verified the token.
-   *
-   * @returns undefined if the client did not send a token
-   */
+  /** Returns the app of a request that has passed the hook. */
+  readonly appOf: (request: FastifyRequest) => App;
+  /** Returns the id of the key that verified the token. Undefined for an API key. */
   readonly keyIdOf: (request: FastifyRequest) => string | undefined;
-  /** Returns the bot that the path names by its id or its stream identifier. */
+  /** Returns the bot in the path, which may name it by id or by stream identifier. */
   readonly botOf: (request: FastifyRequest) => Bot;
 };
 
-/** Access to a route below `/bot/:botId` that needs a scope. */
+/** Returns the access to a route below `/bot/:botId` that needs a scope. */
 export function botRoute(scope: Scope): Access {
   return { scope, botParameter: 'botId' };
 }
 
-export function createCaller(authenticate: Authenticator, bots: BotDirectory): Caller {
-  const callers = new WeakMap<FastifyRequest, Authenticated & { readonly bot?: Bot }>();
-  const known = (request: FastifyRequest) => {
-    const caller = callers.get(request);
-    if (caller === undefined) throw new Error('the route has no authentication hook');
-    return caller;
+export function createClients(authenticate: Authenticator, bots: BotDirectory): Clients {
+  const authenticated = new WeakMap<FastifyRequest, Authenticated & { readonly bot?: Bot }>();
+  const clientOf = (request: FastifyRequest) => {
+    const client = authenticated.get(request);
+    if (client === undefined) throw new Error('the route has no authentication hook');
+    return client;
   };
   const failures = createFailedAuthentications();
   const orSlowDown = (error: unknown, { ip }: FastifyRequest): unknown => {
@@ -77,28 +73,28 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
     require:
       ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
-        const authenticated = await authenticate[scheme](request.headers, request.method).catch(
+        const client = await authenticate[scheme](request.headers, request.method).catch(
           (error: unknown) => {
             throw orSlowDown(error, request);
           },
         );
-        const { app } = authenticated;
+        const { app } = client;
         const name = (request.params as Record<string, string>)[botParameter];
         if (name === undefined) {
-          callers.set(request, authenticated);
+          authenticated.set(request, client);
         } else {
-          // The route answers 400 to a name that is not an id. The database need not see it.
+          // The route itself refuses a name that is not an id with a 400, without a query.
           const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
-          callers.set(request, { ...authenticated, bot });
+          authenticated.set(request, { ...client, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
-        // Checked last: a client without access must not learn what exists, nor in which form.
+        // Checked last, so that a client without access learns nothing about the route.
         assertAccepts(request.headers.accept, answers);
       },
-    of: (request) => known(request).app,
-    keyIdOf: (request) => known(request).keyId,
+    appOf: (request) => clientOf(request).app,
+    keyIdOf: (request) => clientOf(request).keyId,
     botOf: (request) => {
-      const { bot } = known(request);
+      const { bot } = clientOf(request);
       if (bot === undefined) throw new Error('the route names no bot');
       return bot;
     },
@@ -114,9 +110,9 @@ function tooManyFailures(retryAfterS: number): ProblemError {
 }
 
 /**
- * Implements RFC 9110 section 12.5.1 as far as an API with one representation needs it.
+ * Implements the part of RFC 9110 section 12.5.1 that an API with one representation needs.
  *
- * @throws ProblemError if `Accept` excludes the representation
+ * @throws ProblemError if `Accept` excludes that representation
  */
 function assertAccepts(accept: string | undefined, answers: string): void {
   if (accept === undefined || accept.trim() === '') return;

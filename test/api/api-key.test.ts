@@ -7,13 +7,13 @@ import { forSuite } from '../support/opened.ts';
 import { type ProblemDocument, startHarness, token } from './support.ts';
 
 /** Registers a route as an area of the companion does. */
-const keyed: RegisterRoutes = (server, caller) => {
+const keyed: RegisterRoutes = (server, clients) => {
   server.route({
     method: 'GET',
     url: '/keyed',
-    onRequest: caller.require({ scope: 'Dialout', scheme: 'apiKey' }),
+    onRequest: clients.require({ scope: 'Dialout', scheme: 'apiKey' }),
     schema: { response: { 200: z.object({ appId: z.string() }) } },
-    handler: (request) => ({ appId: caller.of(request).appId }),
+    handler: (request) => ({ appId: clients.appOf(request).appId }),
   });
 };
 

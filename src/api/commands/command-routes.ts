@@ -15,7 +15,7 @@ import { commandId } from '../../calls/contract/definitions.ts';
 import { type AppLimits, mayDial } from '../../calls/target/app-limits.ts';
 import { parseTarget } from '../../calls/target/parse-target.ts';
 import { withGlobalNumber } from '../../calls/transfer/transfer-request.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
 import { exceptBody, withPlace } from '../../http/validation.ts';
@@ -55,17 +55,17 @@ const commandAnswerSchema = z
 
 export type CommandRoutesDependencies = {
   readonly services: Pick<ApiServices, 'calls' | 'commands'>;
-  readonly caller: Caller;
+  readonly clients: Clients;
 };
 
 export function registerCommands(
   server: ApiInstance,
-  { services, caller }: CommandRoutesDependencies,
+  { services, clients }: CommandRoutesDependencies,
 ): void {
   server.route({
     method: 'POST',
     url: '/api/public/bot/:botId/calls/:callId/commands',
-    onRequest: caller.require(botRoute('Dialout')),
+    onRequest: clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'commandCall',
       summary: 'Play a sound, stop it, press keys, change the bot, transfer the call, hang up',
@@ -84,9 +84,9 @@ export function registerCommands(
     // The schema only documents the body. `readCommand` reads it, as it does on NATS.
     validatorCompiler: exceptBody,
     handler: async (request, reply) => {
-      const app = caller.of(request);
+      const app = clients.appOf(request);
       const { accountId, appId, limits } = app;
-      const { botId } = caller.botOf(request);
+      const { botId } = clients.botOf(request);
       const callId = callIdOf(request.params.callId);
       const { command, remarks } = commandOf(request, app);
       const state = found(await services.calls.state({ accountId, botId }, callId));

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
 import { mayDial } from '../../calls/target/app-limits.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import type { Metrics } from '../../http/metrics.ts';
 import {
   dependencyRetryAfterS,
@@ -21,7 +21,7 @@ import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-sc
 
 export type DialoutDependencies = {
   readonly services: Pick<ApiServices, 'intake' | keyof Known>;
-  readonly caller: Caller;
+  readonly clients: Clients;
   readonly metrics: Metrics | undefined;
 };
 
@@ -29,7 +29,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
   server.route({
     method: 'POST',
     url: '/api/1.1/public/bot/:botId/V2/contactcenter/dialout',
-    onRequest: deps.caller.require(botRoute('Dialout')),
+    onRequest: deps.clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'dialOut',
       summary: 'Place an outbound call',
@@ -69,8 +69,8 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
 }
 
 function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submission {
-  const app = deps.caller.of(request);
-  const bot = deps.caller.botOf(request);
+  const app = deps.clients.appOf(request);
+  const bot = deps.clients.botOf(request);
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
   const parsed = parseDialout(request.body, { bot, app }, deps.services);

@@ -2,7 +2,7 @@
 // connection of another account gets the same 404 as one that never existed.
 
 import { randomUUID } from 'node:crypto';
-import type { ApiInstance, Caller } from '../../http/http.ts';
+import type { ApiInstance, Clients } from '../../http/http.ts';
 import { ProblemError } from '../../http/problem.ts';
 import { authenticatedByApiKey, responses } from '../../http/route-schema.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
@@ -34,20 +34,20 @@ const managing = { scope: 'Manage Connections', scheme: 'apiKey' } as const;
 
 export function registerConnections(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   deps: CompanionDependencies,
 ): void {
-  registerReads(server, caller, deps);
-  registerWrites(server, caller, deps);
-  registerDelete(server, caller, deps);
+  registerReads(server, clients, deps);
+  registerWrites(server, clients, deps);
+  registerDelete(server, clients, deps);
 }
 
 function registerReads(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   { database: { reads } }: CompanionDependencies,
 ): void {
-  const onRequest = caller.require({ scope: 'View Connections', scheme: 'apiKey' });
+  const onRequest = clients.require({ scope: 'View Connections', scheme: 'apiKey' });
 
   server.route({
     method: 'GET',
@@ -61,7 +61,7 @@ function registerReads(
       response: responses('Without their fields', connectionList, [400, 401, 403, 406]),
     },
     handler: (request) => {
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       return listConnections(reads(accountId), accountId, request.query);
     },
   });
@@ -78,14 +78,14 @@ function registerReads(
       response: responses('The connection', connection, [400, 401, 403, 404, 406]),
     },
     handler: async (request) => {
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       return found(await findConnection(reads(accountId), accountId, idOf(request.params)));
     },
   });
 }
 
-function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
-  const onRequest = caller.require(managing);
+function registerWrites(server: ApiInstance, clients: Clients, deps: CompanionDependencies): void {
+  const onRequest = clients.require(managing);
   const { pool } = deps.database;
 
   server.route({
@@ -106,7 +106,7 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       ),
     },
     handler: async (request) =>
-      await insertConnection(pool, newRow(request.body, caller.of(request).accountId, deps)),
+      await insertConnection(pool, newRow(request.body, clients.appOf(request).accountId, deps)),
   });
 
   server.route({
@@ -129,7 +129,7 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
     },
     handler: async (request) => {
       const connectionId = idOf(request.params);
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       const { settings, secrets } = splitSecrets(request.body);
       const updated = await replaceKey(pool, accountId, connectionId, {
         mask: settings.fields['API_KEY'] ?? '',
@@ -146,13 +146,13 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
 
 function registerDelete(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   { database: { pool } }: CompanionDependencies,
 ): void {
   server.route({
     method: 'DELETE',
     url: `${url}/:connectionId`,
-    onRequest: caller.require(managing),
+    onRequest: clients.require(managing),
     schema: {
       ...common,
       operationId: 'deleteConnection',
@@ -168,7 +168,7 @@ function registerDelete(
     },
     handler: async (request) => {
       const connectionId = idOf(request.params);
-      const { accountId } = caller.of(request);
+      const { accountId } = clients.appOf(request);
       const isDeleted = await deleteConnection(pool, accountId, connectionId);
       return { connectionId: found(isDeleted ? connectionId : undefined) };
     },

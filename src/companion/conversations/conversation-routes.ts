@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { botId } from '../../api/dialout/dialout-schema.ts';
 import { bodyOfGet } from '../../http/body-of-get.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { identifier } from '../../lib/ids.ts';
@@ -27,14 +27,14 @@ const schemes = [
 
 export function registerConversationRoutes(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   { database, clock }: Pick<CompanionDependencies, 'database' | 'clock'>,
 ): void {
   for (const [scheme, operationId] of schemes) {
     server.route({
       method: 'GET',
       url: `/${scheme}/api/v1/public/:botId/conversations/sessions/:sessionId`,
-      onRequest: [caller.require(botRoute('Contact Center Analytics')), requireAccept],
+      onRequest: [clients.require(botRoute('Contact Center Analytics')), requireAccept],
       ...bodyOfGet(daysInBody),
       schema: {
         operationId,
@@ -53,9 +53,9 @@ export function registerConversationRoutes(
         ...authenticated,
       },
       handler: async (request) => {
-        const { accountId } = caller.of(request);
+        const { accountId } = clients.appOf(request);
         if (request.headers.accountid !== accountId) throw noSuchConversation();
-        const owned = { accountId, botId: caller.botOf(request).botId };
+        const owned = { accountId, botId: clients.botOf(request).botId };
         const days = oneOf(request.query, (request.body ?? {}) as Days);
         // If a call was passed on to agents, the contact center's version takes precedence.
         const found =

@@ -5,7 +5,7 @@ import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { botId } from '../../api/dialout/dialout-schema.ts';
-import { type Access, type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { type Access, type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { takeTurns } from '../../lib/turns.ts';
@@ -65,16 +65,16 @@ const postForms: readonly Form[] = [
 
 export function registerHistoryRoutes(
   parent: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   dependencies: Pick<CompanionDependencies, 'database' | 'bots' | 'clock'>,
 ): void {
   const reader = createHistoryReader(dependencies.database, dependencies.clock);
-  const answer = createAnswer(caller, reader, dependencies.bots);
+  const answer = createAnswer(clients, reader, dependencies.bots);
   // The compression applies only to this scope: no other response is large enough to be worth it.
   void parent.register((server: ApiInstance, _options, done) => {
     void server.register(compress, compression).after(() => {
-      for (const form of getForms) registerGet(server, caller, answer, form);
-      for (const form of postForms) registerPost(server, caller, answer, form);
+      for (const form of getForms) registerGet(server, clients, answer, form);
+      for (const form of postForms) registerPost(server, clients, answer, form);
     });
     done();
   });
@@ -87,12 +87,12 @@ type Answer = (
   query: HistoryQuery,
 ) => Promise<z.infer<typeof messagePage>>;
 
-function registerGet(server: ApiInstance, caller: Caller, answer: Answer, form: Form): void {
+function registerGet(server: ApiInstance, clients: Clients, answer: Answer, form: Form): void {
   const { version, operationId, url, access } = form;
   server.route({
     method: 'GET',
     url,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId,
       summary: `Messages between a bot and one of its users (version ${version})`,
@@ -111,12 +111,12 @@ function registerGet(server: ApiInstance, caller: Caller, answer: Answer, form: 
 /** Created once, because two schemas with one name would become two components of the document. */
 const postBodies = { 1: postBody(1), 2: postBody(2) };
 
-function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form: Form): void {
+function registerPost(server: ApiInstance, clients: Clients, answer: Answer, form: Form): void {
   const { version, operationId, url, access } = form;
   server.route({
     method: 'POST',
     url,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId,
       summary: `Messages of ${access.botParameter === undefined ? "the account's bots" : 'a bot'} (version ${version})`,
@@ -143,12 +143,12 @@ function describe({ version, access }: Form): string {
   return `${tasks}${bots} The order is most recent first unless \`forward\` is true. Responses are compressed as \`accept-encoding\` allows (br, gzip, deflate). A page ends early at 32 MiB.`;
 }
 
-function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory): Answer {
+function createAnswer(clients: Clients, reader: HistoryReader, bots: BotDirectory): Answer {
   const scopeOf = async ({ access }: Form, request: FastifyRequest) => {
-    const app = caller.of(request);
+    const app = clients.appOf(request);
     const { accountId } = app;
     if (access.botParameter !== undefined) {
-      const bot = caller.botOf(request);
+      const bot = clients.botOf(request);
       return { accountId, botIds: [bot.botId], icon: bot.iconUrl ?? '' };
     }
     const botIds = (await grantedBotIds(bots, app)) ?? (await reader.botsOf(accountId));

@@ -4,7 +4,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
 import { botId } from '../../api/dialout/dialout-schema.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { exceptBody, memberErrors, mostErrors } from '../../http/validation.ts';
@@ -36,22 +36,22 @@ const access = botRoute('Contact Center Import and Export Feature');
 
 export function registerImports(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   dependencies: CompanionDependencies,
 ): void {
-  registerRead(server, caller, dependencies);
-  registerImport(server, caller, dependencies);
+  registerRead(server, clients, dependencies);
+  registerImport(server, clients, dependencies);
 }
 
 function registerRead(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   { database }: CompanionDependencies,
 ): void {
   server.route({
     method: 'GET',
     url,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     schema: {
       operationId: 'listImportedRecords',
       summary: 'Records that were imported',
@@ -65,7 +65,7 @@ function registerRead(
     },
     handler: async (request) => {
       const { accountId, orgId, type, ...query } = request.query;
-      assertOwn(caller.of(request), accountId);
+      assertOwn(clients.appOf(request), accountId);
       return await readRecords(database.pool, { accountId, orgId, type }, query);
     },
   });
@@ -73,13 +73,13 @@ function registerRead(
 
 function registerImport(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   { database, clock }: CompanionDependencies,
 ): void {
   server.route({
     method: 'POST',
     url,
-    onRequest: caller.require(access),
+    onRequest: clients.require(access),
     bodyLimit,
     schema: {
       operationId: 'importContactCenterFunctionalities',
@@ -107,10 +107,10 @@ function registerImport(
         ...request.query,
         headerAccountId: request.headers.accountid,
       });
-      assertOwn(caller.of(request), accountId);
+      assertOwn(clients.appOf(request), accountId);
       await storeRecords(database.pool, {
         ...{ accountId, orgId, type, importedBy, records },
-        botId: caller.botOf(request).botId,
+        botId: clients.botOf(request).botId,
         importedAt: clock.now(),
       });
       return { msg: `${countOf(records)} imported.` };

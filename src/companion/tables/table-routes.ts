@@ -4,7 +4,7 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
-import type { ApiInstance, Caller } from '../../http/http.ts';
+import type { ApiInstance, Clients } from '../../http/http.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { identifier, isId } from '../../lib/ids.ts';
@@ -67,14 +67,14 @@ const tableParams = z.object({
 
 export function registerTableRoutes(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   dependencies: CompanionDependencies,
 ): void {
-  const { tables, grantedTable } = openTables(caller, dependencies);
+  const { tables, grantedTable } = openTables(clients, dependencies);
   const common = {
     url: '/api/public/tables/:tableName',
     onRequest: [
-      caller.require({ scheme: 'jwt' }),
+      clients.require({ scheme: 'jwt' }),
       // Checks access before the body is read, as for scopes.
       async (request: FastifyRequest) => {
         await grantedTable(request);
@@ -120,17 +120,17 @@ export function registerTableRoutes(
       const table = await grantedTable(request);
       const checked = checkRow(table, request.body.data);
       if (!checked.ok) throw invalidRequest(checked.errors);
-      const stored = await tables.insert(table, checked.row, caller.of(request).appId);
+      const stored = await tables.insert(table, checked.row, clients.appOf(request).appId);
       return { ...checked.row, ...systemColumnsOf(stored) };
     },
   });
 }
 
 /**
- * Opens the tables of the caller's account. A table that grants an app access lets it write and
+ * Opens the tables of the client's account. A table that grants an app access lets it write and
  * read.
  */
-function openTables(caller: Caller, dependencies: CompanionDependencies) {
+function openTables(clients: Clients, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);
   const defined = createLookupCache<DefinedTable>(
     async (key) => {
@@ -143,7 +143,7 @@ function openTables(caller: Caller, dependencies: CompanionDependencies) {
     () => dependencies.clock.now().getTime(),
   );
   const grantedTable = async (request: FastifyRequest): Promise<DefinedTable> => {
-    const { accountId, appId } = caller.of(request);
+    const { accountId, appId } = clients.appOf(request);
     const { tableName } = request.params as { tableName: string };
     if (!isId(tableName)) throw noSuchTable();
     const table = await defined.memo(`${accountId}/${tableName}`);

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { authorizeBot } from '../../http/auth.ts';
-import type { ApiInstance, Caller } from '../../http/http.ts';
+import type { ApiInstance, Clients } from '../../http/http.ts';
 import { ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { plainId as id } from '../../lib/ids.ts';
@@ -44,17 +44,17 @@ const downloadTimeoutMs = 10 * 60_000;
 
 export function registerTestRunRoutes(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   dependencies: CompanionDependencies,
 ): void {
   const links = createResultLinks(dependencies.secrets, dependencies.clock);
-  registerStatus(server, caller, dependencies, links);
+  registerStatus(server, clients, dependencies, links);
   registerDownload(server, dependencies, links);
 }
 
 function registerStatus(
   server: ApiInstance,
-  caller: Caller,
+  clients: Clients,
   dependencies: CompanionDependencies,
   links: ResultLinks,
 ): void {
@@ -63,7 +63,7 @@ function registerStatus(
     server.route({
       method: 'GET',
       url: `/api/public/${segment}/:${parameter}/testsuite/:testSuiteName/:testRunId/status`,
-      onRequest: caller.require({
+      onRequest: clients.require({
         scheme: 'jwt',
         scope: 'Batch Tests Execution',
         // For a stream, the bot may only be known from its runs, so the handler checks access.
@@ -95,8 +95,12 @@ function registerStatus(
         } = request.params as Record<string, string>;
         const { accountId, botId } =
           segment === 'bot'
-            ? caller.botOf(request)
-            : await botOfStream(dependencies, caller.of(request), { streamId, suiteName, runId });
+            ? clients.botOf(request)
+            : await botOfStream(dependencies, clients.appOf(request), {
+                streamId,
+                suiteName,
+                runId,
+              });
         const key = { accountId, botId, runId };
         const found = await findTestRun(dependencies.database, key);
         const language = request.headers['bot-language'];
@@ -188,8 +192,8 @@ async function openFile(files: ResultFiles, name: string | undefined): Promise<R
 
 /**
  * Finds the bot of a stream identifier: the bot that is registered under it, or else the bot with a
- * run that was published with it. The search covers only the caller's account, and only bots that
- * the caller may see, because any client may write any stream into a run.
+ * run that was published with it. The search covers only the client's account, and only bots that
+ * the client may see, because any client may write any stream into a run.
  *
  * @throws ProblemError if no bot is found, or if the bot belongs to another account
  */
