@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
+// The `offhook` command. It manages and inspects the gateway that runs here, and runs parts of it
+// as separate processes.
 
 import { Argument, Command, Option } from 'commander';
 import { beyondLaptop, networksOpenTo } from './app/networks.ts';
@@ -25,7 +26,7 @@ import { type RotatableCredential, rotatable } from './store/apps/app-credential
 import { jwtAlgorithms } from './store/apps/app-directory.ts';
 import { version } from './version.ts';
 
-// Loaded when they are asked for, so that each command starts without the others.
+// Each module is loaded when its command runs, so that no command loads the code of the others.
 const appCommands = () => import('./cli/apps-commands.ts');
 const botCommands = () => import('./cli/bots-commands.ts');
 const tableCommands = () => import('./cli/tables-commands.ts');
@@ -52,7 +53,10 @@ function createContext(): CliContext {
   };
 }
 
-/** As a gateway of this configuration has them. */
+/**
+ * Returns the networks to which a gateway with this configuration may send notifications, in
+ * addition to public addresses.
+ */
 function openNetworks(config: Config): readonly string[] {
   const beyond = beyondLaptop(config, trunksPath(config) !== undefined);
   return networksOpenTo(config.notifier.allowedNetworks, beyond);
@@ -80,11 +84,11 @@ function createProgram(): Command {
 function addProcessCommands(program: Command): void {
   program
     .command('listen')
-    .description('receive notifications, check their signatures, print them')
-    .option('--port <number>', 'port; 0 takes a free one', '4000')
-    .option('--host <address>', 'address', '127.0.0.1')
-    .option('--secret <whsec>', "webhook secret; left out: the dev app's")
-    .option('--json', 'one JSON object a line, with headers and raw body')
+    .description('receive notifications, check their signatures and print them')
+    .option('--port <number>', 'port to listen on; 0 picks a free one', '4000')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--secret <whsec>', "webhook secret (default: the dev app's)")
+    .option('--json', 'print one JSON object per line, with headers and raw body')
     .action(async (options: ListenOptions) => {
       const { listen } = await import('./cli/listen-command.ts');
       await listen(createContext(), options);
@@ -92,11 +96,11 @@ function addProcessCommands(program: Command): void {
 
   program
     .command('bot')
-    .description('run a sample bot for audio streams: it repeats what it hears, and hangs up')
-    .option('--port <number>', 'port; 0 takes a free one', '4001')
-    .option('--host <address>', 'address', '127.0.0.1')
-    .option('--secret <secret>', "stream secret that signs; left out: the dev app's")
-    .option('--json', 'one JSON object a line')
+    .description('run a sample bot for audio streams; it repeats what it hears, then hangs up')
+    .option('--port <number>', 'port to listen on; 0 picks a free one', '4001')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--secret <secret>', "stream secret that gateways sign with (default: the dev app's)")
+    .option('--json', 'print one JSON object per line')
     .action(async (options: ListenOptions) => {
       const { runBot } = await import('./cli/bot/bot-command.ts');
       await runBot(createContext(), options);
@@ -104,12 +108,12 @@ function addProcessCommands(program: Command): void {
 
   program
     .command('sip-engine')
-    .description('run the embedded SIP engine as a process of its own; prints its URLs as JSON')
-    .option('--sip-host <address>', 'address of SIP; left out: SIP_HOST')
-    .option('--sip-port <port>', 'port of SIP, UDP and TCP; left out: SIP_PORT')
-    .option('--control-host <address>', 'address for gateways', '127.0.0.1')
-    .option('--control-port <port>', 'port for gateways; 0 takes a free one', '9022')
-    .option('--secret <secret>', 'what gateways must know; left out: a random one')
+    .description('run the embedded SIP engine as a separate process; print its URLs as JSON')
+    .option('--sip-host <address>', 'SIP address (default: SIP_HOST)')
+    .option('--sip-port <port>', 'SIP port, UDP and TCP (default: SIP_PORT)')
+    .option('--control-host <address>', 'address to which gateways connect', '127.0.0.1')
+    .option('--control-port <port>', 'port to which gateways connect; 0 picks a free one', '9022')
+    .option('--secret <secret>', 'secret that gateways must present (default: a random one)')
     .action(async (options: SipEngineOptions) => {
       const { runSipEngine } = await import('./cli/sip-engine-command.ts');
       await runSipEngine(createContext(), options);
@@ -119,8 +123,11 @@ function addProcessCommands(program: Command): void {
 function addConsoleCommand(program: Command): void {
   program
     .command('console')
-    .description('print a link that signs a browser in at the console')
-    .option('--app <id>', 'app whose calls it shows; left out: the dev app of this DATA_DIR')
+    .description('print a link that signs a browser in to the console')
+    .option(
+      '--app <id>',
+      'app whose calls the console shows (default: the dev app of this DATA_DIR)',
+    )
     .action(async (options: { readonly app?: string }) => {
       await printConsoleLink(createContext(), options);
     });
@@ -129,41 +136,50 @@ function addConsoleCommand(program: Command): void {
 function addAppCommands(program: Command): void {
   program
     .command('token')
-    .description('print a JWT for the header `auth`')
-    .option('--app <id>', 'app; left out: the dev app of this DATA_DIR')
+    .description('print a JWT for the `auth` header')
+    .option('--app <id>', 'app that the token is for (default: the dev app of this DATA_DIR)')
     .option(
       '--ttl <duration>',
-      'how long it is valid: 90s, 15m, 1h; at most what the app may have',
+      'lifetime, e.g. 90s, 15m or 1h; the app may have a lower limit',
       '1h',
     )
     .action(async (options: { app?: string; ttl: string }) => {
       await (await appCommands()).printToken(createContext(), options);
     });
 
-  const apps = program.command('apps').description('who may call the API');
+  const apps = program.command('apps').description('manage the apps that may call the API');
   addCreation(apps);
   apps
     .command('list')
-    .description('every app, oldest first')
-    .option('--json', 'one JSON object a line')
+    .description('list all apps, oldest first')
+    .option('--json', 'print one JSON object per line')
     .action(async (options: { json?: boolean }) => {
       await (await appCommands()).listApps(createContext(), options);
     });
   apps
     .command('rotate <appId>')
-    .description('make a new credential and print it, once; the former one lives on for a while')
-    .addArgument(new Argument('<what>', 'which one').choices(rotatable))
-    .option('--grace <duration>', 'how long the former one is taken: 0s, 24h, 7d', '24h')
-    .option('--public-key <file>', 'the new one, where the app signs with a private key')
-    .option('--jwks <file>', 'the same as a JWKS document of several keys')
-    .option('--force', 'also within the grace time of the rotation before: ends the oldest one now')
+    .description(
+      'create a new credential and print it once; the old one stays valid for the grace time',
+    )
+    .addArgument(new Argument('<what>', 'credential to replace').choices(rotatable))
+    .option(
+      '--grace <duration>',
+      'how long the old credential stays valid, e.g. 0s, 24h or 7d',
+      '24h',
+    )
+    .option('--public-key <file>', 'new public key, for an app that signs with a private key')
+    .option('--jwks <file>', 'JWKS document with several public keys, instead of --public-key')
+    .option(
+      '--force',
+      'rotate even within the grace time of the previous rotation; ends the oldest credential now',
+    )
     .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
       await (await appCommands()).rotateApp(createContext(), appId, what, options);
     });
   addLimits(apps);
   apps
     .command('revoke <appId>')
-    .description('refuse an app from now on, for good')
+    .description('refuse an app permanently')
     .action(async (appId: string) => {
       await (await appCommands()).revokeApp(createContext(), appId);
     });
@@ -172,21 +188,21 @@ function addAppCommands(program: Command): void {
 function addCreation(apps: Command): void {
   apps
     .command('create')
-    .description('make an app and print its credentials, once')
-    .requiredOption('--name <name>', 'for people')
-    .requiredOption('--account <id>', 'account whose calls it may see')
-    .option('--bots <ids>', 'bot ids separated by commas, or *', '*')
-    .option('--scopes <names>', 'separated by commas; left out: Dialout')
+    .description('create an app and print its credentials once')
+    .requiredOption('--name <name>', 'name that people see')
+    .requiredOption('--account <id>', 'account whose calls the app may see')
+    .option('--bots <ids>', 'bot ids separated by commas, or * for all bots', '*')
+    .option('--scopes <names>', 'scopes separated by commas (default: Dialout)')
     .addOption(
-      new Option('--jwt-algorithm <name>', 'the one that its tokens are signed by')
+      new Option('--jwt-algorithm <name>', 'algorithm that signs its tokens')
         .choices(jwtAlgorithms)
         .default('HS256'),
     )
-    .option('--public-key <file>', 'for RS256, ES256, EdDSA: PEM, or a JWK')
-    .option('--jwks <file>', 'the same as a JWKS document of several keys')
+    .option('--public-key <file>', 'public key for RS256, ES256 or EdDSA, as PEM or JWK')
+    .option('--jwks <file>', 'JWKS document with several public keys, instead of --public-key')
     .option(
       '--default-country <code>',
-      'numbers without + are national ones of this country, e.g. US',
+      'read numbers without + as national numbers of this country, e.g. US',
     )
     .addOption(bareNumbers(['international']))
     .action(async (options: CreateAppOptions) => {
@@ -197,15 +213,24 @@ function addCreation(apps: Command): void {
 function addLimits(apps: Command): void {
   apps
     .command('limit <appId>')
-    .description('what an app may dial, and how much; an option that is left out changes nothing')
-    .option('--prefixes <list>', 'numbers it may dial, e.g. +1,+49; none: any')
-    .option('--deny-prefixes <list>', 'numbers it may not dial all the same, e.g. +1900; none')
-    .option('--calls-at-once <number>', 'accepted and not ended; none: no limit')
-    .option('--calls-a-day <number>', 'accepted between midnights in UTC; none: no limit')
-    .option('--token-ttl <duration>', 'how long its tokens may live, e.g. 24h; none: as they say')
+    .description('limit what an app may dial, and how much; omitted options change nothing')
+    .option('--prefixes <list>', 'prefixes that the app may dial, e.g. +1,+49; none allows all')
+    .option(
+      '--deny-prefixes <list>',
+      'prefixes that the app must not dial, e.g. +1900; none removes the rule',
+    )
+    .option(
+      '--calls-at-once <number>',
+      'calls that may be accepted and not ended; none removes the limit',
+    )
+    .option('--calls-a-day <number>', 'calls accepted per UTC day; none removes the limit')
+    .option(
+      '--token-ttl <duration>',
+      'longest lifetime of its tokens, e.g. 24h; none removes the limit',
+    )
     .option(
       '--default-country <code>',
-      'numbers without + are national ones of it, e.g. US; or none',
+      'read numbers without + as national numbers of this country, e.g. US; none removes it',
     )
     .addOption(bareNumbers(['international', 'none']))
     .action(async (appId: string, options: LimitOptions) => {
@@ -214,24 +239,26 @@ function addLimits(apps: Command): void {
 }
 
 function bareNumbers(ways: readonly string[]): Option {
-  return new Option('--bare-numbers <how>', 'how every number without + is read').choices(ways);
+  return new Option('--bare-numbers <how>', 'how to read every number without +').choices(ways);
 }
 
 function addTableCommands(program: Command): void {
-  const tables = program.command('tables').description('data tables, that apps add rows to');
+  const tables = program
+    .command('tables')
+    .description('manage data tables, to which apps add rows');
   tables
     .command('create <file>')
     .description(
       'define a table: {name, columns: [{name, type, required}], writers: [app id or *]}',
     )
-    .option('--account <id>', 'account that it belongs to; left out: dev, on the embedded database')
-    .option('--replace', 'change the definition of a table that there is; its rows stay')
+    .option('--account <id>', 'account that owns the table (default on the embedded database: dev)')
+    .option('--replace', 'change the definition of an existing table; its rows stay')
     .action(async (file: string, options: CreateTableOptions) => {
       await (await tableCommands()).createTable(createContext(), file, options);
     });
   tables
     .command('list')
-    .description('one JSON object a line, by account and name')
+    .description('list all tables by account and name, one JSON object per line')
     .action(async () => {
       await (await tableCommands()).listTables(createContext());
     });
@@ -240,8 +267,8 @@ function addTableCommands(program: Command): void {
 function addNodeCommand(program: Command): void {
   program
     .command('nodes')
-    .description('gateway processes that share the database: state, calls, lease, version')
-    .option('--json', 'one JSON object a line')
+    .description('list the gateway processes that share the database: state, calls, lease, version')
+    .option('--json', 'print one JSON object per line')
     .action(async (options: { json?: boolean }) => {
       const { listNodes } = await import('./cli/nodes-command.ts');
       await listNodes(createContext(), options);
@@ -249,24 +276,26 @@ function addNodeCommand(program: Command): void {
 }
 
 function addBotCommands(program: Command): void {
-  const bots = program.command('bots').description('whose bots are, and their other names');
+  const bots = program
+    .command('bots')
+    .description('manage bots: their accounts, aliases, logos and audio streams');
   bots
     .command('add <botId>')
-    .description('register a bot, or change its alias, its logo or its audio stream')
-    .requiredOption('--account <id>', 'account that it belongs to, for good')
-    .option('--stream <id>', 'stream identifier: its other name in requests')
-    .option('--icon <url>', 'its logo')
-    .option('--stream-url <url>', 'ws or wss URL at which it takes the audio of its calls')
-    .option('--no-stream-url', 'it takes no audio any more')
+    .description('register a bot, or change its alias, logo or audio stream')
+    .requiredOption('--account <id>', 'account that owns the bot; it cannot be changed later')
+    .option('--stream <id>', 'stream identifier: an alias of the bot in requests')
+    .option('--icon <url>', 'URL of its logo')
+    .option('--stream-url <url>', 'ws or wss URL that receives the audio of its calls')
+    .option('--no-stream-url', 'stop sending audio to the bot')
     .addOption(
-      new Option('--stream-connect <when>', 'when it gets the audio').choices(streamConnects),
+      new Option('--stream-connect <when>', 'when the audio stream starts').choices(streamConnects),
     )
     .action(async (botId: string, options: AddBotOptions) => {
       await (await botCommands()).addBot(createContext(), botId, options);
     });
   bots
     .command('list')
-    .description('one JSON object a line, oldest first')
+    .description('list all bots, oldest first, one JSON object per line')
     .action(async () => {
       await (await botCommands()).listBots(createContext());
     });
@@ -275,9 +304,9 @@ function addBotCommands(program: Command): void {
 function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check what a gateway needs here; exits with 1 when something is missing')
-    .option('--notify <url>', 'a receiver of notifications, to see whether it can be reached')
-    .option('--json', 'one JSON object a line')
+    .description('check what a gateway needs here; exit with 1 if a check fails')
+    .option('--notify <url>', 'receiver of notifications that must be reachable')
+    .option('--json', 'print one JSON object per line')
     .action(async (options: DoctorOptions) => {
       const context = createContext();
       const { examine } = await import('./cli/doctor-command.ts');
@@ -288,15 +317,15 @@ function addDoctorCommand(program: Command): void {
 function addWebhooksCommand(program: Command): void {
   program
     .command('webhooks')
-    .description('for those who build a receiver of notifications')
+    .description('help to build a receiver of notifications')
     .command('test <url>')
     .description(
-      'send every status, repetitions, a swapped order and wrong signatures; say what to mend; score it',
+      'test a receiver: send every status, duplicates, a swapped order and wrong signatures; print a score and what to fix',
     )
-    .option('--secret <whsec>', "webhook secret of the receiver; left out: the dev app's")
-    .option('--min-score <number>', 'exit with 1 below it', '100')
-    .option('--strict', 'what its answers do not tell counts as failed')
-    .option('--json', 'one JSON object a line')
+    .option('--secret <whsec>', "webhook secret of the receiver (default: the dev app's)")
+    .option('--min-score <number>', 'exit with 1 if the score is lower', '100')
+    .option('--strict', 'count what the answers do not reveal as failed')
+    .option('--json', 'print one JSON object per line')
     .action(async (url: string, options: WebhooksTestOptions) => {
       const context = createContext();
       const { testReceiver } = await import('./cli/webhooks/webhooks-command.ts');
@@ -307,7 +336,7 @@ function addWebhooksCommand(program: Command): void {
 createProgram()
   .parseAsync()
   .then(
-    // Keep-alive connections of the last request must not keep the command waiting.
+    // Exit at once. Otherwise keep-alive connections of the last request would delay the exit.
     () => process.exit(0),
     (error: unknown) => {
       const text =
@@ -319,7 +348,7 @@ createProgram()
     },
   );
 
-/** A file that is not there is what the message has just said. */
+/** Returns the cause as a line of its own. Omits ENOENT: the message already names the file. */
 function causeOf(cause: unknown): string {
   const isKnown =
     !(cause instanceof Error) ||

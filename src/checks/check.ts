@@ -1,35 +1,46 @@
-// A check asks whether something holds that a gateway needs, and if not, says what to do about it. The start makes them before
-// it opens anything, `offhook doctor` when asked.
+// A check tests one thing that a gateway needs, and advises what to do if it is missing. A start
+// runs the checks before it opens anything. `offhook doctor` runs them on demand.
 
 import { within } from '../lib/within.ts';
 
 export type Finding = {
-  /** `skipped`: there is nothing to check here. */
+  /** `skipped` if there is nothing to check. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
-  /** For people. Of a failure: the variable to look at, and the reason. */
+  /** A message for people. The message of a failure names the variable and the reason. */
   readonly detail: string;
 };
 
 export type Check = {
   readonly name: string;
-  /** A start goes on where it fails, and waits for it: it may be starting as well. */
+  /**
+   * True for a server that may still be starting. If this check fails, the start goes on and waits
+   * for the server.
+   */
   readonly isAwaited?: boolean;
   run(): Promise<Finding>;
 };
 
 export type CheckResult = Finding & { readonly name: string; readonly isAwaited: boolean };
 
-/** Who asks wants to know within three seconds: what is asked answers in milliseconds or is not well. */
-const askedTimeoutMs = 2_500;
-/** A start gives up over it: a machine that is busy, e.g. because it starts many programs at once, is no reason. */
+/**
+ * Time-out of a check in `offhook doctor`, whose user expects results within three seconds. A
+ * healthy server answers within milliseconds.
+ */
+const doctorTimeoutMs = 2_500;
+/**
+ * Time-out of a check during a start, which fails after it. It is long, so that a start succeeds on
+ * a busy machine, for example while many programs start at once.
+ */
 export const startTimeoutMs = 15_000;
-/** For connections, which say more when they fail than that it took long. */
+/**
+ * Time-out of a connection. It is shorter than a check, so that the check can report the reason.
+ */
 export const connectTimeoutMs = 2_000;
 
-/** All at once. */
+/** Runs all checks at once. */
 export async function runChecks(
   checks: readonly Check[],
-  timeoutMs = askedTimeoutMs,
+  timeoutMs = doctorTimeoutMs,
 ): Promise<readonly CheckResult[]> {
   return await Promise.all(
     checks.map(async (check) => {
@@ -56,7 +67,7 @@ export function warning(detail: string): Finding {
 }
 
 async function runOne(check: Check, timeoutMs: number): Promise<Finding> {
-  const late = `the check of ${check.name} was not done within ${timeoutMs / 1_000} s`;
+  const late = `the ${check.name} check did not finish within ${timeoutMs / 1_000} s`;
   try {
     return (await within(check.run(), timeoutMs)) ?? failed(late);
   } catch (error) {

@@ -1,4 +1,4 @@
-// DATA_DIR: can it be made, and written to? And is there room?
+// Checks that DATA_DIR can be created and written, and that its disk has enough space.
 
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,28 +7,34 @@ import { type Check, type Finding, failed, ok, warning } from './check.ts';
 import { reasonOf } from './reasons.ts';
 
 const mebibyte = 1_024 * 1_024;
-/** PGlite makes 40 MB of files, and as much again of its log; the streams begin small. */
+/**
+ * Free space that Offhook needs before and after it has created its database. PGlite creates 40 MB
+ * of files, and as much of its log. The streams are small at first.
+ */
 const neededMiB = { first: 150, later: 30 } as const;
-/** Times what is needed: streams and the database grow. */
+/** Less free space than this multiple of the need is a warning: streams and the database grow. */
 const comfortable = 7;
-/** A block: less may fit into what a full disk still has. */
+/** One block. Fewer bytes may still fit on a full disk. */
 const probe = Buffer.alloc(4_096);
 
-/** Writes into the folder, where it is missing into one that is removed again unless it is to stay. */
+/**
+ * Checks that the folder can be written. Creates a missing folder, and removes it again unless
+ * `keep` is set.
+ */
 export function dataFolderCheck(dataDir: string, options: { readonly keep: boolean }): Check {
   const run = async (): Promise<Finding> => {
     let made: string | undefined;
     try {
       made = await makeFolder(dataDir);
     } catch (error) {
-      return failed(`DATA_DIR: ${dataDir} cannot be made: ${reasonOfMaking(error)}`);
+      return failed(`DATA_DIR: ${dataDir} cannot be created: ${reasonOfMaking(error)}`);
     }
     try {
       await writeAndRemove(join(dataDir, `probe-${process.pid}`));
       return ok(
         made === undefined || options.keep
           ? `${dataDir} can be written`
-          : `${dataDir} is not there yet, and can be made`,
+          : `${dataDir} does not exist yet, and can be created`,
       );
     } catch (error) {
       return failed(`DATA_DIR: ${dataDir} cannot be written: ${reasonOf(error)}`);
@@ -39,7 +45,10 @@ export function dataFolderCheck(dataDir: string, options: { readonly keep: boole
   return { name: 'data folder', run };
 }
 
-/** `embedded`: a database or a nats-server of ours will fill it. */
+/**
+ * Checks the free space. `embedded` is true if an embedded database or nats-server will store data
+ * there.
+ */
 export function diskCheck(dataDir: string, options: { readonly embedded: boolean }): Check {
   const run = async (): Promise<Finding> => {
     const { bavail, bsize } = await statfs(await nearestFolder(dataDir));
@@ -53,7 +62,7 @@ export function judgeSpace(freeMiB: number, wantedMiB: number, dataDir: string):
   const free = freeMiB < 10_240 ? `${freeMiB} MiB` : `${Math.floor(freeMiB / 1_024)} GiB`;
   if (freeMiB < wantedMiB) {
     return failed(
-      `DATA_DIR: the disk of ${dataDir} has ${free} left, and ${wantedMiB} MiB are needed`,
+      `DATA_DIR: the disk of ${dataDir} has ${free} left, but Offhook needs ${wantedMiB} MiB`,
     );
   }
   return freeMiB < comfortable * wantedMiB ? warning(`${free} left`) : ok(`${free} left`);
@@ -80,7 +89,7 @@ async function writeAndRemove(path: string): Promise<void> {
     const file = await open(path, 'w', 0o600);
     try {
       await file.write(probe);
-      // A disk that lies keeps it to itself until then.
+      // Some disks report an error only at this point.
       await file.sync();
     } finally {
       await file.close();
@@ -90,9 +99,12 @@ async function writeAndRemove(path: string): Promise<void> {
   }
 }
 
-/** There is a folder, and it takes none. */
+/**
+ * Describes why a folder could not be created. ENOENT means here that the parent exists, but its
+ * file system accepts no folders.
+ */
 function reasonOfMaking(error: unknown): string {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
-    ? 'the file system there takes no folders (ENOENT)'
+    ? 'the file system accepts no folders there (ENOENT)'
     : reasonOf(error);
 }

@@ -1,5 +1,6 @@
-// The PostgreSQL of DATABASE_URL, and whether its clock and ours agree: leases and retries are times of the database, tokens and
-// signatures are ours.
+// Checks the PostgreSQL of DATABASE_URL, and compares its clock with the clock of this machine.
+// Leases and retries use the clock of the database. Tokens and signatures use the clock of this
+// machine.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -18,10 +19,11 @@ import { reasonOf } from './reasons.ts';
 
 type Location = Pick<Config, 'databaseUrl'>;
 
-/** Receivers and NTP differ by less; a lease is some seconds long. */
+/** NTP keeps clocks closer than this. A larger difference matters to leases of a few seconds. */
 const noticeableMs = 2_000;
-/** Tokens of other machines are taken for expired, or for made in the future. */
+/** From this difference on, tokens of other machines seem expired, or issued in the future. */
 const harmfulMs = 60_000;
+/** How long to wait until the connection closes. */
 const closePatienceMs = 500;
 
 export function databaseCheck({ databaseUrl }: Location): Check {
@@ -47,23 +49,27 @@ export function clockCheck({ databaseUrl }: Location): Check {
       return ok(`${new Date().toISOString()}; compare it with another clock`);
     }
     try {
-      const theirs = await connected(databaseUrl, (client) =>
+      const databaseTime = await connected(databaseUrl, (client) =>
         ask<Date>(client, 'clock_timestamp()'),
       );
-      return judgeClock(theirs.getTime(), before, Date.now());
+      return judgeClock(databaseTime.getTime(), before, Date.now());
     } catch {
-      return skipped('the database could not be asked for the time');
+      return skipped('the database did not report its time');
     }
   };
   return { name: 'clock', isAwaited: true, run };
 }
 
-/** `theirs` was read between the other two: only what is beyond both is a difference. */
-export function judgeClock(theirs: number, before: number, after: number): Finding {
-  const offMs = Math.max(theirs - after, before - theirs, 0);
-  const told = `${(offMs / 1_000).toFixed(1)} s ${theirs > after ? 'behind' : 'ahead of'} the database's`;
-  if (offMs < noticeableMs) return ok(`${new Date(after).toISOString()}, as the database's`);
-  const advice = `the clock of this machine is ${told}; set both by NTP`;
+/**
+ * Compares the clocks. The database read its clock, `databaseMs`, between `before` and `after`.
+ * Only a time outside that interval is a difference.
+ */
+export function judgeClock(databaseMs: number, before: number, after: number): Finding {
+  const offMs = Math.max(databaseMs - after, before - databaseMs, 0);
+  const difference = `${(offMs / 1_000).toFixed(1)} s ${databaseMs > after ? 'behind' : 'ahead of'} the database's`;
+  if (offMs < noticeableMs)
+    return ok(`${new Date(after).toISOString()}, which agrees with the database`);
+  const advice = `the clock of this machine is ${difference}; synchronize both with NTP`;
   return offMs < harmfulMs ? warning(advice) : failed(advice);
 }
 
@@ -82,7 +88,7 @@ async function connected<Value>(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: connectTimeoutMs,
   });
-  // A connection that breaks later than its query would end the process.
+  // Without this listener, a connection that breaks after its query would end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();

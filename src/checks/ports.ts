@@ -1,4 +1,4 @@
-// Addresses and ports that the gateway will listen on: free, and ours to take?
+// Checks that the gateway can listen on its addresses and ports.
 
 import { createSocket } from 'node:dgram';
 import { createServer, isIPv6 } from 'node:net';
@@ -12,10 +12,10 @@ export function portsCheck(
 ): Check {
   const { http, sip, media, drachtioServers } = config;
   const run = async (): Promise<Finding> => {
-    if (isRunning) return skipped('the gateway that runs here has them');
+    if (isRunning) return skipped('the gateway that runs here uses them');
     const problems = await Promise.all([
       tcpProblem('HTTP', http),
-      // A drachtio-server has the SIP ports.
+      // With a drachtio-server, that server listens on the SIP ports.
       drachtioServers === undefined ? sipProblem(sip) : undefined,
       udpProblem('MEDIA', { host: media.host, port: 0 }),
     ]);
@@ -75,6 +75,6 @@ function problemOf(
   const code = (error as NodeJS.ErrnoException).code;
   const isPort = code === 'EADDRINUSE' || code === 'EACCES';
   return isPort
-    ? `${what}_PORT: ${transport} port ${port} of ${host} cannot be had: ${reasonOf(error)}`
+    ? `${what}_PORT: ${transport} port ${port} of ${host} cannot be used: ${reasonOf(error)}`
     : `${what}_HOST: ${host} cannot be listened on: ${reasonOf(error)}`;
 }

@@ -1,26 +1,26 @@
-// Errors of the system, in words.
+// Explains system errors to people.
 
 const words: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not',
-  EPERM: 'this user may not',
+  EACCES: 'this user lacks the permission',
+  EPERM: 'this user lacks the permission',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota of this user is used up',
-  EFBIG: 'files may not become that large (ulimit -f)',
+  EFBIG: 'the file size limit is reached (ulimit -f)',
   ENOTDIR: 'a part of the path is a file',
   EEXIST: 'it is a file',
-  EADDRINUSE: 'another program has it',
+  EADDRINUSE: 'another program uses it',
   EADDRNOTAVAIL: 'this machine has no such address',
   ECONNREFUSED: 'no server listens there',
-  ECONNRESET: 'the connection was ended',
-  ENOTFOUND: 'there is no host of that name',
+  ECONNRESET: 'the connection was closed',
+  ENOTFOUND: 'no host has this name',
   EAI_AGAIN: 'the name could not be resolved',
   ETIMEDOUT: 'no answer',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
 };
 
-/** Of the error itself, or of what caused it: the code, and what it means. */
+/** Returns the meaning and the code of the error or of its cause. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (code === undefined) return lastMessage(error);
@@ -31,7 +31,7 @@ export function reasonOf(error: unknown): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('code' in error && typeof error.code === 'string') return error.code;
-  // Of attempts on several addresses, the first says as much as the others.
+  // Attempts on several addresses fail for similar reasons. The first one is enough.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   return codeOf(error.cause);
 }

@@ -1,5 +1,5 @@
-// A receiver of notifications, as the gateway would reach it: through the same guard, on the addresses that it lets pass. A
-// connection says that much, and nothing is sent that the receiver could take for a notification.
+// Checks that the gateway can reach a receiver of notifications. It connects through the same
+// address guard as the gateway. It sends nothing, so that the receiver sees no false notification.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ const notAllowed = 'its address is private, local or reserved, and not in NOTIFY
 
 export function receiverCheck(url: string | undefined, allowedNetworks: readonly string[]): Check {
   const run = async (): Promise<Finding> => {
-    if (url === undefined) return skipped('name one to have it tried: --notify URL');
+    if (url === undefined) return skipped('to check one, pass --notify URL');
     const problem = notifyUrlProblem(url);
     return problem === undefined
       ? await connectTo(new URL(url), allowedNetworks)
@@ -37,7 +37,7 @@ async function connectTo(url: URL, allowedNetworks: readonly string[]): Promise<
   const signal = AbortSignal.timeout(connectTimeoutMs);
   try {
     await once(socket, isSecure ? 'secureConnect' : 'connect', { signal });
-    return ok(`${host} takes connections${isSecure ? ', and its certificate is good' : ''}`);
+    return ok(`${host} accepts connections${isSecure ? ', and its certificate is valid' : ''}`);
   } catch (error) {
     return failed(`${host}: ${signal.aborted ? 'no answer' : reasonOf(error)}`);
   } finally {

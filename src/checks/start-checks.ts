@@ -1,4 +1,5 @@
-// What a start makes sure of before it opens anything, so that what is wrong is said at once, all of it, and by its name.
+// The checks that a start runs before it opens anything. All problems are reported together, and
+// each one names its variable.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -27,24 +28,36 @@ import { clockCheck, databaseCheck } from './database.ts';
 import { portsCheck } from './ports.ts';
 import { reasonOf } from './reasons.ts';
 
-/** @throws Error with a line for each mistake in the files that the configuration names. */
+/**
+ * Checks the files that the configuration names.
+ *
+ * @throws Error with a line for each mistake in these files
+ */
 export async function checkConfiguredFiles(config: Config): Promise<void> {
   throwFailures(await runChecks(fileChecksOf(config), startTimeoutMs));
 }
 
-/** @throws Error that names DATA_DIR, which is made where it is missing. */
+/**
+ * Checks DATA_DIR. Creates a missing folder.
+ *
+ * @throws Error that names DATA_DIR if the folder cannot be created or written
+ */
 export async function checkDataFolder(config: Config): Promise<void> {
   const check = dataFolderCheck(config.dataDir, { keep: true });
   throwFailures(await runChecks([check], startTimeoutMs));
 }
 
-/** @throws Error with a line for each failure. What the start waits for is a warning. */
+/**
+ * Runs the other checks. A server for which the start waits causes only a warning.
+ *
+ * @throws Error with a line for each failure
+ */
 export async function checkBeforeStart(config: Config, logger: Logger): Promise<void> {
   const results = await runChecks(checksOf(config), startTimeoutMs);
   const awaited = results.filter((result) => result.isAwaited && result.state === 'failed');
   const warnings = results.filter(({ state }) => state === 'warning');
   for (const { name, detail } of [...awaited, ...warnings]) {
-    logger.warn({ check: name, detail }, 'a check before the start found something');
+    logger.warn({ check: name, detail }, 'a check before the start reported a problem');
   }
   throwFailures(results.filter((result) => !result.isAwaited));
 }
@@ -54,8 +67,8 @@ export function fileChecksOf(config: Config): readonly Check[] {
 }
 
 /**
- * Every other check but that of the data folder. `running`: the gateway that runs here, which has
- * the ports.
+ * Returns all checks except those of the files and of the data folder. `running` is the gateway
+ * that runs here, which already uses the ports.
  */
 export function checksOf(
   config: Config,
@@ -79,10 +92,10 @@ function throwFailures(results: readonly CheckResult[]): void {
   throw new Error(failures.map(({ detail }) => detail).join('\n  '));
 }
 
-/** The drachtio-servers of DRACHTIO_URL are there, and take the secret that they are given. */
+/** Checks that the drachtio-servers of DRACHTIO_URL are reachable and accept their secrets. */
 export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers'>): Check {
   const run = async (): Promise<Finding> => {
-    if (drachtioServers === undefined) return skipped('the embedded SIP engine takes its place');
+    if (drachtioServers === undefined) return skipped('the embedded SIP engine is used instead');
     const problems = await Promise.all(
       drachtioServers.map(async (server) => {
         const problem = await probeEngine(server, connectTimeoutMs);
@@ -90,15 +103,15 @@ export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers
       }),
     ).then((found) => found.flat());
     if (problems.length === 0) return ok(`${drachtioServers.length} connected`);
-    const told = `DRACHTIO_URL: ${problems.join('; ')}`;
-    // Calls go over those that are there.
-    return problems.length < drachtioServers.length ? warning(told) : failed(told);
+    const detail = `DRACHTIO_URL: ${problems.join('; ')}`;
+    // Calls use the servers that are reachable.
+    return problems.length < drachtioServers.length ? warning(detail) : failed(detail);
   };
   return { name: 'drachtio', isAwaited: true, run };
 }
 
 const run = promisify(execFile);
-/** It answers in milliseconds; one that is read from a cold disk takes its time. */
+/** nats-server prints its version within milliseconds, or later if it is read from a cold disk. */
 const programTimeoutMs = 10_000;
 
 export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
@@ -115,11 +128,11 @@ export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
   return { name: 'nats-server', run: find };
 }
 
-/** `ownUrl`: of the nats-server of a gateway that runs here. */
+/** Checks the NATS of NATS_URL, or at `ownUrl` the nats-server of the gateway that runs here. */
 export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Check {
   const url = nats.url ?? ownUrl;
   const connect = async (): Promise<Finding> => {
-    if (url === undefined) return skipped('a private one, which starts with the gateway');
+    if (url === undefined) return skipped('a private server, which starts with the gateway');
     const shown = url.replaceAll(/\/\/[^@/,]*@/g, '//');
     try {
       const connection = await connectEvents({
@@ -136,15 +149,18 @@ export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Chec
   return { name: 'NATS', isAwaited: true, run: connect };
 }
 
-/** The file of trunks has no mistakes. It needs neither a port nor the network, so a start makes this check first. */
+/**
+ * Checks TRUNKS_FILE for mistakes. This check needs neither a port nor the network, so a start runs
+ * it first.
+ */
 function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioServers'>): Check {
   return {
     name: 'trunks',
     run: () =>
       unlessThrown(async () => {
         const file = await readTrunkFile(config);
-        if (file === undefined) return skipped('there is no TRUNKS_FILE: no carrier is configured');
-        // Its name alone matters here: no trunk of the file may have the same.
+        if (file === undefined) return skipped('TRUNKS_FILE is not set: no carrier is configured');
+        // Only the name of the sandbox trunk matters here: no trunk of the file may have it too.
         const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
         const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
         return ok(`${file.name}: ${trunks.all.map(({ name }) => name).join(', ')}`);
@@ -161,13 +177,13 @@ function speechToTextCheck(
       unlessThrown(async () => {
         const { providers } = await readSpeechToText(config, readSecrets);
         return providers.size === 0
-          ? skipped('there is no STT_PROVIDERS_FILE: words are estimated from the audio')
+          ? skipped('STT_PROVIDERS_FILE is not set: words are estimated from the audio')
           : ok([...providers.keys()].join(', '));
       }),
   };
 }
 
-/** A line for each mistake, and what the system said, e.g. ENOENT. */
+/** Turns an error into a failure: one line per mistake, with the system's error, e.g. ENOENT. */
 async function unlessThrown(run: () => Promise<Finding>): Promise<Finding> {
   try {
     return await run();

@@ -1,5 +1,5 @@
-// How commands reach apps, bots, data tables and nodes: PostgreSQL directly; the embedded database through the gateway that has it
-// open, or directly while nothing runs.
+// How commands reach apps, bots, data tables and nodes. They open PostgreSQL directly. They reach
+// the embedded database through the gateway that has it open, or open it while no gateway runs.
 
 import {
   type AdminAnswer,
@@ -33,7 +33,9 @@ export async function openAdminAccess(context: CliContext): Promise<AdminAccess>
   const gateway = await context.gateway();
   if (gateway === undefined) return await openStores(context);
   if (gateway.adminUrl === undefined) {
-    throw new CliError('The gateway that runs here uses another database: set its DATABASE_URL.');
+    throw new CliError(
+      'The gateway that runs here uses another database. Set DATABASE_URL to that database.',
+    );
   }
   return throughGateway(gateway.adminUrl);
 }
@@ -43,7 +45,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   const embedded = databaseUrl === undefined;
   if (embedded && !hasEmbeddedDatabase(dataDir)) {
     throw new CliError(
-      `${notRunning}\nIt runs elsewhere? Name its folder with DATA_DIR (here ${dataDir}), or its database with DATABASE_URL.`,
+      `${notRunning}\nIf it runs elsewhere, name its folder with DATA_DIR (here ${dataDir}), or its database with DATABASE_URL.`,
     );
   }
   const lock = embedded ? await lockDataDir(dataDir) : undefined;
@@ -66,8 +68,8 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   };
   return {
     run: async (operation, input) => {
-      const answer = await runAdminOperation(stores, operation, input).catch(inWords);
-      // Dates become text, as they do on the way through the gateway.
+      const answer = await runAdminOperation(stores, operation, input).catch(asCliError);
+      // JSON turns dates into text, as the gateway's answer does.
       return JSON.parse(JSON.stringify(answer)) as AdminAnswer<typeof operation>;
     },
     [Symbol.asyncDispose]: async () => {
@@ -87,7 +89,7 @@ function throughGateway(adminUrl: string): AdminAccess {
   };
 }
 
-function inWords(error: unknown): never {
+function asCliError(error: unknown): never {
   if (!(error instanceof ProblemError)) throw error;
   throw new CliError(wordsOf(error.status, { detail: error.message, errors: error.errors }));
 }

@@ -1,4 +1,5 @@
-// A command that acts for an app: with whose tokens, and through the API of the gateway that runs here.
+// Lets a command act for an app: signs tokens of the app, and calls the API of the gateway that
+// runs here.
 
 import type { AdminAccess } from './admin-access.ts';
 import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
@@ -10,10 +11,10 @@ import {
 } from './gateway-client.ts';
 import { appIdNamed } from './named-app.ts';
 
-/** The dev app's, or those of the app that the command names. */
+/** The tokens of the app that the command names, or of the dev app. */
 export type AppTokens = AsyncDisposable & {
   readonly tokens: TokenSource;
-  /** Only where no app was named. */
+  /** Undefined if the command names an app. */
   readonly devApp?: DevApp;
 };
 
@@ -40,13 +41,16 @@ export async function openTokens(
   };
 }
 
-/** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
+/**
+ * Opens the access to apps, bots, data tables and nodes. Loads the code of the database only here,
+ * so that a token of the dev app needs no database code.
+ */
 export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
   const access = await import('./admin-access.ts');
   return await access.openAdminAccess(context);
 }
 
-/** `app` left out: the dev app. `bot` left out: every bot of the app. */
+/** `app` defaults to the dev app, `bot` to every bot of the app. */
 export type AppOptions = { readonly app?: string; readonly bot?: string };
 
 export async function withGateway(

@@ -1,4 +1,4 @@
-// offhook token, offhook apps.
+// Implements `offhook token` and `offhook apps`.
 
 import { readFile } from 'node:fs/promises';
 import type { AppLimits } from '../calls/target/app-limits.ts';
@@ -19,7 +19,7 @@ import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
 import { appIdNamed } from './named-app.ts';
 
-/** What `offhook token` takes without `--ttl`. */
+/** Default of `offhook token --ttl`. */
 const usualTtlS = 3_600;
 
 export async function printToken(
@@ -30,14 +30,15 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > longestTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  // The secret of the dev app is in a file; how long its tokens may live is in the database.
+  // The secret of the dev app is in a file, but the longest lifetime of its tokens is in the
+  // database. A longer lifetime than usual is therefore checked against the database.
   const isUsual = options.app !== undefined || ttlS <= usualTtlS;
   const appId = isUsual ? options.app : (await readDevApp(context)).appId;
   await using app = await openTokens(context, appId);
   context.print(await app.tokens(ttlS));
 }
 
-/** A file with the public key that tokens are verified with; both are read alike. */
+/** Names a file with public keys that verify tokens. Both options are read in the same way. */
 export type KeyOptions = { readonly publicKey?: string; readonly jwks?: string };
 
 export type CreateAppOptions = KeyOptions & {
@@ -54,7 +55,7 @@ export async function createApp(context: CliContext, options: CreateAppOptions):
   const unknown = wanted.filter((scope) => !known.some((name) => name === scope));
   if (unknown.length > 0) {
     throw new CliError(
-      `There is no scope ${unknown.join(', ')}. Scopes are:\n  ${scopes.join('\n  ')}`,
+      `There is no scope ${unknown.join(', ')}. The scopes are:\n  ${scopes.join('\n  ')}`,
     );
   }
   const keys = await readPublicKeys(options);
@@ -93,7 +94,8 @@ export async function listApps(
 }
 
 function describeReading({ defaultCountry, bareNumbers }: NumberReading): string {
-  if (defaultCountry !== undefined) return `  numbers without + are of ${defaultCountry}`;
+  if (defaultCountry !== undefined)
+    return `  numbers without + are national numbers of ${defaultCountry}`;
   return bareNumbers === undefined ? '' : '  numbers without + are international';
 }
 
@@ -133,8 +135,8 @@ export async function rotateApp(
   if (databaseUrl === undefined) await updateDevAppFile(dataDir, rotated);
   context.note(
     graceS === 0
-      ? 'The former one is taken no more.'
-      : `The former one is taken until ${rotated.previousUntil}.`,
+      ? 'The old credential is no longer valid.'
+      : `The old credential stays valid until ${rotated.previousUntil}.`,
   );
   if (what === 'stream') noteBotCredentials(context, appId);
   context.print(JSON.stringify(rotated, undefined, 2));
@@ -150,7 +152,9 @@ export type LimitOptions = {
   readonly bareNumbers?: 'international' | 'none';
 };
 
-/** What is left out stays as it is; `none` lifts it. */
+/**
+ * Changes the limits that `options` names. `none` removes a limit. Omitted limits do not change.
+ */
 export async function limitApp(
   context: CliContext,
   named: string,
@@ -171,13 +175,13 @@ export async function limitApp(
   await using access = await openAdminAccess(context);
   const appId = await appIdNamed(access, named);
   const limited = await access.run('apps.limit', { appId, ...change });
-  context.note('Every gateway knows within 5 seconds.');
+  context.note('Every gateway applies the limits within 5 seconds.');
   context.print(JSON.stringify(limited));
 }
 
 function readingOf({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
   return {
-    // Whoever types it need not know that the codes of countries are in capitals.
+    // Country codes are upper case. The option accepts lower case too.
     ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),
     ...(bareNumbers === undefined ? {} : { bareNumbers }),
   };
@@ -223,7 +227,7 @@ export async function revokeApp(context: CliContext, named: string): Promise<voi
   await using access = await openAdminAccess(context);
   const appId = await appIdNamed(access, named);
   await access.run('apps.revoke', { appId });
-  context.note(`${appId} is refused within 5 seconds by every gateway.`);
+  context.note(`Every gateway refuses ${appId} within 5 seconds.`);
 }
 
 async function readPublicKeys({

@@ -1,4 +1,4 @@
-// offhook bots.
+// Implements `offhook bots`.
 
 import type { StreamConnect } from '../calls/stream/stream.ts';
 import { openAdminAccess } from './app-session.ts';
@@ -8,10 +8,10 @@ import { CliError } from './cli-error.ts';
 
 export type AddBotOptions = {
   readonly account: string;
-  /** Its other name. */
+  /** Alias of the bot in requests. */
   readonly stream?: string;
   readonly icon?: string;
-  /** False: `--no-stream-url`. */
+  /** False if `--no-stream-url` was given. */
   readonly streamUrl?: string | false;
   readonly streamConnect?: StreamConnect;
 };
@@ -35,11 +35,15 @@ export async function addBot(
   context.print(JSON.stringify(bot));
 }
 
-/** Undefined: as it is; null: none any more. */
+/**
+ * Returns the change to the bot's audio stream.
+ *
+ * @returns undefined if the stream does not change, null if the bot loses its stream
+ */
 function streamOf({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
   if (url === false) {
     if (connect === undefined) return null;
-    throw new CliError('--stream-connect goes with a stream, not with --no-stream-url.');
+    throw new CliError('--stream-connect cannot be combined with --no-stream-url.');
   }
   if (url === undefined && connect === undefined) return undefined;
   return {
@@ -48,7 +52,7 @@ function streamOf({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
   };
 }
 
-/** One JSON object a line. */
+/** Prints one JSON object per line. */
 export async function listBots(context: CliContext): Promise<void> {
   await using access = await openAdminAccess(context);
   for (const bot of (await access.run('bots.list', {})).bots) context.print(JSON.stringify(bot));

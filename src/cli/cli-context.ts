@@ -1,4 +1,4 @@
-// What commands know of the place they run in: the configuration, the gateway that runs here, and the dev app.
+// The environment of a command: the configuration, the gateway that runs here, and the dev app.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,17 +9,17 @@ import { CliError, notRunning } from './cli-error.ts';
 export type RunningGateway = {
   readonly httpUrl: string;
   readonly natsUrl?: string | undefined;
-  /** `http://:key@127.0.0.1:port`; only with the embedded database. */
+  /** `http://:key@127.0.0.1:port`. Undefined unless the gateway has the embedded database open. */
   readonly adminUrl?: string | undefined;
 };
 
 export type CliContext = {
   readonly config: Config;
-  /** Undefined: nothing runs under this DATA_DIR. */
+  /** Resolves to undefined if no gateway runs under this DATA_DIR. */
   gateway(): Promise<RunningGateway | undefined>;
-  /** One line on stdout. */
+  /** Prints one line to stdout. */
   print(line: string): void;
-  /** One line on stderr. */
+  /** Prints one line to stderr. */
   note(line: string): void;
   /** Aborted by the first Ctrl-C. */
   readonly interrupted: AbortSignal;
@@ -37,13 +37,18 @@ export async function requireGateway(context: CliContext): Promise<RunningGatewa
   const gateway = await context.gateway();
   if (gateway === undefined) {
     throw new CliError(
-      `${notRunning}\nIt runs elsewhere? Name its folder with DATA_DIR (here ${context.config.dataDir}).`,
+      `${notRunning}\nIf it runs elsewhere, name its folder with DATA_DIR (here ${context.config.dataDir}).`,
     );
   }
   return gateway;
 }
 
-/** The app of the first embedded start. A gateway on DATABASE_URL has none: its apps are made on purpose. */
+/**
+ * Reads the dev app, which the first start on the embedded database creates.
+ *
+ * @throws CliError if there is no dev app, for example because an operator creates the apps of a
+ *   gateway on DATABASE_URL
+ */
 export async function readDevApp({ config }: Pick<CliContext, 'config'>): Promise<DevApp> {
   const path = join(config.dataDir, 'dev-app.json');
   try {
@@ -57,7 +62,7 @@ export async function readDevApp({ config }: Pick<CliContext, 'config'>): Promis
     throw new CliError(
       config.databaseUrl === undefined
         ? notRunning
-        : 'With DATABASE_URL there is no dev app. Make one with: offhook apps create --name NAME --account ID\nand name it: --app ID (token, call, notifications list), or --secret WHSEC (listen).',
+        : 'With DATABASE_URL there is no dev app. Create an app with: offhook apps create --name NAME --account ID\nThen pass --app ID (token, call, notifications list), or --secret WHSEC (listen).',
       { cause: error },
     );
   }

@@ -1,4 +1,4 @@
-/** What went wrong, in words for the user who typed the command; printed without a stack. */
+/** An error that the user of the command can act on. It is printed without its stack. */
 export class CliError extends Error {}
 
-export const notRunning = 'Offhook does not run here. Start it with: npm start';
+export const notRunning = 'Offhook is not running here. Start it with: npm start';

@@ -1,4 +1,4 @@
-// offhook console: a link that signs a browser in.
+// Implements `offhook console`, which prints a link that signs a browser in.
 
 import { z } from 'zod';
 import { openTokens } from './app-session.ts';
@@ -22,5 +22,7 @@ export async function printConsoleLink(
     }),
   );
   context.print(url);
-  context.note(`Good for one sign-in within ${validForS} s. Its bearer sees what the app may see.`);
+  context.note(
+    `The link works once, within ${validForS} s. The browser then sees what the app may see.`,
+  );
 }

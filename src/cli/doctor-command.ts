@@ -1,4 +1,4 @@
-// offhook doctor: what a gateway needs here, and what of it does not hold.
+// Implements `offhook doctor`, which checks everything that a gateway needs here.
 
 import { type Check, type CheckResult, failed, ok, runChecks, skipped } from '../checks/check.ts';
 import { dataFolderCheck } from '../checks/data-folder.ts';
@@ -9,7 +9,12 @@ import { CliError } from './cli-error.ts';
 
 export type DoctorOptions = { readonly notify?: string; readonly json?: boolean };
 
-/** `allowedNetworks`: what notifications may be sent to beside the public. */
+/**
+ * Runs all checks and prints their results. `allowedNetworks` may receive notifications in addition
+ * to public addresses.
+ *
+ * @throws CliError if a check fails
+ */
 export async function examine(
   context: CliContext,
   allowedNetworks: readonly string[],
@@ -33,7 +38,7 @@ export async function examine(
 function gatewayCheck(running: RunningGateway | undefined): Check {
   const run = async () => {
     if (running === undefined)
-      return skipped('none runs under this DATA_DIR; start one: npm start');
+      return skipped('no gateway runs under this DATA_DIR; start one with: npm start');
     const response = await fetch(`${running.httpUrl}/ready`);
     const { reasons } = (await response.json()) as { readonly reasons?: readonly string[] };
     const where = `runs on ${running.httpUrl}`;

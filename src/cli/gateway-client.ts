@@ -1,4 +1,4 @@
-// The public API as the commands use it, with tokens of an app.
+// A client of the public API for the commands. It authenticates with tokens of an app.
 
 import type { z } from 'zod';
 import type { commandSchema } from '../calls/contract/command.ts';
@@ -8,21 +8,21 @@ import type { CallDetails, CallSummary, NotificationView } from '../interactions
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { type JsonRequest, requestJson } from './http-json.ts';
 
-/** What is asked of every bot of the app, or of one. */
+/** Reads calls and dead letters of one bot, or of every bot of the app. */
 export type OverviewClient = {
-  /** Newest first. */
+  /** Returns one page of calls, newest first. */
   calls(
     page: Readonly<Record<string, string>>,
   ): Promise<{ readonly calls: readonly CallSummary[]; readonly nextCursor?: string }>;
   call(callId: string): Promise<CallDetails>;
-  /** Newest first; `from`: given up at this instant or later. */
+  /** Returns one page of dead letters, newest first. `from` is the earliest time of giving up. */
   deadLetters(page: {
     readonly cursor?: string;
     readonly from?: string;
   }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
 };
 
-/** As it is sent: what is left out has a default. */
+/** A command as it is sent. Omitted members have defaults. */
 export type CommandMembers = z.input<typeof commandSchema>;
 
 export type BotClient = OverviewClient & {
@@ -44,24 +44,24 @@ export type SoundView = {
   readonly updatedAt: string;
 };
 
-/** Of the app's account. */
+/** Manages the sounds of the app's account. */
 export type SoundsClient = {
   put(name: string, file: Buffer<ArrayBuffer>): Promise<SoundView>;
   list(): Promise<{ readonly sounds: readonly SoundView[] }>;
   remove(name: string): Promise<unknown>;
 };
 
-/** `overview` without a bot: of every bot of the app. */
+/** `overview` without a bot covers every bot of the app. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
   readonly bot: (botId: string) => BotClient;
   readonly sounds: SoundsClient;
 };
 
-/** A JWT that lives for so many seconds. */
+/** Issues a JWT with this lifetime in seconds. */
 export type TokenSource = (ttlS: number) => Promise<string>;
 
-/** Each request has a token of its own: it lives as long as the longest request could. */
+/** Each request has its own token, which lives longer than the time-out of a request. */
 const tokenTtlS = 60;
 
 export function tokensOf(app: { readonly appId: string; readonly jwtSecret: string }): TokenSource {
@@ -79,12 +79,15 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
   const pathOf = (botId: string) => `/api/public/bot/${encodeURIComponent(botId)}`;
   return {
     overview: (botId) => overview(ask, botId === undefined ? '/api/public' : pathOf(botId)),
-    bot: (botId) => ({ ...overview(ask, pathOf(botId)), ...ofBot(ask, pathOf(botId), botId) }),
-    sounds: soundsOf(ask),
+    bot: (botId) => ({
+      ...overview(ask, pathOf(botId)),
+      ...botOperations(ask, pathOf(botId), botId),
+    }),
+    sounds: soundsClient(ask),
   };
 }
 
-function soundsOf(ask: Ask): SoundsClient {
+function soundsClient(ask: Ask): SoundsClient {
   const sound = (name: string) => `/api/public/sounds/${encodeURIComponent(name)}`;
   return {
     put: (name, file) => ask(sound(name), { method: 'PUT', file }),
@@ -102,7 +105,11 @@ function overview(ask: Ask, base: string): OverviewClient {
   };
 }
 
-function ofBot(ask: Ask, base: string, botId: string): Omit<BotClient, keyof OverviewClient> {
+function botOperations(
+  ask: Ask,
+  base: string,
+  botId: string,
+): Omit<BotClient, keyof OverviewClient> {
   const call = (callId: string): string => `${base}/calls/${encodeURIComponent(callId)}`;
   return {
     dial: (body) =>

@@ -1,9 +1,9 @@
-// One JSON request to the gateway; a problem document becomes the words of an error.
+// Sends a JSON request to the gateway. A problem document in the answer becomes a CliError.
 
 import { z } from 'zod';
 import { CliError, notRunning } from './cli-error.ts';
 
-/** Longer than the gateway's own bound for a handler. */
+/** Longer than the gateway's own time-out for a handler. */
 const timeoutMs = 20_000;
 
 const problemSchema = z.object({
@@ -18,11 +18,16 @@ export type JsonRequest = {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** A WAV file, in place of `body`. */
+  /** A WAV file, sent instead of `body`. */
   readonly file?: Buffer<ArrayBuffer>;
 };
 
-/** The answer is taken as it comes: the gateway is ours. */
+/**
+ * Sends the request and returns the answer. Does not validate the answer: the gateway is part
+ * of the same program.
+ *
+ * @throws CliError if the gateway is unreachable or answers with an error
+ */
 export async function requestJson<Answer>(url: string, request: JsonRequest = {}): Promise<Answer> {
   const response = await send(url, request);
   const text = await response.text();

@@ -1,16 +1,19 @@
-// Ids as they are typed: the beginning is enough, with or without what stands in front of the UUID.
+// Ids that people type. The beginning of an id is enough, with or without the prefix before the
+// UUID.
 
 import { shortestUuidStart, startsUuid } from '../lib/ids.ts';
 
 export const uuidLength = 36;
 
-/** So many are listed where several ids begin alike. */
+/** How many ids an error lists if several begin with the typed text. */
 export const mostShown = 10;
 
 /**
- * The beginning of an id of this kind: `call-0d9c` for `0d9c` and `call-0d9c`.
+ * Returns the beginning of an id of this kind: `call-0d9c` for `0d9c` and for `call-0d9c`.
  *
- * @returns undefined if it is a whole id, or no id begins so; `too-short` if too many would
+ * @returns undefined if the text is a whole id, or if no id can begin with it; `too-short` if too
+ *   many
+ *   ids can begin with it
  */
 export function idPrefixOf(kind: 'app' | 'call', text: string) {
   const start = text.startsWith(`${kind}-`) ? text.slice(kind.length + 1) : text;
@@ -20,12 +23,12 @@ export function idPrefixOf(kind: 'app' | 'call', text: string) {
 }
 
 export function tooShort(text: string): string {
-  return `"${text}" is too short: give the first ${shortestUuidStart} characters of the id, or more.`;
+  return `"${text}" is too short. Give at least the first ${shortestUuidStart} characters of the id.`;
 }
 
-/** `lines`: one for each of those that begin so. */
+/** Returns an error message. `lines` describes the matches, one per line. */
 export function severalBegin(prefix: string, lines: readonly string[]): string {
   const shown = lines.slice(0, mostShown).map((line) => `\n  ${line}`);
   const more = lines.length > mostShown ? '\n  and more' : '';
-  return `Several begin with ${prefix}; give more of the one that you mean:${shown.join('')}${more}`;
+  return `Several ids begin with ${prefix}. Type more of the id that you mean:${shown.join('')}${more}`;
 }

@@ -1,4 +1,4 @@
-// offhook listen: a receiver for trying things out.
+// Implements `offhook listen`, a receiver that prints notifications.
 
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
@@ -27,11 +27,11 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
           : lineOf(notification),
       ),
   }).catch(cannotListen(options));
-  context.note(`listening on ${receiver.url}; Ctrl-C ends`);
+  context.note(`listening on ${receiver.url}; press Ctrl-C to stop`);
   await whenInterrupted(context.interrupted);
 }
 
-/** @throws CliError if it is no port */
+/** @throws CliError if the option is not a port number */
 export function portOf({ port }: ListenOptions): number {
   const number = Number(port);
   if (Number.isInteger(number) && number >= 0 && number <= 65_535) return number;
@@ -40,7 +40,7 @@ export function portOf({ port }: ListenOptions): number {
 
 export function cannotListen({ port, host }: ListenOptions): (error: unknown) => never {
   return (error) => {
-    throw new CliError(`Port ${Number(port)} of ${host} cannot be listened on.`, { cause: error });
+    throw new CliError(`Cannot listen on port ${Number(port)} of ${host}.`, { cause: error });
   };
 }
 

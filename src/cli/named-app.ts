@@ -1,14 +1,14 @@
-// From what is typed for an app to its id: the whole id, or enough of its beginning.
+// Finds the id of an app from the text that a person typed: the whole id, or its beginning.
 
 import type { AdminAccess } from './admin-access.ts';
 import { CliError } from './cli-error.ts';
 import { idPrefixOf, severalBegin } from './id-prefix.ts';
 
 /**
- * Text that no id begins with is returned unchanged, so that the gateway says that there is no such
- * app.
+ * Returns the id that begins with the text. Returns other text unchanged, so that the gateway
+ * reports that there is no such app.
  *
- * @throws CliError if several ids begin so
+ * @throws CliError if several ids begin with the text
  */
 export async function appIdNamed(access: AdminAccess, text: string): Promise<string> {
   const prefix = idPrefixOf('app', text);

@@ -1,4 +1,5 @@
-// offhook nodes: the gateway processes that share the database, as the database sees them.
+// Implements `offhook nodes`, which lists the gateway processes that share the database, as the
+// database knows them.
 
 import type { AdminAnswer } from '../api/admin/admin-operations.ts';
 import { openAdminAccess } from './admin-access.ts';

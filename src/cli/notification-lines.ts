@@ -1,4 +1,4 @@
-// A notification in one line for people.
+// Formats a notification as one line for people.
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -6,7 +6,10 @@ import { lineOf } from '../calls/contract/event-table.ts';
 import { type Detected, whoPickedUp } from './picked-up.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
-/** What is shown of a body; receivers in the wild see other senders' too, so that nothing is taken for granted. */
+/**
+ * The members of a body that the line shows. A receiver may also get requests from other senders,
+ * so every body is validated.
+ */
 const shownBody = z.object({
   callId: z.string(),
   sequence: z.number(),
@@ -31,15 +34,15 @@ export function readBody(body: unknown): ShownBody | undefined {
   return shownBody.safeParse(body).data;
 }
 
-/** More calls than a developer has up at once. */
+/** More calls than a developer has at once. */
 const mostCallsAtOnce = 1_000;
 
-/** `name`: in place of the beginning of the call's id. */
+/** Formats a notification. `name` replaces the beginning of the call's id. */
 export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
 
 /**
- * Remembers what detection said of each call: the last notification has the verdict, but neither
- * its reason nor the beep.
+ * Creates a formatter that remembers the detection result of each call. It needs this memory
+ * because the last notification has the verdict, but neither its reason nor the beep.
  */
 export function createNotificationLines(): NotificationLines {
   const heardOf = new LRUCache<string, Detected>({ max: mostCallsAtOnce });
@@ -56,7 +59,7 @@ export function createNotificationLines(): NotificationLines {
   };
 }
 
-/** One notification later. */
+/** Returns the detection result after one more notification. */
 function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody): Detected {
   if (machineDetection === 'amd_tone_detected') return { ...heard, beep: true };
   const reason = amd?.reason;
@@ -65,7 +68,10 @@ function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody
     : heard;
 }
 
-/** Signed, but not over this body with this secret; or not signed at all. */
+/**
+ * Describes a failed verification. Either the signature does not match the body and the secret, or
+ * the notification is not signed.
+ */
 function faultOf(reason: string | undefined): string {
   return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;
 }

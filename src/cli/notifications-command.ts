@@ -1,5 +1,5 @@
-// offhook notifications list and replay: what was sent for a call and how each attempt went, what was given up, and how to
-// have it sent again.
+// Implements `offhook notifications list` and `replay`: lists the notifications of a call with each
+// attempt, lists dead letters, and sends dead letters again.
 
 import { callIdOfEvent } from '../calls/contract/call-event.ts';
 import type { NotificationView } from '../interactions/call-queries.ts';
@@ -16,7 +16,7 @@ import { readBody } from './notification-lines.ts';
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
 export type ReplayOptions = AppOptions & { readonly call?: string; readonly failedSince?: string };
 
-/** Without a call: dead letters. */
+/** Lists the notifications of a call, or dead letters if no call is named. */
 export async function listNotifications(
   context: CliContext,
   named: string | undefined,
@@ -81,7 +81,7 @@ async function listDeadLetters(
   if (count === 0) context.note('No dead letters.');
 }
 
-/** Page after page. */
+/** Yields all dead letters, page by page. */
 async function* deadLetters(
   overview: OverviewClient,
   from: string | undefined,
@@ -112,7 +112,7 @@ export async function replayNotifications(
   const { call, failedSince } = options;
   const given = [event, call, failedSince].filter((what) => what !== undefined);
   if (given.length !== 1)
-    throw new CliError('Give an event id, --call or --failed-since: one of them.');
+    throw new CliError('Give exactly one of: an event id, --call, --failed-since.');
   const from = instantAgo(failedSince);
   await withGateway(context, options, async (client) => {
     if (event !== undefined) {
@@ -121,7 +121,7 @@ export async function replayNotifications(
       return;
     }
     let count = 0;
-    const again = async (bot: BotClient, selection: Parameters<BotClient['replay']>[0]) => {
+    const replayAll = async (bot: BotClient, selection: Parameters<BotClient['replay']>[0]) => {
       for (let more = true; more && !context.interrupted.aborted; ) {
         const result = await bot.replay(selection);
         count += result.replayed;
@@ -130,10 +130,10 @@ export async function replayNotifications(
     };
     if (call !== undefined) {
       const { bot, callId } = await botOfCall(client, options, call);
-      await again(bot, { callId });
+      await replayAll(bot, { callId });
     } else if (from !== undefined) {
       for (const botId of await botsOf(client.overview(options.bot), from)) {
-        await again(client.bot(botId), { from });
+        await replayAll(client.bot(botId), { from });
       }
     }
     context.print(JSON.stringify({ replayed: count }));
@@ -141,10 +141,10 @@ export async function replayNotifications(
 }
 
 /**
- * Finds a dead letter by the beginning of its id, which has the UUID of its call in it:
+ * Finds a dead letter by the beginning of its id. The id contains the UUID of its call:
  * `evt-<uuid>-<which>`.
  *
- * @throws CliError if no dead letter has such an id, or several have
+ * @throws CliError if no dead letter or several dead letters have an id with this beginning
  */
 async function deadLetterNamed(
   client: GatewayClient,
@@ -153,7 +153,7 @@ async function deadLetterNamed(
 ): Promise<{ readonly bot: BotClient; readonly eventId: string }> {
   const start = text.replace(/^evt-/, '');
   const { bot, callId } = await botOfCall(client, options, `call-${start.slice(0, uuidLength)}`);
-  // Of a whole id the gateway says what is wrong with it.
+  // If the id is complete, the gateway reports what is wrong with it.
   if (callIdOfEvent(text) === callId) return { bot, eventId: text };
   const failed = (await bot.notifications(callId)).filter(({ state }) => state === 'failed');
   const letters = failed.filter(({ eventId }) => eventId.startsWith(`evt-${start}`));
@@ -164,7 +164,7 @@ async function deadLetterNamed(
   return { bot, eventId: letter.eventId };
 }
 
-/** Those with dead letters since then. */
+/** Returns the bots that have dead letters since `from`. */
 async function botsOf(overview: OverviewClient, from: string): Promise<ReadonlySet<string>> {
   const bots = new Set<string>();
   for await (const { botId } of deadLetters(overview, from)) bots.add(botId);

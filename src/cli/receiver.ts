@@ -1,5 +1,6 @@
-// A receiver of notifications: checks each signature against the raw body, and hands both on. What `offhook listen`, the
-// demo and `offhook call --follow` run, and what a receiver of one's own can be modelled on.
+// A receiver of notifications. It checks each signature against the raw body and passes both on.
+// `offhook listen`, the demo and `offhook call --follow` run it. You can model your own receiver on
+// it.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,12 +8,12 @@ import { verify } from '../notifier/webhooks.ts';
 
 export type ReceivedNotification = {
   readonly headers: IncomingHttpHeaders;
-  /** To the byte what was signed. */
+  /** Exactly the bytes that were signed. */
   readonly rawBody: string;
-  /** The body parsed, or undefined where it is no JSON. */
+  /** The parsed body. Undefined if it is not JSON. */
   readonly body: unknown;
   readonly verified: boolean;
-  /** Why not, in one word. */
+  /** Why the verification failed, in one word. Absent if it succeeded. */
   readonly reason?: string;
 };
 
@@ -20,13 +21,13 @@ export type Receiver = AsyncDisposable & { readonly url: string };
 
 export type ReceiverOptions = {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly webhookSecret: string;
   readonly onNotification: (notification: ReceivedNotification) => void;
 };
 
-/** A notification is a few KiB, its metadata included. */
+/** A notification has a few KiB, including its metadata. */
 const longestBodyBytes = 1_024 * 1_024;
 
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {

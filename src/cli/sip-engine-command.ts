@@ -1,4 +1,5 @@
-// offhook sip-engine: the embedded SIP engine as a process of its own, for DRACHTIO_URL of one or more gateways.
+// Implements `offhook sip-engine`, which runs the embedded SIP engine as a separate process for
+// DRACHTIO_URL of one or more gateways.
 
 import { randomBytes } from 'node:crypto';
 import { createLogger } from '../lib/logger.ts';
@@ -17,7 +18,7 @@ export type SipEngineOptions = {
 export async function runSipEngine(context: CliContext, options: SipEngineOptions): Promise<void> {
   const { config } = context;
   const secret = options.secret ?? randomBytes(24).toString('hex');
-  // Loaded here, so that the other commands start without it.
+  // The engine is loaded only here, so that the other commands start without it.
   const { startSipEngine } = await import('../embedded/drachtio/engine.ts');
   const engine = await startSipEngine({
     sipHost: options.sipHost ?? config.sip.host,
@@ -25,7 +26,7 @@ export async function runSipEngine(context: CliContext, options: SipEngineOption
     controlHost: options.controlHost,
     controlPort: portOf('--control-port', options.controlPort),
     secret,
-    // Standard output is for the one line that programs read.
+    // Standard output holds only the one line that programs read.
     logger: createLogger({ level: config.logLevel, nodeId: config.nodeId, toStderr: true }),
   }).catch((error: unknown) => {
     throw new CliError('The SIP engine did not start.', { cause: error });

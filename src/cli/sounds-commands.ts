@@ -1,4 +1,4 @@
-// offhook sounds: what calls of the app's account play.
+// Implements `offhook sounds`, which manages the sounds that calls of the app's account can play.
 
 import { readFile } from 'node:fs/promises';
 import { type AppOptions, withGateway } from './app-session.ts';

@@ -1,4 +1,4 @@
-// offhook tables: data tables are defined by who runs the service, from a file.
+// Implements `offhook tables`. The operator of the gateway defines data tables from files.
 
 import { readFile } from 'node:fs/promises';
 import type { AdminInput } from '../api/admin/admin-operations.ts';
@@ -16,11 +16,12 @@ export async function createTable(
 ): Promise<void> {
   const accountId =
     account ?? (context.config.databaseUrl === undefined ? devAccountId : undefined);
-  if (accountId === undefined) throw new CliError('Say whose table it is: --account ID');
+  if (accountId === undefined)
+    throw new CliError('Name the account that owns the table: --account ID');
   const definition = await readDefinition(file);
   await using access = await openAdminAccess(context);
   const table = await access.run('tables.create', { ...definition, accountId, replace });
-  context.note(`Rows go to: POST /api/public/tables/${table.name}`);
+  context.note(`Add rows with: POST /api/public/tables/${table.name}`);
   context.print(JSON.stringify(table));
 }
 
@@ -30,7 +31,7 @@ export async function listTables(context: CliContext): Promise<void> {
   for (const table of tables) context.print(JSON.stringify(table));
 }
 
-/** As it was written: what is wrong with it is told by the store. */
+/** Reads the file without validation. The store validates the definition and reports its errors. */
 async function readDefinition(file: string): Promise<AdminInput<'tables.create'>> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as AdminInput<'tables.create'>;

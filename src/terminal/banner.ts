@@ -1,4 +1,5 @@
-// What a developer needs who has just started a gateway in a terminal: where it is, who may use it, and what to try.
+// The banner for a developer who has just started a gateway in a terminal: its addresses, the
+// credentials, and a command to try.
 
 import { isAbsolute, join, relative } from 'node:path';
 
@@ -6,15 +7,17 @@ export type BannerFacts = {
   readonly version: string;
   readonly httpUrl: string;
   readonly dataDir: string;
-  /** Where the gateway was started. */
+  /** The folder in which the gateway was started. */
   readonly workingFolder: string;
-  /** The embedded database has an app to try it with; any other has those that an operator made. */
+  /** True on the embedded database. On other databases, an operator creates the apps. */
   readonly hasDevApp: boolean;
   readonly hasSandbox: boolean;
   readonly console: {
-    /** Undefined if the gateway listens where it serves no console. */
+    /** Undefined if the gateway serves no console on its address. */
     readonly address: string | undefined;
-    /** Signs one browser in. Only for a terminal: it must not stand in a log. */
+    /**
+     * A link that signs in one browser. Shown only in a terminal, because it must not be logged.
+     */
     readonly link?: string;
   };
 };
@@ -27,7 +30,7 @@ export function bannerLines(facts: BannerFacts): readonly string[] {
     `  Offhook ${version} is up${carrier}`,
     '',
     `  API          ${httpUrl}`,
-    `  Docs         ${httpUrl}/docs, where every operation can be tried`,
+    `  Docs         ${httpUrl}/docs, where you can try every operation`,
     ...consoleLines(facts),
     `  Credentials  ${credentials(facts)}`,
     `  Try          ${triedCommand(facts)}`,
@@ -39,11 +42,11 @@ export function bannerLines(facts: BannerFacts): readonly string[] {
 function consoleLines(facts: BannerFacts): readonly string[] {
   const { address, link } = facts.console;
   const signIn = command(facts, facts.hasDevApp ? 'console' : 'console --app ID');
-  // Nothing stands directly behind an address: a terminal would take it for a part of it.
+  // No text follows an address directly: a terminal would treat it as part of the address.
   if (link !== undefined)
     return [
       `  Console      ${link}`,
-      `               signs one browser in, within an hour; after that: ${signIn}`,
+      `               signs in one browser within an hour; later, run: ${signIn}`,
     ];
   return [
     address === undefined
@@ -54,8 +57,8 @@ function consoleLines(facts: BannerFacts): readonly string[] {
 
 function credentials(facts: BannerFacts): string {
   return facts.hasDevApp
-    ? `${shownFolder(facts, 'dev-app.json')}, of an app that may do everything`
-    : `of an app that you make: ${command(facts, 'apps create --name NAME --account ID')}`;
+    ? `${shownFolder(facts, 'dev-app.json')}, for an app that may do everything`
+    : `create an app with: ${command(facts, 'apps create --name NAME --account ID')}`;
 }
 
 function triedCommand(facts: BannerFacts): string {
@@ -64,7 +67,9 @@ function triedCommand(facts: BannerFacts): string {
   return `${command(facts, `call ${target} --amd detect --follow`)}   (in a second terminal)`;
 }
 
-/** The command finds the gateway by its data folder. */
+/**
+ * Returns an `offhook` command line. It sets DATA_DIR if the command needs it to find the gateway.
+ */
 function command(facts: BannerFacts, words: string): string {
   const { dataDir, workingFolder, hasDevApp } = facts;
   const isFound = dataDir === join(workingFolder, '.offhook') || !hasDevApp;

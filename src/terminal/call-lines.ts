@@ -1,5 +1,5 @@
-// What happens to calls, in lines for a developer who watches: one for each step of a call, one for each attempt to notify its
-// receiver. No numbers, no digits that were pressed, nothing that was said.
+// Lines for a developer who watches calls: one line per event of a call, and one per attempt to
+// notify its receiver. They contain no phone numbers, no pressed digits and no spoken words.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -11,11 +11,14 @@ export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
   onEvent(event: CallEvent): void;
-  /** `origin`: of the receiver; undefined where the call is gone. */
+  /** `origin` is the receiver's. Undefined if the call no longer exists. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
 
-/** An event is stated again where it may not have been published; more than are under way at once need not be known. */
+/**
+ * How many event ids are remembered. The same event can arrive again if its publication is
+ * uncertain. Only ids of events that are under way at the same time matter.
+ */
 const maxKnown = 10_000;
 
 export function createCallWatcher(print: (line: CallLine) => void): CallWatcher {
@@ -27,17 +30,20 @@ export function createCallWatcher(print: (line: CallLine) => void): CallWatcher 
   };
   return {
     onEvent: (event) => {
-      if (isNew(event.id)) print({ callId: event.callId, text: shown(watchedLineOf(event)) });
+      if (isNew(event.id)) print({ callId: event.callId, text: masked(watchedLineOf(event)) });
     },
     onDelivery: (delivery, origin) => {
-      const text = shown(describeDelivery(delivery, origin));
+      const text = masked(describeDelivery(delivery, origin));
       print({ callId: delivery.record.callId, text });
     },
   };
 }
 
-/** Reason phrases come from far ends: they may hold the number that was dialled, and what a terminal would obey. */
-function shown(text: string): string {
+/**
+ * Masks phone numbers and control characters. Reason phrases come from far ends, and may contain
+ * the dialed number or terminal commands.
+ */
+function masked(text: string): string {
   return text.replaceAll(/\p{C}/gu, '?').replaceAll(/\+?\d{7,}/g, '***');
 }
 
@@ -58,7 +64,10 @@ function whatNext({ verdict, record }: Delivery): string {
   }
 }
 
-/** @returns `Answered`, or what says more than `Call-In-Progress` and `Event`: the detection, the type */
+/**
+ * Returns the status of a notification. `Call-In-Progress` is replaced by the detection result, and
+ * `Event` by the type of the event.
+ */
 function statusOf(body: string): string {
   const { status, machineDetection, event } = JSON.parse(body) as {
     readonly status?: string;

@@ -1,5 +1,5 @@
-// What the gateway says to the person who started it, beside its log and in order with it. Where it is no terminal the
-// log is all there is, and stays what programs read: lines of JSON.
+// What the gateway prints for the person who started it, in order with its log. If the output is
+// not a terminal, the gateway prints only the log: lines of JSON that programs can read.
 
 import { type Logger, writeLine } from '../lib/logger.ts';
 import { type BannerFacts, bannerLines } from './banner.ts';
@@ -7,10 +7,10 @@ import { type CallWatcher, createCallWatcher } from './call-lines.ts';
 import { forcedLine, type Stopping, stoppingLine } from './stop-lines.ts';
 
 export type Screen = {
-  /** Undefined: calls are not shown. */
+  /** Undefined if calls are not shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
-  /** Whether `up` writes anything: false for a log, and for a quiet terminal. */
+  /** True if `up` prints a banner. False for a log and for a quiet terminal. */
   readonly showsBanner: boolean;
   up(facts: BannerFacts): void;
   stopping(signal: NodeJS.Signals, state: Stopping): void;
@@ -19,13 +19,13 @@ export type Screen = {
 
 export type ScreenOptions = {
   readonly logger: Logger;
-  /** LOG_CALLS. */
+  /** LOG_CALLS. Default: calls are shown in a terminal that is not quiet. */
   readonly logCalls: boolean | undefined;
 };
 
 export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Screen {
   const write = (line: string): void => writeLine(logger, line);
-  // Who asked for a quiet log wants a quiet terminal.
+  // A quiet log level also makes the terminal quiet.
   const isQuiet = !logger.isLevelEnabled('info');
   const watcher = createCallWatcher(({ callId, text }) =>
     write(`[${new Date().toISOString().slice(11, 23)}] ${callId.slice(0, 13)}  ${text}`),
@@ -35,12 +35,12 @@ export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Scree
     showsBanner: !isQuiet,
     starting: (version) => {
       if (!isQuiet)
-        write(`Offhook ${version} is starting; the first time takes some seconds longer.`);
+        write(`Offhook ${version} is starting; the first start takes a few seconds longer.`);
     },
     up: (facts) => {
       if (!isQuiet) for (const line of bannerLines(facts)) write(line);
     },
-    // After the ^C that the terminal shows.
+    // The line break ends the line on which the terminal shows ^C.
     stopping: (_signal, state) => write(`\n${stoppingLine(state)}`),
     forced: () => write(`\n${forcedLine}`),
   };
@@ -58,7 +58,7 @@ export function createLogScreen({ logger, logCalls }: ScreenOptions): Screen {
     up: () => undefined,
     stopping: (signal, { starting, calls: count, drainMs }) =>
       starting
-        ? logger.info({ signal }, 'ending when the start is done')
+        ? logger.info({ signal }, 'ending after the start')
         : logger.info({ signal, calls: count, drainMs }, 'finishing calls'),
     forced: (signal) => logger.info({ signal }, 'ending at once'),
   };

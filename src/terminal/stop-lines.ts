@@ -1,10 +1,10 @@
-// What Ctrl-C answers.
+// The lines that answer Ctrl-C.
 
 export type Stopping = {
   readonly starting: boolean;
-  /** That are up. */
+  /** How many calls are up. */
   readonly calls: number;
-  /** How long they may go on. */
+  /** How long the calls may go on. */
   readonly drainMs: number;
   /** How long a start may still take. */
   readonly startPatienceMs: number;
@@ -12,18 +12,17 @@ export type Stopping = {
 
 export function stoppingLine({ starting, calls, drainMs, startPatienceMs }: Stopping): string {
   if (starting) {
-    return `Ending when the start is done, in ${inUnits(startPatienceMs)} at the latest; Ctrl-C again ends it at once.`;
+    return `Ending after the start, within ${inUnits(startPatienceMs)}; press Ctrl-C again to end at once.`;
   }
   if (calls === 0) return 'Ending: no calls are up.';
-  if (drainMs === 0)
-    return `Ending: ${calls} ${calls === 1 ? 'call is' : 'calls are'} up, and hung up.`;
+  if (drainMs === 0) return `Ending: hanging up ${calls} ${calls === 1 ? 'call' : 'calls'}.`;
   const [are, they] = calls === 1 ? ['call is', 'It has'] : ['calls are', 'They have'];
-  return `Ending: ${calls} ${are} up. ${they} ${inUnits(drainMs)} to finish; Ctrl-C again hangs up and ends at once.`;
+  return `Ending: ${calls} ${are} up. ${they} ${inUnits(drainMs)} to finish; press Ctrl-C again to hang up and end at once.`;
 }
 
-export const forcedLine = 'Ending at once: calls are hung up.';
+export const forcedLine = 'Ending at once: hanging up all calls.';
 
-/** `2 s`, `10 min`, `1 h`: in the unit that people would say it in. */
+/** Formats a duration in the unit that people would use: `2 s`, `10 min` or `1 h`. */
 export function inUnits(ms: number): string {
   const s = Math.max(1, Math.round(ms / 1_000));
   if (s < 120) return `${s} s`;

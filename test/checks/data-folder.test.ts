@@ -45,7 +45,7 @@ describe('a data folder', () => {
       expect(await examined('/proc/x/y')).toMatchObject({
         state: 'failed',
         detail:
-          'DATA_DIR: /proc/x/y cannot be made: the file system there takes no folders (ENOENT)',
+          'DATA_DIR: /proc/x/y cannot be created: the file system accepts no folders there (ENOENT)',
       });
     },
   );
@@ -54,7 +54,7 @@ describe('a data folder', () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
 
-    expect((await examined(file))?.detail).toContain('cannot be made: it is a file (EEXIST)');
+    expect((await examined(file))?.detail).toContain('cannot be created: it is a file (EEXIST)');
     expect((await examined(join(file, 'x')))?.detail).toContain('a part of the path is a file');
   });
 
@@ -86,7 +86,7 @@ describe('the disk', () => {
     [
       { free: 12, needed: 150 },
       'failed',
-      'DATA_DIR: the disk of /data has 12 MiB left, and 150 MiB are needed',
+      'DATA_DIR: the disk of /data has 12 MiB left, but Offhook needs 150 MiB',
     ],
   ] as const)('with %j in MiB: %s', ({ free, needed }, state, detail) => {
     expect(judgeSpace(free, needed, '/data')).toEqual({ state, detail });

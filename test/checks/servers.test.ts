@@ -72,7 +72,7 @@ describe('ports', () => {
     expect(await examined({})).toMatchObject({ state: 'ok' });
     expect(await examined({ HTTP_PORT: String(taken) })).toMatchObject({
       state: 'failed',
-      detail: `HTTP_PORT: TCP port ${taken} of 127.0.0.1 cannot be had: another program has it (EADDRINUSE)`,
+      detail: `HTTP_PORT: TCP port ${taken} of 127.0.0.1 cannot be used: another program uses it (EADDRINUSE)`,
     });
     expect((await examined({ SIP_PORT: String(taken) }))?.detail).toMatch(/^SIP_PORT: TCP port/);
     expect((await examined({ SIP_HOST: '203.0.113.9', MEDIA_HOST: '127.0.0.1' }))?.detail).toBe(
@@ -191,7 +191,7 @@ describe('the database', () => {
 describe('a receiver', () => {
   const loopback = ['127.0.0.0/8'];
 
-  test('that takes connections is well; nothing is sent that it would take for a notification', async () => {
+  test('that accepts connections is well; nothing is sent that it would take for a notification', async () => {
     const receiver = await startReceiver();
     onTestFinished(() => receiver.close());
 

@@ -63,7 +63,7 @@ test('offhook apps create and limit say how numbers without + are read, one way 
   const listed = (json: boolean) => run((context) => listApps(context, { json }));
 
   expect(JSON.parse(await listed(true))).toMatchObject({ appId, defaultCountry: 'US' });
-  expect(await listed(false)).toContain('numbers without + are of US');
+  expect(await listed(false)).toContain('numbers without + are national numbers of US');
 
   const international = { appId, limits: {}, tokenMaxTtlS: 86_400, bareNumbers: 'international' };
   expect(await limit({ bareNumbers: 'international' })).toEqual(international);

@@ -40,7 +40,7 @@ describe('without a gateway', () => {
     const { code, err } = await offhook(args, join(folder, 'nothing')).finished;
 
     expect(code).toBe(1);
-    expect(err).toBe('offhook: Offhook does not run here. Start it with: npm start\n');
+    expect(err).toBe('offhook: Offhook is not running here. Start it with: npm start\n');
   });
 
   test.each([
@@ -56,7 +56,7 @@ describe('without a gateway', () => {
     const { code, out, err } = await offhook(command.split(' '), elsewhere).finished;
 
     expect([code, out]).toEqual([1, '']);
-    expect(err).toMatch(/^offhook: Offhook does not run here\. Start it with: npm start\n/);
+    expect(err).toMatch(/^offhook: Offhook is not running here\. Start it with: npm start\n/);
     expect(err).toContain(`DATA_DIR (here ${elsewhere})`);
     expect(existsSync(elsewhere)).toBe(false);
   });
@@ -271,7 +271,7 @@ describe('with a gateway', () => {
       'There is no call whose id begins with call-ffffffff-ffff.',
     );
     await expect(within((context) => showCall(context, '0d9', {}))).rejects.toThrow(
-      '"0d9" is too short: give the first 4 characters of the id, or more.',
+      '"0d9" is too short. Give at least the first 4 characters of the id.',
     );
   });
 

@@ -72,7 +72,7 @@ describe('offhook doctor', () => {
 
     expect(code).toBe(1);
     expect(out).toMatch(
-      /^FAILED +data folder +DATA_DIR: \/dev\/null cannot be made: it is a file/m,
+      /^FAILED +data folder +DATA_DIR: \/dev\/null cannot be created: it is a file/m,
     );
     expect(out).toMatch(
       /^FAILED +speech-to-text +STT_PROVIDERS_FILE cannot be read: \/nowhere\/stt\.yaml\n {2}ENOENT/m,
@@ -120,13 +120,13 @@ describe('a start', () => {
 
   test('in a folder that cannot be made names DATA_DIR, and the reason', async () => {
     expect(await failure({ DATA_DIR: '/dev/null/x' })).toBe(
-      'offhook: DATA_DIR: /dev/null/x cannot be made: a part of the path is a file (ENOTDIR)\n',
+      'offhook: DATA_DIR: /dev/null/x cannot be created: a part of the path is a file (ENOTDIR)\n',
     );
   });
 
   test.runIf(process.platform === 'linux')('in /proc, where Node would try for ever', async () => {
     expect(await failure({ DATA_DIR: '/proc/x' })).toBe(
-      'offhook: DATA_DIR: /proc/x cannot be made: the file system there takes no folders (ENOENT)\n',
+      'offhook: DATA_DIR: /proc/x cannot be created: the file system accepts no folders there (ENOENT)\n',
     );
   });
 

@@ -55,7 +55,7 @@ test.each([
   const error: unknown = await callIdNamed(overview, 'call-0d9c').catch((cause: unknown) => cause);
 
   const lines = (error as Error).message.split('\n');
-  expect(lines[0]).toBe('Several begin with call-0d9c; give more of the one that you mean:');
+  expect(lines[0]).toBe('Several ids begin with call-0d9c. Type more of the id that you mean:');
   expect(lines.filter((line) => line.endsWith('failed  busy (486 Busy Here)'))).toHaveLength(shown);
   expect(lines.includes('  and more')).toBe(more);
 });
@@ -85,7 +85,7 @@ describe('the beginning of an id', () => {
     const lines = Array.from({ length: 11 }, (_, index) => `line ${index}`);
 
     expect(severalBegin('call-0d9c', lines.slice(0, 2))).toBe(
-      'Several begin with call-0d9c; give more of the one that you mean:\n  line 0\n  line 1',
+      'Several ids begin with call-0d9c. Type more of the id that you mean:\n  line 0\n  line 1',
     );
     expect(severalBegin('call-0d9c', lines)).toMatch(/\n {2}line 9\n {2}and more$/);
   });

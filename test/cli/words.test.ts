@@ -116,7 +116,7 @@ describe('a dial-out request', () => {
     expect(request({ bridge, ...how, bridgeTimeout: '20000' })['bridge']).toEqual({
       ...{ to: bridge, on: 'person', mode: 'refer', timeoutMs: 20_000, caller: '49301234' },
     });
-    expect(() => request({ bridgeOn: 'person' })).toThrow('go with --bridge only');
+    expect(() => request({ bridgeOn: 'person' })).toThrow('require --bridge');
     expect(() => request({ bridge, bridgeTimeout: '20s' })).toThrow('--bridge-timeout must be');
   });
 
@@ -133,7 +133,7 @@ describe('a dial-out request', () => {
   });
 
   test('contradictions about a stream are refused', () => {
-    expect(() => request({ stream: false, streamConnect: 'person' })).toThrow('--no-stream goes');
+    expect(() => request({ stream: false, streamConnect: 'person' })).toThrow('--no-stream cannot be combined');
     expect(() => request({ streamParameter: ['spring'] })).toThrow('must be name=value');
   });
 
@@ -296,15 +296,15 @@ describe('what the demo makes of its conversation', () => {
     expect(describeConversation({ bot, talker })).toEqual([
       'the bot heard 3.5 s of voice in 3 turns',
       'the talker heard 7.3 s of voice in 3 turns',
-      'and when it interrupted, the bot was silent after 180 ms',
+      'when the talker interrupted, the bot fell silent after 180 ms',
     ]);
   });
 
   test.each([
-    ['one side told nothing', { bot }],
+    ['one side reported nothing', { bot }],
     ['the bot heard 0 of 3 turns', { bot: { ...bot, turns: 0 }, talker }],
     ['the bot was interrupted 0 times', { bot: { ...bot, interruptions: 0 }, talker }],
-    ['the talker answered nothing', { bot, talker: { ...talker, answers: 0 } }],
+    ['the talker gave no answer', { bot, talker: { ...talker, answers: 0 } }],
     ['the bot did not fall silent', { bot, talker: { voiceMs: 1, turns: 3, answers: 1 } }],
   ])('says that %s', (problem, conversation) => {
     expect(problemsOfConversation(conversation)).toEqual([problem]);
@@ -324,7 +324,7 @@ describe('what the demo makes of its transfer', () => {
   });
 
   test.each([
-    ['one side of the transfer told nothing', { person, msToTwoWayAudio }],
+    ['one side of the transfer reported nothing', { person, msToTwoWayAudio }],
     [
       'the agent did not hear the person',
       { person, agent: { ...agent, turns: 0 }, msToTwoWayAudio },

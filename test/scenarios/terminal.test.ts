@@ -46,7 +46,7 @@ test('a terminal shows a banner, each step of a call and of its notifications, a
   expect(terminal.screen()).not.toContain('2025550102');
 
   terminal.interrupt();
-  await terminal.until('Ending: 1 call is up. It has 5 s to finish; Ctrl-C again');
+  await terminal.until('Ending: 1 call is up. It has 5 s to finish; press Ctrl-C again');
   terminal.interrupt();
   await terminal.until('Ending at once');
   expect(await terminal.ended).toBe(0);

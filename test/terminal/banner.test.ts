@@ -23,10 +23,10 @@ describe('what is shown at the start', () => {
       '  Offhook 1.2.3 is up, with a sandbox in place of a carrier: no real phone rings',
       '',
       '  API          http://127.0.0.1:3000',
-      '  Docs         http://127.0.0.1:3000/docs, where every operation can be tried',
+      '  Docs         http://127.0.0.1:3000/docs, where you can try every operation',
       '  Console      http://127.0.0.1:3000/console#token=t0ken',
-      '               signs one browser in, within an hour; after that: npx offhook console',
-      '  Credentials  .offhook/dev-app.json, of an app that may do everything',
+      '               signs in one browser within an hour; later, run: npx offhook console',
+      '  Credentials  .offhook/dev-app.json, for an app that may do everything',
       '  Try          npx offhook call person --amd detect --follow   (in a second terminal)',
       '  End          Ctrl-C',
       '',
@@ -74,16 +74,16 @@ describe('Ctrl-C', () => {
     [{}, 'Ending: no calls are up.'],
     [
       { calls: 1 },
-      'Ending: 1 call is up. It has 5 s to finish; Ctrl-C again hangs up and ends at once.',
+      'Ending: 1 call is up. It has 5 s to finish; press Ctrl-C again to hang up and end at once.',
     ],
     [
       { calls: 3, drainMs: 300_000 },
-      'Ending: 3 calls are up. They have 5 min to finish; Ctrl-C again hangs up and ends at once.',
+      'Ending: 3 calls are up. They have 5 min to finish; press Ctrl-C again to hang up and end at once.',
     ],
-    [{ calls: 2, drainMs: 0 }, 'Ending: 2 calls are up, and hung up.'],
+    [{ calls: 2, drainMs: 0 }, 'Ending: hanging up 2 calls.'],
     [
       { starting: true },
-      'Ending when the start is done, in 5 s at the latest; Ctrl-C again ends it at once.',
+      'Ending after the start, within 5 s; press Ctrl-C again to end at once.',
     ],
   ])('%j: %s', (state, line) => {
     expect(stoppingLine({ ...running, ...state })).toBe(line);

@@ -1,4 +1,4 @@
-// offhook bot: the sample bot, for trying audio streams out.
+// Implements `offhook bot`, which runs the sample bot to try out audio streams.
 
 import { noteDevBotCredentials } from '../bot-credentials.ts';
 import { type CliContext, readDevApp } from '../cli-context.ts';
@@ -22,13 +22,17 @@ export async function runBot(context: CliContext, options: ListenOptions): Promi
   }).catch(cannotListen(options));
   if (options.json === true) context.print(JSON.stringify({ type: 'listening', url: bot.url }));
   const unsigned =
-    streamSecret === undefined ? ' It talks to every client that connects: no --secret.' : '';
-  context.note(`the bot is on ${bot.url}; Ctrl-C ends.${unsigned}`);
+    streamSecret === undefined ? ' It accepts every client, because it has no --secret.' : '';
+  context.note(`the bot listens on ${bot.url}; press Ctrl-C to stop.${unsigned}`);
   await noteDevBotCredentials(context);
   await whenInterrupted(context.interrupted);
 }
 
-/** Undefined where no dev app is: with a database of its own, or before the first start. */
+/**
+ * Returns the stream secret of the dev app.
+ *
+ * @returns undefined if there is no dev app: on DATABASE_URL, or before the first start
+ */
 async function devStreamSecret(context: CliContext): Promise<string | undefined> {
   return await readDevApp(context).then(
     (app) => app.streamSecret,

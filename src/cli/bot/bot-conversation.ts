@@ -1,19 +1,24 @@
-// One call of the sample bot, in Twilio Media Streams; to read, and to copy from. It waits for a "Hello?", greets, repeats what
-// it hears, falls silent when it is interrupted, leaves a message for a machine, says goodbye and hangs up. The audio that comes
-// in is its only clock.
+// One call of the sample bot in the format of Twilio Media Streams, as an example to read and to
+// copy. The bot waits for a "Hello?", greets, and repeats what it hears. It falls silent when it is
+// interrupted, and leaves a message for a machine. In the end it says goodbye and hangs up.
+// Incoming audio is its only clock.
 
 import type { WebSocket } from 'ws';
 import { VoiceTurns } from '../../embedded/sandbox/voice-turns.ts';
 import { readMulawBytes, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
 import { type BotEvent, type GatewayMessage, readGatewayMessage } from './bot-events.ts';
 
-/** Most people who answer speak first, but not all. */
+/**
+ * How long the bot waits for the first word. Most people speak first when they answer, but not all.
+ */
 const firstWordMs = 2_000;
-/** Of silence, until it says goodbye. */
+/** After this much silence the bot says goodbye. */
 const patienceMs = 8_000;
+/** After more turns of the person than this, the bot says goodbye. */
 const answers = 2;
-/** What was said before a voice was noticed, and how much of a long turn is repeated: 300 ms and 15 s of 20 ms each. */
+/** Audio kept from before a voice is detected: 300 ms in frames of 20 ms. */
 const prerollFrames = 15;
+/** The longest part of a turn that the bot repeats: 15 s in frames of 20 ms. */
 const longestTurnFrames = 750;
 
 const lineNames = ['greeting', 'you-said', 'message', 'goodbye'] as const;
@@ -28,12 +33,13 @@ function recordingOf(line: Line): Uint8Array {
 
 export class BotConversation {
   readonly #socket: WebSocket;
-  readonly #tell: (event: BotEvent) => void;
+  readonly #report: (event: BotEvent) => void;
   readonly #turns = new VoiceTurns();
   #streamSid = '';
   #callId = '';
-  /** Lines that the gateway has and has not played, and how many of the first it was told to drop. */
+  /** Lines that the gateway has received and whose marks have not come back. */
   readonly #queued: Line[] = [];
+  /** How many lines at the front of the queue a `clear` message has discarded. */
   #dropped = 0;
   #heard: Buffer[] = [];
   #quietMs = 0;
@@ -42,9 +48,9 @@ export class BotConversation {
   #lastLine: Line | undefined;
   readonly #counts = { turns: 0, linesSaid: 0, interruptions: 0 };
 
-  constructor(socket: WebSocket, tell: (event: BotEvent) => void) {
+  constructor(socket: WebSocket, report: (event: BotEvent) => void) {
     this.#socket = socket;
-    this.#tell = tell;
+    this.#report = report;
     socket.on('error', () => undefined);
     socket.on('message', (data: Buffer, isBinary) => {
       const message = isBinary ? undefined : readGatewayMessage(data.toString());
@@ -65,9 +71,9 @@ export class BotConversation {
     this.#streamSid = start?.streamSid ?? '';
     const { callId = '', reconnect } = start?.customParameters ?? {};
     this.#callId = callId;
-    // After a break of the connection it is in the middle of the call.
+    // After a reconnection, the bot is in the middle of the call.
     this.#hasGreeted = reconnect === '1';
-    this.#tell({ type: 'started', callId });
+    this.#report({ type: 'started', callId });
   }
 
   #hear(payload: Buffer): void {
@@ -87,19 +93,22 @@ export class BotConversation {
     return this.#queued.length > this.#dropped;
   }
 
-  /** It was interrupted: what the gateway has of our audio must not be heard any more. A goodbye may be talked over. */
+  /**
+   * Handles an interruption: clears the audio that the gateway has not yet played. Does not
+   * interrupt the last line of the bot.
+   */
   #fallSilent(): void {
     if (!this.#isTalking || this.#lastLine !== undefined) return;
     this.#send({ event: 'clear' });
     this.#dropped = this.#queued.length;
     this.#counts.interruptions += 1;
-    this.#tell({ type: 'interrupted', line: this.#queued.at(-1) ?? '' });
+    this.#report({ type: 'interrupted', line: this.#queued.at(-1) ?? '' });
   }
 
   #answer(): void {
     const heard = Buffer.concat(this.#heard.splice(0));
     this.#counts.turns += 1;
-    this.#tell({ type: 'heard', turnMs: heard.length / 8 });
+    this.#report({ type: 'heard', turnMs: heard.length / 8 });
     if (this.#isMachine || this.#lastLine !== undefined) return;
     if (this.#hasGreeted) this.#say('you-said', heard);
     else this.#greet();
@@ -111,7 +120,10 @@ export class BotConversation {
     if (!this.#isMachine) this.#say('greeting');
   }
 
-  /** Any amount of audio at once: the gateway plays it at its pace, and returns the mark when it has been heard. */
+  /**
+   * Sends a line. The audio can be of any length: the gateway plays it in real time, and returns
+   * the mark when all of it has been heard.
+   */
   #say(line: Line, more: Uint8Array = new Uint8Array()): void {
     if (this.#lastLine !== undefined) return;
     if (line === 'goodbye' || line === 'message') this.#lastLine = line;
@@ -121,7 +133,7 @@ export class BotConversation {
     this.#queued.push(line);
   }
 
-  /** Marks return in their order, of what was dropped, too. */
+  /** Handles a mark. Marks return in order, including the marks of discarded audio. */
   #played(name: string): void {
     const [line] = this.#queued;
     if (line === undefined || line !== name) return;
@@ -131,23 +143,23 @@ export class BotConversation {
       return;
     }
     this.#counts.linesSaid += 1;
-    this.#tell({ type: 'said', line });
+    this.#report({ type: 'said', line });
     // A normal close hangs up.
     if (line === this.#lastLine) this.#socket.close(1000);
   }
 
   #press(digit: string): void {
-    this.#tell({ type: 'dtmf', digit });
+    this.#report({ type: 'dtmf', digit });
     if (digit === '#') this.#say('goodbye');
   }
 
   #learn(amd: NonNullable<GatewayMessage['amd']>): void {
-    this.#tell({ type: 'amd', amd });
+    this.#report({ type: 'amd', amd });
     if (amd.event === 'amd_machine_detected') {
       this.#isMachine = true;
       this.#fallSilent();
     }
-    // After the beep, or when none is to be expected any more.
+    // Detection has stopped: it has heard the beep, or no longer expects a beep.
     if (amd.event === 'amd_stopped' && this.#isMachine) this.#say('message');
   }
 
@@ -157,6 +169,6 @@ export class BotConversation {
 
   #end(code: number): void {
     const { voiceMs } = this.#turns;
-    this.#tell({ type: 'ended', callId: this.#callId, code, voiceMs, ...this.#counts });
+    this.#report({ type: 'ended', callId: this.#callId, code, voiceMs, ...this.#counts });
   }
 }

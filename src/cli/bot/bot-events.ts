@@ -1,8 +1,8 @@
-// What the sample bot reads of the gateway's messages, and what it tells of its calls.
+// The gateway's messages as the sample bot reads them, and the events that the bot reports.
 
 import { z } from 'zod';
 
-/** As much of Twilio Media Streams as it uses. */
+/** The members of Twilio Media Streams that the bot uses. */
 const gatewayMessage = z.object({
   event: z.string(),
   start: z
@@ -15,7 +15,11 @@ const gatewayMessage = z.object({
 });
 export type GatewayMessage = z.infer<typeof gatewayMessage>;
 
-/** Undefined: not for us, or not of this protocol. Never throws. */
+/**
+ * Parses a message. Never throws.
+ *
+ * @returns undefined if the text is not a message of this protocol
+ */
 export function readGatewayMessage(text: string): GatewayMessage | undefined {
   try {
     return gatewayMessage.safeParse(JSON.parse(text)).data;
@@ -25,10 +29,10 @@ export function readGatewayMessage(text: string): GatewayMessage | undefined {
 }
 
 export type BotEvent =
-  /** Its signature is missing or wrong. */
+  /** A connection whose signature is missing or wrong was refused. */
   | { readonly type: 'refused' }
   | { readonly type: 'started'; readonly callId: string }
-  /** To the end, as the mark says that came back. */
+  /** The line was heard to its end: its mark came back. */
   | { readonly type: 'said'; readonly line: string }
   | { readonly type: 'interrupted'; readonly line: string }
   | { readonly type: 'heard'; readonly turnMs: number }
@@ -36,14 +40,15 @@ export type BotEvent =
   | { readonly type: 'amd'; readonly amd: NonNullable<GatewayMessage['amd']> }
   | BotCallSummary;
 
-/** Counted during the call. */
+/** Summary of a call, counted during the call. */
 export type BotCallSummary = {
   readonly type: 'ended';
   readonly callId: string;
-  /** Of the WebSocket. */
+  /** Close code of the WebSocket. */
   readonly code: number;
-  /** How much voice it heard, in how many turns. */
+  /** How much voice the bot heard. */
   readonly voiceMs: number;
+  /** In how many turns the bot heard a voice. */
   readonly turns: number;
   readonly linesSaid: number;
   readonly interruptions: number;
@@ -58,7 +63,7 @@ export function describeBotEvent(event: BotEvent): string {
     case 'said':
       return `said its ${event.line}`;
     case 'interrupted':
-      return `fell silent in its ${event.line}: interrupted`;
+      return `was interrupted in its ${event.line} and fell silent`;
     case 'heard':
       return `heard ${seconds(event.turnMs)}`;
     case 'dtmf':

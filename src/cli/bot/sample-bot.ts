@@ -1,4 +1,4 @@
-// The sample bot for audio streams: a WebSocket server that a gateway connects to, once a call.
+// The sample bot for audio streams: a WebSocket server. A gateway opens one connection per call.
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -10,15 +10,16 @@ import type { BotEvent } from './bot-events.ts';
 
 export type SampleBotOptions = {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** Without it, every client that connects is talked to. */
+  /** Verifies signatures. If undefined, the bot accepts every client. */
   readonly streamSecret?: string | undefined;
   readonly onEvent: (event: BotEvent) => void;
 };
 
 export type SampleBot = AsyncDisposable & { readonly url: string };
 
+/** How long clients have to close their connections before they are cut off. */
 const farewellMs = 500;
 
 export async function startSampleBot(options: SampleBotOptions): Promise<SampleBot> {
@@ -26,9 +27,10 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   const server = new WebSocketServer({
     host,
     port,
-    // The gateway's messages are some hundred bytes; its parameters may be a few KiB.
+    // The gateway's messages have a few hundred bytes. Stream parameters may have a few KiB.
     maxPayload: 65_536,
-    // Signed is the path with the query, so that a proxy in front of the bot may change scheme and host.
+    // The signature covers only the path and query, so that a proxy in front of the bot may change
+    // the scheme and the host.
     verifyClient: ({ req: { url = '', headers } }: { readonly req: IncomingMessage }) => {
       if (streamSecret === undefined) return true;
       const { ok } = verify(url, headers['gateway-signature'], streamSecret);
@@ -41,9 +43,9 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   return {
     url: `ws://${host}:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
-      // 1001, going away: the gateway would try again.
+      // Code 1001 means going away. The gateway reconnects after it.
       for (const socket of server.clients) socket.close(1001);
-      // Who does not answer that is cut off.
+      // Clients that do not answer the close in time are cut off.
       const cutOff = setTimeout(() => {
         for (const socket of server.clients) socket.terminate();
       }, farewellMs);

@@ -1,4 +1,5 @@
-// offhook call: places a call and, with --follow, prints what happens until it ended.
+// Implements `offhook call`, which places a call. With --follow it prints events until the call
+// ends.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { lineOf } from '../../calls/contract/event-table.ts';
@@ -18,9 +19,12 @@ export type CallOptions = DialOptions & {
   readonly follow?: boolean;
 };
 
-/** Often enough to look live, and nothing for the gateway. */
+/** Short enough to look live, long enough to be no load for the gateway. */
 const pollMs = 250;
-/** After the end: the last notification follows within milliseconds, unless the receiver was just refusing. */
+/**
+ * How long to wait for the last notification after the call has ended. It usually arrives within
+ * milliseconds, but takes longer if the receiver refused the notification before.
+ */
 const lastNotificationMs = 15_000;
 
 export async function placeCall(
@@ -32,7 +36,8 @@ export async function placeCall(
   const { httpUrl } = await requireGateway(context);
   const client = createGatewayClient(httpUrl, app.tokens).bot(options.bot);
   const notified = { end: false };
-  // Signatures can only be checked with the secret of the dev app; another app's call is followed by asking.
+  // Only the dev app's secret is known here, so only its signatures can be checked. For another
+  // app, the command polls the call and receives no notifications.
   const followed = options.follow === true && options.notify === undefined;
   await using receiver =
     followed && app.devApp !== undefined
@@ -78,7 +83,7 @@ async function follow(
   for (;;) {
     if (context.interrupted.aborted && !hangingUp) {
       hangingUp = true;
-      context.note('hanging up; Ctrl-C again to leave');
+      context.note('hanging up; press Ctrl-C again to exit');
       await client.end(callId);
     }
     const call = await client.call(callId);
@@ -99,7 +104,11 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
   }
 }
 
-/** Who picked up; undefined where detection was off, or the call was not answered. */
+/**
+ * Returns the verdict of detection.
+ *
+ * @returns undefined if detection was off or the call was not answered
+ */
 function verdictOf({ timeline }: CallDetails): string | undefined {
   const end = timeline.findLast(({ type }) => type === 'completed');
   return (end?.data as { readonly machineDetection?: string } | undefined)?.machineDetection;

@@ -1,15 +1,21 @@
-// A call's events in their order, as they become known: SQL has the answer and the end at once, the events between them come
-// through the stream, a moment later.
+// Puts the events of a growing timeline into order. SQL has the answer and the end of a call at
+// once. The events between them arrive through the stream, a moment later.
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
-/** An event that is missing for longer is late by a fault, or lost with its node: what follows it is shown without it. */
+/**
+ * How long a missing event holds back later events. An event that is missing for longer is late
+ * because of a fault, or was lost with its node.
+ */
 const longestGapMs = 5_000;
 
 export type CallTimeline = {
-  /** What can be shown now. The timeline is in order of its sequence, and grows. */
+  /**
+   * Returns the entries that are new and can be shown now. `timeline` is the whole timeline so far,
+   * ordered by sequence.
+   */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
-  /** For an event that comes before others which are known. Never for long. */
+  /** True while known entries wait for a missing earlier event, at most `longestGapMs`. */
   readonly waiting: boolean;
 };
 
@@ -18,7 +24,7 @@ export function createCallTimeline(): CallTimeline {
   let nextSequence = 1;
   let gapSinceMs: number | undefined;
 
-  /** How many of these can be shown. */
+  /** Counts the new entries that can be shown now. */
   function countReady(fresh: readonly TimelineEntry[], nowMs: number): number {
     const count = countInOrder(fresh, nextSequence);
     gapSinceMs = count === fresh.length ? undefined : (gapSinceMs ?? nowMs);
@@ -43,7 +49,10 @@ export function createCallTimeline(): CallTimeline {
   };
 }
 
-/** Those that follow without a gap; a late one, which was waited for in vain, leaves none. */
+/**
+ * Counts the entries before the first gap. An entry below `nextSequence` is not a gap: it is a late
+ * event, and later events have already been shown.
+ */
 function countInOrder(fresh: readonly TimelineEntry[], nextSequence: number): number {
   let next = nextSequence;
   for (const [index, { eventSequence }] of fresh.entries()) {

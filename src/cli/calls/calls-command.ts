@@ -1,4 +1,5 @@
-// offhook calls and offhook context: what the gateway knows of calls, of every bot of the app unless one is named.
+// Implements `offhook calls list`, `offhook calls show` and `offhook context`, which read calls.
+// They cover every bot of the app, unless the command names a bot.
 
 import { lineOf } from '../../calls/contract/event-table.ts';
 import type { CallSummary } from '../../interactions/call-queries.ts';
@@ -19,16 +20,16 @@ export type ShowCallOptions = AppOptions & { readonly json?: boolean };
 export async function listCalls(context: CliContext, options: ListCallsOptions): Promise<void> {
   if (!/^[1-9]\d{0,5}$/.test(options.limit)) throw new CliError('--limit must be 1 to 999999');
   const limit = Number(options.limit);
-  const written: (call: CallSummary) => string =
+  const format: (call: CallSummary) => string =
     options.json === true ? JSON.stringify : (call) => callLine(call, new Date());
   await withGateway(context, options, async (client) => {
     let count = 0;
     for await (const call of callsOf(client.overview(options.bot), options)) {
       if (count === limit) {
-        context.note('There are more; see --limit.');
+        context.note('There are more calls; raise --limit to list them.');
         return;
       }
-      context.print(written(call));
+      context.print(format(call));
       count += 1;
       if (context.interrupted.aborted) return;
     }
@@ -36,7 +37,7 @@ export async function listCalls(context: CliContext, options: ListCallsOptions):
   });
 }
 
-/** Page after page. */
+/** Yields all calls, page by page. */
 async function* callsOf(
   overview: OverviewClient,
   { status }: ListCallsOptions,
@@ -67,7 +68,7 @@ export async function showCall(
     context.print(callLine(call, new Date()));
     const { queuePosition, metadata, timeline } = call;
     if (queuePosition !== undefined)
-      context.print(`waits for its trunk as number ${queuePosition}`);
+      context.print(`waits for its trunk at position ${queuePosition}`);
     if (Object.keys(metadata).length > 0) context.print(`metadata ${JSON.stringify(metadata)}`);
     for (const { time, type, data } of timeline) {
       context.print(`${time}  ${type.padEnd(9)}  ${lineOf(type, data)}`.trimEnd());
@@ -75,7 +76,7 @@ export async function showCall(
   });
 }
 
-/** As a bot flow reads it. */
+/** Prints the context of a call, as a bot flow reads it. */
 export async function showContext(
   context: CliContext,
   named: string,

@@ -1,4 +1,4 @@
-// offhook call, calls, context and notifications, as they are typed.
+// Declares the commands `offhook call`, `calls`, `context` and `notifications`, with their options.
 
 import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
@@ -18,10 +18,10 @@ import type {
   TransferOptions,
 } from './live-commands.ts';
 
-/** The dev app may use every bot; this one needs no thought. */
+/** The default bot of `offhook call`. The dev app may use every bot. */
 const defaultBot = 'dev-bot';
 
-// Loaded when they are asked for, so that each command starts without the others.
+// Each module is loaded when its command runs, so that no command loads the code of the others.
 const callsCommands = () => import('./calls-command.ts');
 const liveCommands = () => import('./live-commands.ts');
 const notificationsCommands = () => import('../notifications-command.ts');
@@ -31,7 +31,7 @@ export function addCallCommands(program: Command, createContext: () => CliContex
   const calls = program
     .command('calls')
     .description(
-      'calls of every bot of the app; of an id its first 4 characters or more are enough',
+      'list and control calls of all bots of the app; the first 4 characters of an id are enough',
     );
   addReading(program, calls, createContext);
   addLive(calls, createContext);
@@ -41,32 +41,32 @@ export function addCallCommands(program: Command, createContext: () => CliContex
 function addPlacing(program: Command, createContext: () => CliContext): void {
   const call = program
     .command('call <target>')
-    .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
+    .description('place a call to tel:+15551234567, sip:user@host, or a sandbox name (person)')
     .option(
       '--notify <url>',
-      'URL for notifications; with --follow and without it, this command listens (dev app only)',
+      'URL for notifications (default with --follow: this command receives them, dev app only)',
     )
     .option(
       '--notify-events <list>',
-      'events to be notified of beside the four statuses: ringing,dtmf,transfer-* or *',
+      'events to notify in addition to the four statuses: ringing,dtmf,transfer-* or *',
     )
-    .addOption(several('--header <name: value>', 'header to send along with notifications'))
+    .addOption(repeatable('--header <name: value>', 'header to send with notifications'))
     .addOption(
       new Option('--amd <mode>', 'machine detection')
         .choices(['detect', 'disconnect', 'disabled'])
         .default('disabled'),
     )
-    .addOption(several('--timer <name=ms>', 'timer of detection, e.g. noSpeechTimeoutMs=3000'))
-    .option('--threshold-word-count <number>', 'strict rule: that many words make a machine')
-    .option('--metadata <json>', 'JSON object that the bot finds in the context of the call');
+    .addOption(repeatable('--timer <name=ms>', 'detection timer, e.g. noSpeechTimeoutMs=3000'))
+    .option('--threshold-word-count <number>', 'strict rule: this many words are a machine')
+    .option('--metadata <json>', 'JSON object for the bot, stored in the context of the call');
   withPlans(withStream(call))
-    .option('--bot <id>', 'bot', defaultBot)
-    .option('--app <id>', 'app that asks; left out: the dev app')
+    .option('--bot <id>', 'bot that handles the call', defaultBot)
+    .option('--app <id>', 'app to act as (default: the dev app)')
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')
-    .option('--trunk <name>', 'trunk; left out: the default one')
+    .option('--trunk <name>', 'trunk to dial over (default: the default trunk)')
     .option('--timeout <ms>', 'how long to ring')
-    .option('--max-duration <ms>', 'how long the call may last from the answer; also e.g. 90s, 10m')
-    .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
+    .option('--max-duration <ms>', 'longest duration after the answer, in ms or e.g. 90s, 10m')
+    .option('--follow', 'print events until the call ends; Ctrl-C hangs up')
     .action(async (target: string, options: CallOptions) => {
       const { placeCall } = await import('./call-command.ts');
       await placeCall(createContext(), target, options);
@@ -77,107 +77,117 @@ function withStream(command: Command): Command {
   return command
     .option(
       '--stream-url <url>',
-      'ws or wss URL of the bot that takes the audio; left out: its own',
+      "ws or wss URL that receives the call's audio (default: the URL of the bot)",
     )
     .addOption(
-      new Option('--stream-connect <when>', 'when the bot gets it').choices(streamConnects),
+      new Option('--stream-connect <when>', 'when the audio stream starts').choices(streamConnects),
     )
-    .addOption(several('--stream-parameter <name=value>', 'told to the bot'))
-    .option('--no-stream', 'no audio stream, also where the bot has one');
+    .addOption(repeatable('--stream-parameter <name=value>', 'parameter to pass to the bot'))
+    .option('--no-stream', 'open no audio stream, even if the bot has one');
 }
 
-/** What happens after the verdict without a round trip. */
+/** Adds the options for plans, which the gateway carries out after the verdict on its own. */
 function withPlans(command: Command): Command {
   return command
-    .option('--voicemail <sound>', 'a message for a machine, e.g. sound:offer')
+    .option('--voicemail <sound>', 'message to leave on a machine, e.g. sound:offer')
     .addOption(
-      new Option('--if-no-beep <what>', 'after a greeting without a beep').choices(noBeepChoices),
-    )
-    .option('--screening <sound>', 'what a call screener hears')
-    .option('--bridge <target>', 'whom the person is connected to, e.g. sip:agents@pbx.example')
-    .addOption(
-      new Option('--bridge-on <when>', 'left out: person where detection runs').choices(
-        transferStarts,
+      new Option('--if-no-beep <what>', 'what to do after a greeting without a beep').choices(
+        noBeepChoices,
       ),
     )
-    .addOption(new Option('--bridge-mode <mode>', 'a second leg, or REFER').choices(transferModes))
+    .option('--screening <sound>', 'sound to play to a call screener')
+    .option('--bridge <target>', 'agent to connect the person to, e.g. sip:agents@pbx.example')
+    .addOption(
+      new Option(
+        '--bridge-on <when>',
+        'when to connect them (default with detection: person)',
+      ).choices(transferStarts),
+    )
+    .addOption(
+      new Option('--bridge-mode <mode>', 'use a second leg, or REFER').choices(transferModes),
+    )
     .option('--bridge-timeout <ms>', 'how long to wait for an answer')
-    .option('--bridge-caller <number>', "caller ID of the second leg; left out: the call's");
+    .option('--bridge-caller <number>', "caller ID of the second leg (default: the call's)");
 }
 
 function addReading(program: Command, calls: Command, createContext: () => CliContext): void {
-  ofApp(calls.command('list', { isDefault: true }))
-    .description('newest first')
-    .addOption(new Option('--status <status>', 'only these').choices(interactionStatuses))
-    .option('--limit <number>', 'how many', '50')
-    .option('--json', 'one JSON object a line')
+  withAppOptions(calls.command('list', { isDefault: true }))
+    .description('list calls, newest first')
+    .addOption(
+      new Option('--status <status>', 'list only calls with this status').choices(
+        interactionStatuses,
+      ),
+    )
+    .option('--limit <number>', 'how many calls to list', '50')
+    .option('--json', 'print one JSON object per line')
     .action(async (options: ListCallsOptions) => {
       await (await callsCommands()).listCalls(createContext(), options);
     });
-  ofApp(calls.command('show <callId>'))
-    .description('one call with its timeline')
-    .option('--json', 'as one JSON object')
+  withAppOptions(calls.command('show <callId>'))
+    .description('show one call with its timeline')
+    .option('--json', 'print one JSON object')
     .action(async (callId: string, options: ShowCallOptions) => {
       await (await callsCommands()).showCall(createContext(), callId, options);
     });
-  ofApp(program.command('context <callId>'))
-    .description('what a bot flow reads of a call, as JSON; the beginning of its id is enough')
+  withAppOptions(program.command('context <callId>'))
+    .description('print the context of a call as JSON, as its bot flow reads it')
     .action(async (callId: string, options: AppOptions) => {
       await (await callsCommands()).showContext(createContext(), callId, options);
     });
 }
 
-/** While a call is up. */
+/** Adds the commands for a call that is up. */
 function addLive(calls: Command, createContext: () => CliContext): void {
-  ofCommand(calls.command('play <callId> <sound>'))
-    .description('play sound:<name>, or the WAV file at a URL, to the one who is on the line')
-    .option('--loop', 'until it is stopped')
+  withCommandOptions(calls.command('play <callId> <sound>'))
+    .description('play sound:<name>, or the WAV file at a URL, to the person on the line')
+    .option('--loop', 'repeat until stopped')
     .action(async (callId: string, sound: string, options: PlayOptions) => {
       await (await liveCommands()).playToCall(createContext(), callId, sound, options);
     });
-  ofCommand(calls.command('stream <callId> [url]'))
-    .description('have the bot at a ws or wss URL take the audio, in place of the one that has it')
-    .option('--none', 'no bot any more; the call goes on')
-    .addOption(several('--parameter <name=value>', 'told to the bot'))
+  withCommandOptions(calls.command('stream <callId> [url]'))
+    .description('stream the audio to the bot at a ws or wss URL, instead of the current bot')
+    .option('--none', 'disconnect the bot; the call goes on')
+    .addOption(repeatable('--parameter <name=value>', 'parameter to pass to the bot'))
     .action(async (callId: string, url: string | undefined, options: StreamOptions) => {
       await (await liveCommands()).streamCall(createContext(), callId, url, options);
     });
-  ofCommand(calls.command('stop <callId>'))
-    .description('play nothing more of what is queued, and press no more keys')
+  withCommandOptions(calls.command('stop <callId>'))
+    .description('stop all queued sounds and keys')
     .action(async (callId: string, options: LiveOptions) => {
       await (await liveCommands()).stopPlaying(createContext(), callId, options);
     });
-  ofCommand(calls.command('dtmf <callId> <digits>'))
-    .description('press keys: 0-9 A-D * # and w, which waits for 500 ms')
-    .option('--duration <ms>', 'of each key; left out: 100')
+  withCommandOptions(calls.command('dtmf <callId> <digits>'))
+    .description('press keys: 0-9 A-D * # and w, which pauses for 500 ms')
+    .option('--duration <ms>', 'duration of each key (default: 100)')
     .action(async (callId: string, digits: string, options: KeyOptions) => {
       await (await liveCommands()).pressKeys(createContext(), callId, digits, options);
     });
   addTransfer(calls, createContext);
-  ofCommand(calls.command('hangup <callId>'))
-    .description('cancel the call or hang up, in every state')
+  withCommandOptions(calls.command('hangup <callId>'))
+    .description('cancel or hang up the call, in any state')
     .action(async (callId: string, options: LiveOptions) => {
       await (await liveCommands()).hangUpCall(createContext(), callId, options);
     });
 }
 
 function addTransfer(calls: Command, createContext: () => CliContext): void {
-  ofCommand(calls.command('transfer <callId> <target>'))
-    .description('connect the person to an agent: a target as of `call`')
+  withCommandOptions(calls.command('transfer <callId> <target>'))
+    .description('connect the person to an agent; targets are as for `offhook call`')
     .addOption(
-      new Option('--mode <mode>', 'a second leg, or REFER; left out: bridge').choices(
+      new Option('--mode <mode>', 'use a second leg, or REFER (default: bridge)').choices(
         transferModes,
       ),
     )
     .option('--timeout <ms>', 'how long to wait for an answer')
-    .option('--caller <number>', "caller ID of the second leg; left out: the call's")
-    .option('--trunk <name>', "trunk of the second leg; left out: the call's for tel:")
-    .addOption(several('--header <name: value>', 'header of the INVITE or REFER'))
-    .option('--keep-stream', 'the bot goes on hearing the person')
+    .option('--caller <number>', "caller ID of the second leg (default: the call's)")
+    .option('--trunk <name>', "trunk of the second leg (default for tel: the call's trunk)")
+    .addOption(repeatable('--header <name: value>', 'header of the INVITE or REFER'))
+    .option('--keep-stream', 'let the bot keep hearing the person')
     .addOption(
-      new Option('--on-failure <what>', 'if no agent is reached, and no bot has a stream').choices(
-        transferFallbacks,
-      ),
+      new Option(
+        '--on-failure <what>',
+        'what to do if no agent is reached and no bot has a stream',
+      ).choices(transferFallbacks),
     )
     .action(async (callId: string, target: string, options: TransferOptions) => {
       await (await liveCommands()).transferCall(createContext(), callId, target, options);
@@ -185,35 +195,42 @@ function addTransfer(calls: Command, createContext: () => CliContext): void {
 }
 
 function addNotifications(program: Command, createContext: () => CliContext): void {
-  const notifications = program.command('notifications').description('what receivers were sent');
-  ofApp(notifications.command('list [callId]', { isDefault: true }))
-    .description('of a call, with each attempt; without one: dead letters, newest first')
-    .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
-    .option('--json', 'one JSON object a line')
+  const notifications = program
+    .command('notifications')
+    .description('list notifications, and send dead letters again');
+  withAppOptions(notifications.command('list [callId]', { isDefault: true }))
+    .description(
+      'list the notifications of a call with each attempt; without a call, list dead letters, newest first',
+    )
+    .option('--failed-since <duration>', 'list dead letters of this last period, e.g. 2h')
+    .option('--json', 'print one JSON object per line')
     .action(async (callId: string | undefined, options: ListOptions) => {
       await (await notificationsCommands()).listNotifications(createContext(), callId, options);
     });
-  ofApp(notifications.command('replay [eventId]'))
-    .description('send dead letters again: one, those of a call, or those of a time')
-    .option('--call <callId>', 'of this call')
-    .option('--failed-since <duration>', 'given up in the last e.g. 2h')
+  withAppOptions(notifications.command('replay [eventId]'))
+    .description('send dead letters again: one, those of a call, or those of a period')
+    .option('--call <callId>', 'replay the dead letters of this call')
+    .option('--failed-since <duration>', 'replay the dead letters of this last period, e.g. 2h')
     .action(async (eventId: string | undefined, options: ReplayOptions) => {
       await (await notificationsCommands()).replayNotifications(createContext(), eventId, options);
     });
 }
 
-function ofApp(command: Command): Command {
+function withAppOptions(command: Command): Command {
   return command
-    .option('--bot <id>', 'only of this bot; left out: of every bot of the app')
-    .option('--app <id>', 'app that asks; left out: the dev app');
+    .option('--bot <id>', 'limit the command to this bot (default: every bot of the app)')
+    .option('--app <id>', 'app to act as (default: the dev app)');
 }
 
-function ofCommand(command: Command): Command {
-  return ofApp(command).option('--id <id>', 'names it: done once, however often it is repeated');
+function withCommandOptions(command: Command): Command {
+  return withAppOptions(command).option(
+    '--id <id>',
+    'command id; the gateway runs a repeated command only once',
+  );
 }
 
-function several(flags: string, description: string): Option {
-  return new Option(flags, `${description}; several times`).argParser(
+function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description}; may be repeated`).argParser(
     (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
   );
 }

@@ -1,4 +1,5 @@
-// A dial-out request from what is typed. The gateway checks it; what it would only ignore is refused here.
+// Builds a dial-out request from the options of `offhook call`. The gateway validates the request.
+// Options that the gateway would silently ignore are rejected here.
 
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -18,7 +19,7 @@ export type DialOptions = {
   /** `name=ms` */
   readonly timer?: readonly string[];
   readonly thresholdWordCount?: string;
-  /** Types and families, comma-separated. */
+  /** Event types and families, separated by commas. */
   readonly notifyEvents?: string;
   readonly streamUrl?: string;
   readonly streamConnect?: string;
@@ -32,7 +33,7 @@ export type DialOptions = {
   readonly bridgeMode?: string;
   readonly bridgeTimeout?: string;
   readonly bridgeCaller?: string;
-  /** False: `--no-stream`. */
+  /** False if `--no-stream` was given. */
   readonly stream?: boolean;
 };
 
@@ -65,7 +66,12 @@ export function dialRequest(
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Leaves URIs as they are; takes a number with its country code and a name of the sandbox, too. */
+/**
+ * Returns a target URI. Leaves URIs unchanged, and converts sandbox names and numbers with a
+ * country code.
+ *
+ * @throws CliError if the text is not a target
+ */
 export function targetOf(text: string): string {
   if (/^(tel|sip):/i.test(text)) return text;
   const sandbox = sandboxNumbers.find(({ name }) => name === text);
@@ -76,14 +82,17 @@ export function targetOf(text: string): string {
     throw new CliError(`"${text}" has no country code: ${adviceFor(number.replaceAll(/\D/g, ''))}`);
   }
   throw new CliError(
-    `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
+    `"${text}" is not a target. Use tel:+15551234567, sip:user@host, or a sandbox name: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
   );
 }
 
-/** Only the person who types a number knows its country: 2025550110 begins like one of Egypt. */
+/**
+ * Advises how to write a number. The code cannot guess the country: 2025550110 begins with the
+ * country code of Egypt.
+ */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
-  // No area code begins with 0 or 1: 0612345678 is a number of another country.
+  // No area code of North America begins with 0 or 1. So 0612345678 is from another country.
   if (american !== undefined && /^1[2-9]/.test(american.digits)) {
     return `write +${american.digits} for a number of North America, otherwise + and its country code`;
   }
@@ -92,21 +101,27 @@ function adviceFor(digits: string): string {
     : 'write it with + and its country code, e.g. +12025550110';
 }
 
-/** A name that is none would change nothing, without a word. */
+/** Reads timers. Rejects unknown names, because the gateway would silently ignore them. */
 export function readTimers(texts: readonly string[]): Readonly<Record<string, number>> {
   const timers: Record<string, number> = {};
   for (const text of texts) {
     const [, name = '', ms = ''] = /^(\w+)=(\d+)$/.exec(text) ?? [];
     if (!Object.hasOwn(timersSchema.shape, name)) {
       const names = Object.keys(timersSchema.shape).join(', ');
-      throw new CliError(`--timer ${text}: name=milliseconds, with a name of ${names}`);
+      throw new CliError(
+        `--timer ${text}: must be name=milliseconds, where name is one of ${names}`,
+      );
     }
     timers[name] = Number(ms);
   }
   return timers;
 }
 
-/** Undefined: as the bot is registered; null: none. */
+/**
+ * Builds the `stream` member.
+ *
+ * @returns undefined for the stream that is registered for the bot, null for no stream
+ */
 function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
   const parameters =
@@ -117,13 +132,14 @@ function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | nul
     ([, value]) => value !== undefined,
   );
   if (stream) return given.length === 0 ? undefined : Object.fromEntries(given);
-  if (given.length > 0) throw new CliError('--no-stream goes with no other option of a stream.');
+  if (given.length > 0)
+    throw new CliError('--no-stream cannot be combined with other stream options.');
   return null;
 }
 
 function voicemailOf({ voicemail: play, ifNoBeep }: DialOptions) {
   if (play !== undefined) return { play, ...(ifNoBeep === undefined ? {} : { ifNoBeep }) };
-  if (ifNoBeep !== undefined) throw new CliError('--if-no-beep goes with --voicemail only.');
+  if (ifNoBeep !== undefined) throw new CliError('--if-no-beep requires --voicemail.');
   return undefined;
 }
 
@@ -135,7 +151,7 @@ function bridgeOf(options: DialOptions): Readonly<Record<string, unknown>> | und
     ([, value]) => value !== undefined,
   );
   if (bridge !== undefined) return { to: targetOf(bridge), ...Object.fromEntries(given) };
-  if (given.length > 0) throw new CliError('--bridge-… options go with --bridge only.');
+  if (given.length > 0) throw new CliError('--bridge-… options require --bridge.');
   return undefined;
 }
 
@@ -178,7 +194,7 @@ function readMetadata(text: string): unknown {
   throw new CliError(`--metadata must be a JSON object, ${example}`);
 }
 
-/** Headers as they are typed: `Name: value`. */
+/** Reads headers of the form `Name: value`. */
 export function readHeaders(texts: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     texts.map((text) => {

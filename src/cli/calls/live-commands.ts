@@ -1,4 +1,5 @@
-// offhook calls play, stop, dtmf, stream, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
+// Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer` and `hangup`, which control
+// a call while it is up. The results are in the timeline of the call.
 
 import { withoutQuery } from '../../calls/stream/stream-members.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
@@ -8,7 +9,7 @@ import type { CommandMembers } from '../gateway-client.ts';
 import { readHeaders, readNumber, readParameters, targetOf } from './dial-options.ts';
 import { botOfCall } from './named-call.ts';
 
-/** `id`: names the command, so that it may be repeated after an answer that was lost. */
+/** `id` names the command, so that it can be repeated safely after its answer was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
 export type PlayOptions = LiveOptions & { readonly loop?: boolean };
 export type KeyOptions = LiveOptions & { readonly duration?: string };
@@ -46,7 +47,7 @@ export async function stopPlaying(
   await send(context, callId, options, { command: 'stop' }, 'stopped');
 }
 
-/** The digits may be a card's number: they are not printed. */
+/** Presses keys. The digits may be a card number, so they are not printed. */
 export async function pressKeys(
   context: CliContext,
   callId: string,
@@ -58,19 +59,22 @@ export async function pressKeys(
   await send(context, callId, options, { command: 'dtmf', digits, ...durationMs }, 'pressing keys');
 }
 
-/** The query of a URL may be a secret, and is not printed. */
+/**
+ * Streams the call to another bot. The query of a URL may contain a secret, so it is not printed.
+ */
 export async function streamCall(
   context: CliContext,
   callId: string,
   url: string | undefined,
   { none = false, parameter = [], ...options }: StreamOptions,
 ): Promise<void> {
-  if (none === (url !== undefined)) throw new CliError('A URL, or --none: one of the two.');
-  if (none && parameter.length > 0) throw new CliError('--parameter goes with a URL only.');
+  if (none === (url !== undefined)) throw new CliError('Give either a URL or --none.');
+  if (none && parameter.length > 0) throw new CliError('--parameter requires a URL.');
   const parameters =
     parameter.length === 0 ? {} : { parameters: readParameters('--parameter', parameter) };
   const command = { command: 'stream' as const, url: url ?? null, ...parameters };
-  const done = url === undefined ? 'no bot any more' : `the bot at ${withoutQuery(url)}`;
+  const done =
+    url === undefined ? 'disconnecting the bot' : `streaming to the bot at ${withoutQuery(url)}`;
   await send(context, callId, options, command, done);
 }
 

@@ -1,4 +1,4 @@
-// From what is typed for a call to its id: the whole id, or enough of its beginning.
+// Finds the id of a call from the text that a person typed: the whole id, or its beginning.
 
 import { CliError } from '../cli-error.ts';
 import type { BotClient, GatewayClient, OverviewClient } from '../gateway-client.ts';
@@ -6,10 +6,10 @@ import { idPrefixOf, mostShown, severalBegin, tooShort } from '../id-prefix.ts';
 import { callLine } from './call-line.ts';
 
 /**
- * Text that no id begins with is returned unchanged, so that the gateway says that there is no such
- * call.
+ * Returns the id that begins with the text. Returns text that cannot begin an id unchanged, so that
+ * the gateway reports that there is no such call.
  *
- * @throws CliError if no call has an id that begins so, or several have
+ * @throws CliError if no call or several calls have an id that begins with the text
  */
 export async function callIdNamed(overview: OverviewClient, text: string): Promise<string> {
   const prefix = idPrefixOf('call', text);
@@ -29,7 +29,11 @@ export async function callIdNamed(overview: OverviewClient, text: string): Promi
   );
 }
 
-/** Finds the call and its bot, for operations of a bot. @throws CliError if there is no such call. */
+/**
+ * Finds the call, and a client of its bot.
+ *
+ * @throws CliError if there is no such call
+ */
 export async function botOfCall(
   client: GatewayClient,
   { bot }: { readonly bot?: string },

@@ -1,5 +1,5 @@
-// The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone. And the message, as the
-// mailbox has it, and the transfer, as both phones have it.
+// The results of the demo. The bot measures the conversation at its WebSocket, and the talker
+// measures it at its phone. The mailbox records the message, and both phones measure the transfer.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import type { TalkSummary } from '../../embedded/sandbox/talker.ts';
@@ -10,12 +10,12 @@ import type { Transfer } from './transfer.ts';
 export type Conversation = {
   readonly bot?: BotCallSummary;
   readonly talker?: TalkSummary;
-  /** As the mailbox has it. */
+  /** The message as the mailbox recorded it. */
   readonly message?: LeftMessage;
   readonly transfer?: Transfer;
 };
 
-/** What both sides tell, put together as it comes. */
+/** Collects the results as the bot, the sandbox and the gateway report them. */
 export class ConversationRecord {
   #conversation: Conversation = {};
 
@@ -56,14 +56,17 @@ export class ConversationRecord {
   }
 }
 
-/** What is missing of a conversation in which each side heard the other, and the bot let itself be interrupted. */
+/**
+ * Lists what went wrong in the conversation. Each side must hear the other, and the bot must fall
+ * silent when it is interrupted.
+ */
 export function problemsOfConversation({ bot, talker }: Conversation): readonly string[] {
-  if (bot === undefined || talker === undefined) return ['one side told nothing'];
+  if (bot === undefined || talker === undefined) return ['one side reported nothing'];
   const problems: string[] = [];
   // The hello, the interruption and the answer.
   if (bot.turns < 3) problems.push(`the bot heard ${bot.turns} of 3 turns`);
   if (bot.interruptions !== 1) problems.push(`the bot was interrupted ${bot.interruptions} times`);
-  if (talker.answers < 1) problems.push('the talker answered nothing');
+  if (talker.answers < 1) problems.push('the talker gave no answer');
   if (talker.silencedAfterMs === undefined) problems.push('the bot did not fall silent');
   return problems;
 }
@@ -77,7 +80,9 @@ export function describeConversation({ bot, talker }: Conversation): readonly st
     lines.push(`the talker heard ${seconds(talker.voiceMs)} of voice in ${talker.turns} turns`);
   }
   if (talker?.silencedAfterMs !== undefined) {
-    lines.push(`and when it interrupted, the bot was silent after ${talker.silencedAfterMs} ms`);
+    lines.push(
+      `when the talker interrupted, the bot fell silent after ${talker.silencedAfterMs} ms`,
+    );
   }
   return lines;
 }

@@ -1,4 +1,4 @@
-// The demo's message: what the mailbox has recorded of it, measured against what was to be left.
+// The demo's message: compares the mailbox's recording with the message that the gateway played.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import { readMulawWav, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
@@ -6,19 +6,24 @@ import { decodeTable } from '../../media/g711.ts';
 
 export const demoSound = 'demo-message';
 export const messageRecording = 'bot-message';
-/** Of the message: enough to find where it begins. */
+/** How many samples from the start of the message are searched for. They suffice to locate it. */
 const searchedSamples = 2_000;
 const samplesPerMs = 8;
 
 export type LeftMessage = {
-  /** From the beep's end, in the mailbox's recording. */
+  /** Time from the end of the beep to the start of the message in the recording. */
   readonly startsAfterMs: number;
+  /** Duration of the original message. */
   readonly messageMs: number;
-  /** Of the recording from there on with the message: 1 is the same. */
+  /** Correlation of the recorded message with the original message. 1 means that they are equal. */
   readonly correlation: number;
 };
 
-/** Undefined: of another callee, or nothing was recorded. */
+/**
+ * Finds the message in the recording of a call.
+ *
+ * @returns undefined if the callee recorded nothing
+ */
 export function leftMessageIn({
   recorded,
   codec = 'PCMU',
@@ -51,7 +56,7 @@ export function describeMessage(left: LeftMessage | undefined): string {
   return `it begins ${startsAfterMs} ms after the beep, ${(messageMs / 1_000).toFixed(1)} s, correlation ${correlation.toFixed(3)}`;
 }
 
-/** What one lacks counts as silence. */
+/** Correlates two signals over the length of `other`. Samples that `one` lacks count as silence. */
 function correlationOf(one: Float64Array, other: Float64Array): number {
   let product = 0;
   let energy = 0;

@@ -1,4 +1,4 @@
-// What the demo prints: lines for people, or JSON.
+// Prints the progress and results of the demo, as lines for people or as JSON.
 
 import { type BotEvent, describeBotEvent } from '../bot/bot-events.ts';
 import { createNotificationLines } from '../notification-lines.ts';
@@ -49,7 +49,7 @@ export function textReporter(): Reporter {
   return {
     started: (httpUrl, receiverUrl) => {
       line(`Offhook runs on ${httpUrl}: SIP engine, sandbox carrier, nats-server, PGlite.`);
-      line(`Notifications go to ${receiverUrl}, where each signature is checked.\n`);
+      line(`Notifications go to ${receiverUrl}, which checks each signature.\n`);
     },
     dialled: (scene, target) => line(`dialling ${scene.name} (${target})`),
     notified: (scene, notification) => line(lineOf(notification, scene?.name ?? 'unknown')),

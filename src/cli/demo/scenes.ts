@@ -1,4 +1,5 @@
-// What the demo dials, and what must be notified for each: the order that is always so, and what may stand between.
+// The calls of the demo, and the notifications that each call must produce. Other notifications may
+// come between the expected ones.
 
 import type { AmdEventName } from '../../calls/detection/amd-event.ts';
 import type { SandboxName } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -7,13 +8,13 @@ import type { ReceivedNotification } from '../receiver.ts';
 
 export type Scene = {
   readonly name: SandboxName;
-  /** A bot talks to who answers. */
+  /** A bot talks to the person who answers. */
   readonly hasBot?: true;
-  /** The plan leaves a message. */
+  /** The call has a plan that leaves a message. */
   readonly hasMessage?: true;
-  /** An application plays a menu, and connects who presses the key to an agent. */
+  /** An application plays a menu, and connects a person who presses the key to an agent. */
   readonly hasMenu?: true;
-  /** In this order; an array within: in any. */
+  /** Expected notifications in order. The members of an inner array may come in any order. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
 
@@ -89,7 +90,7 @@ export const scenes: readonly Scene[] = [
   },
 ];
 
-/** What is wrong with what came for a scene, in words; empty when all is well. */
+/** Lists what is wrong with the notifications of a scene. The list is empty if all is well. */
 export function problemsOf(
   scene: Scene,
   received: readonly ReceivedNotification[],

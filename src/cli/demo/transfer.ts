@@ -1,5 +1,5 @@
-// The demo's transfer: an application that says "press one", hears the key, and connects the person to an agent; and what the two
-// heard of each other.
+// The demo's transfer. An application plays "press one", waits for the key, and connects the person
+// to an agent. The report says what the person and the agent heard of each other.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type SandboxName, sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -13,18 +13,22 @@ type Entry = CallDetails['timeline'][number];
 export const menuSound = 'demo-menu';
 export const menuRecording = 'press-one';
 const key = '1';
-/** Often enough for who waits, and nothing for the gateway. */
+/** Short enough for a waiting person, long enough to be no load for the gateway. */
 const pollMs = 100;
 
 export type Transfer = {
-  /** As each of the two measured it. */
+  /** The person's phone's measurements. */
   readonly person?: TalkSummary;
+  /** The agent's phone's measurements. */
   readonly agent?: TalkSummary;
-  /** As the gateway tells it in the call's end. */
+  /** The gateway reports this value when the call ends. */
   readonly msToTwoWayAudio?: number;
 };
 
-/** Until the call is over. An application of a customer would rather follow its events, see `src/api/examples`. */
+/**
+ * Offers the menu until the call ends. This demo polls the call. A customer's application should
+ * follow its events instead, see `src/api/examples`.
+ */
 export async function offerMenu(client: BotClient, callId: string): Promise<void> {
   const timeline = createCallTimeline();
   for (;;) {
@@ -52,16 +56,17 @@ export function numberOf(name: SandboxName): string {
   return sandboxNumbers.find((row) => row.name === name)?.number ?? '';
 }
 
-/** What is missing of a transfer after which each of the two heard the other. */
+/** Lists what went wrong in the transfer. The person and the agent must hear each other. */
 export function problemsOfTransfer({
   person,
   agent,
   msToTwoWayAudio,
 }: Transfer): readonly string[] {
-  if (person === undefined || agent === undefined) return ['one side of the transfer told nothing'];
+  if (person === undefined || agent === undefined)
+    return ['one side of the transfer reported nothing'];
   const problems: string[] = [];
   if (agent.turns < 1) problems.push('the agent did not hear the person');
-  // The prompt, the agent's hello, and what the agent answered.
+  // The three turns are the menu, the agent's hello and the agent's answer.
   if (person.turns < 3) problems.push(`the person heard ${person.turns} of 3 turns`);
   if (msToTwoWayAudio === undefined) problems.push('no audio went both ways');
   return problems;

@@ -1,14 +1,14 @@
-// What the answers of a receiver say about it, and what to mend.
+// Judges the answers of a receiver, and advises what to fix.
 
 import type { Answer } from './receiver-connection.ts';
 
 export type Judgement = {
-  /** `unseen`: its answers do not tell. */
+  /** `unseen` if the answers do not reveal the result. */
   readonly state: 'passed' | 'failed' | 'unseen';
   readonly detail: string;
-  /** What to mend; only where it failed or could not be seen. */
+  /** What to fix. Undefined if the check passed. */
   readonly mend?: string;
-  /** No answer came at all. */
+  /** True if the receiver did not answer at all. */
   readonly isUnreachable?: boolean;
 };
 
@@ -25,7 +25,7 @@ export const unseen = (detail: string, mend: string): Judgement => ({
 });
 
 export const tellIt =
-  'answer with a body that is one word, so that it can be seen: applied, duplicate, late or held';
+  'answer with a one-word body that reports what you did: applied, duplicate, late or held';
 
 export function wordsOf(answer: Answer): string {
   if (answer.kind === 'unreachable') return answer.error;
@@ -39,16 +39,16 @@ export const isTaken = (answer: Answer): boolean =>
 export const resultOf = (answer: Answer) =>
   answer.kind === 'answered' ? answer.result : undefined;
 
-/** Why a notification that is right was not taken. */
+/** Advises how to accept a valid notification that the receiver did not accept. */
 export function mendRefusal(answer: Answer): string {
   if (answer.kind === 'unreachable')
-    return 'answer within 10 s: store it, answer, and do the work afterwards';
+    return 'answer within 10 s: store the notification, answer, and do the work afterwards';
   if (answer.status >= 300 && answer.status < 400)
-    return 'answer at this address: redirects are not followed';
+    return 'answer at this URL: the gateway does not follow redirects';
   if (answer.status === 401 || answer.status === 403)
-    return 'take this signature: is the secret the one of the app, `whsec_` included, and is the body the bytes as they came?';
+    return 'accept this signature: check that you use the secret of the app, including `whsec_`, and the body bytes as received';
   if (answer.status === 410) return 'a 410 ends all notifications of the call: answer 2xx';
-  return 'answer 2xx to what is signed, whatever it says: all else is sent again for 24 hours';
+  return 'answer 2xx to every notification with a valid signature: the gateway retries after any other answer, for 24 hours';
 }
 
 export function judgeTaken(answer: Answer, mend = mendRefusal(answer)): Judgement {
@@ -57,24 +57,31 @@ export function judgeTaken(answer: Answer, mend = mendRefusal(answer)): Judgemen
   return { ...failed(wordsOf(answer), isUnreachable ? mendRefusal(answer) : mend), isUnreachable };
 }
 
-/** A 4xx says that it is the sender's fault; a 5xx holds back all that is owed to the receiver, a 410 ends the call's. */
+/**
+ * Judges the answer to a request that the receiver must refuse. A 4xx blames the sender. A 5xx
+ * would hold back all notifications for the receiver, and a 410 would end the notifications of the
+ * call.
+ */
 export function judgeRefused(answer: Answer, mend: string): Judgement {
   if (answer.kind === 'unreachable')
     return failed(answer.error, 'answer 401 instead of closing the connection');
   const { status } = answer;
-  if (isTaken(answer)) return failed(`${status}: it was taken`, mend);
+  if (isTaken(answer)) return failed(`${status}: the receiver accepted it`, mend);
   const isRight = status >= 400 && status < 500 && status !== 410;
   return isRight ? passed(wordsOf(answer)) : failed(wordsOf(answer), 'answer 401 to it');
 }
 
-/** A repetition must be taken, or it comes again for 24 hours, and must change nothing. */
+/**
+ * Judges the answer to a duplicate. The receiver must accept a duplicate, because otherwise the
+ * gateway retries it for 24 hours. The duplicate must change nothing.
+ */
 export function judgeRepetition(before: Answer, again: Answer): Judgement {
   const detail = `${wordsOf(before)}; then ${wordsOf(again)}`;
   if (!isTaken(before)) return failed(detail, mendRefusal(before));
   if (!isTaken(again))
-    return failed(detail, 'answer 2xx to what you have already: all else is sent again');
+    return failed(detail, 'answer 2xx to duplicates: the gateway retries after any other answer');
   if (resultOf(again) === undefined) return unseen(detail, tellIt);
   return resultOf(again) === 'duplicate'
     ? passed(detail)
-    : failed(detail, 'keep the `eventId` of what you took, under a unique key, and drop it again');
+    : failed(detail, 'store each accepted `eventId` under a unique key, and ignore duplicates');
 }

@@ -1,4 +1,5 @@
-// A call that never was, for a receiver to be tried with: its notifications have the bodies that the gateway would send.
+// A call that never took place, for tests of a receiver. Its notifications have the bodies that the
+// gateway would send.
 
 import { randomUUID } from 'node:crypto';
 import type { CallEventType } from '../../calls/contract/call-event.ts';
@@ -12,7 +13,7 @@ export class MadeUpCall {
     callId: `call-${randomUUID()}` as CallId,
     sid: `sid-${randomUUID()}`,
     conversationId: randomUUID(),
-    // So that no dialer takes it for a call of its own.
+    // These ids keep a dialer from mistaking the call for one of its own calls.
     botId: 'offhook-webhooks-test',
     accountId: 'offhook-webhooks-test',
     appId: 'offhook-webhooks-test',

@@ -1,5 +1,6 @@
-// What a receiver of notifications must do, one check after the other: each sends something, looks at the answers, and says
-// what to mend. A receiver is seen by its answers alone: what it did with a repetition only by the word that it answers.
+// The checks of a receiver of notifications. Each check sends notifications, judges the answers,
+// and advises what to fix. Only the answers are visible: what the receiver did with a duplicate is
+// known only from the word in its answer.
 
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { statusRows } from '../../calls/contract/event-table.ts';
@@ -24,7 +25,7 @@ import type { Answer, Prepared, ReceiverConnection, SendOptions } from './receiv
 
 export type ReceiverCheck = {
   readonly name: string;
-  /** What it weighs in the score. */
+  /** Weight of the check in the score. */
   readonly points: number;
   run(receiver: ReceiverConnection): Promise<Judgement>;
 };
@@ -49,7 +50,7 @@ function refuses(name: string, points: number, send: Try, mend: string): Receive
 
 const first = (type: CallEventType) => new MadeUpCall().next(type);
 
-/** Each status that there is, as its own call's only notification. */
+/** One check per status. Each check sends one notification of a new call. */
 const statusChecks = [
   ...typesWithStatus.map((type) => statusCheck(statusRows[type].status, type)),
   statusCheck('Event', 'dtmf'),
@@ -64,11 +65,11 @@ const rawBody = takes(
   10,
   (receiver) => {
     const body = { ...first('completed'), reason: 'Décroché 📞 </end>', reading: 1.0 };
-    // As no library would write it: who parses and writes it again gets other bytes.
+    // No library writes JSON like this. A receiver that parses and serializes it gets other bytes.
     const text = JSON.stringify(body, undefined, '\t').replace('é', '\\u00e9');
     return receiver.send(receiver.prepare(body.eventId, `${text}\n`));
   },
-  'check the signature over the bytes as they came, before any parsing or decoding',
+  'verify the signature over the raw bytes, before any parsing or decoding',
 );
 
 const laterVersion = takes(
@@ -78,7 +79,7 @@ const laterVersion = takes(
     const body = { ...first('failed'), outcome: 'a-later-word', laterMember: { new: [true] } };
     return receiver.send(receiver.prepare(body.eventId, JSON.stringify(body)));
   },
-  'pass over members and words that you do not know: later versions may add some',
+  'ignore unknown members and values: later versions may add some',
 );
 
 const rotation = takes(
@@ -88,7 +89,7 @@ const rotation = takes(
     receiver.send(
       prepared(receiver, first('answered'), { secrets: ['whsec_bmV3', receiver.secret] }),
     ),
-  'try each `v1` of the header: while a secret is rotated there are two',
+  'try each `v1` of the header: there are two during the rotation of a secret',
 );
 
 const wrongSignature = refuses(
@@ -96,7 +97,7 @@ const wrongSignature = refuses(
   15,
   (receiver) =>
     receiver.send(prepared(receiver, first('answered'), { secrets: ['whsec_d3Jvbmc='] })),
-  'compare `v1` with HMAC-SHA256 over `<t>.<raw body>` keyed with the secret, and answer 401 where it differs',
+  'compare `v1` with the HMAC-SHA256 of `<t>.<raw body>`, keyed with the secret, and answer 401 if they differ',
 );
 
 const changedBody = refuses(
@@ -107,21 +108,21 @@ const changedBody = refuses(
     const signedBody = JSON.stringify({ ...body, sequence: 7 });
     return receiver.send(prepared(receiver, body, { signedBody }));
   },
-  'sign the raw body itself, not only the time',
+  'compute the signature over the raw body, not only over the time',
 );
 
 const unsigned = refuses(
   'no signature',
   10,
   (receiver) => receiver.send(prepared(receiver, first('answered'), { secrets: [] })),
-  'answer 401 where the header Gateway-Signature is missing',
+  'answer 401 if the Gateway-Signature header is missing',
 );
 
 const oldTimestamp = refuses(
   'old timestamp',
   10,
   (receiver) => receiver.send(prepared(receiver, first('answered'), { ageS: 3_600 })),
-  'refuse where `t` is more than 5 minutes from now: who recorded a notification could send it for ever',
+  'refuse a `t` that is more than 5 minutes from now: otherwise a recorded notification could be replayed forever',
 );
 
 const retry: ReceiverCheck = {
@@ -130,7 +131,8 @@ const retry: ReceiverCheck = {
   run: async (receiver) => {
     const body = first('answered');
     const before = await receiver.send(prepared(receiver, body));
-    // As after an answer that was lost: the same event and body, signed at another time.
+    // The gateway retries like this after a lost answer: same event and body, signed at another
+    // time.
     const again = await receiver.send(prepared(receiver, body, { ageS: 1 }));
     return judgeRepetition(before, again);
   },
@@ -178,7 +180,10 @@ const order: ReceiverCheck = {
     const detail = `the end: ${wordsOf(end)}; then the answer: ${wordsOf(late)}`;
     const refused = [end, late].find((answer) => !isTaken(answer));
     if (refused !== undefined)
-      return failed(detail, 'take what comes out of order: it is not sent in order again');
+      return failed(
+        detail,
+        'accept notifications out of order: the gateway does not send them again in order',
+      );
     if (resultOf(end) === undefined || resultOf(late) === undefined) return unseen(detail, tellIt);
     const isRight =
       resultOf(late) === 'late' || (resultOf(end) === 'held' && resultOf(late) === 'applied');
@@ -186,12 +191,15 @@ const order: ReceiverCheck = {
       ? passed(detail)
       : failed(
           detail,
-          'keep the highest `sequence` of each call: what is below it must not change what the call is now',
+          'store the highest `sequence` of each call: a lower one must not change the state of the call',
         );
   },
 };
 
-/** In this order: what a receiver must take comes first, so that the rest can be told from one that refuses everything. */
+/**
+ * All checks in order. Notifications that must be accepted come first. They distinguish a receiver
+ * that checks signatures from one that refuses everything.
+ */
 export const receiverChecks: readonly ReceiverCheck[] = [
   ...statusChecks,
   rawBody,

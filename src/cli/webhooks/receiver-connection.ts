@@ -1,15 +1,19 @@
-// Sends notifications to the receiver that is tried, signed as the gateway signs them or on purpose not.
+// Sends notifications to the receiver under test. Signs them as the gateway does, or deliberately
+// wrongly.
 
 import { Agent, request } from 'undici';
 import { mergeHeaders, signatureHeaders } from '../../notifier/signature.ts';
 import { version } from '../../version.ts';
 
-/** As long as the gateway waits for an answer. */
+/** The gateway waits equally long for an answer. */
 const defaultTimeoutMs = 10_000;
-/** Of an answer, what is read: a word. */
+/** How much of an answer is read. The expected answer is one word. */
 const maxAnswerBytes = 4_096;
 
-/** What a receiver says it did: the text of its answer, or the member `result` of a JSON answer. */
+/**
+ * What a receiver reports that it did: the text of its answer, or the `result` member of a JSON
+ * answer.
+ */
 export const resultWords = ['applied', 'duplicate', 'late', 'held'] as const;
 export type ResultWord = (typeof resultWords)[number];
 
@@ -18,17 +22,20 @@ export type Answer =
       readonly kind: 'answered';
       readonly status: number;
       readonly ms: number;
-      /** Undefined: it does not say what it did. */
+      /** Undefined if the receiver does not report what it did. */
       readonly result: ResultWord | undefined;
     }
   | { readonly kind: 'unreachable'; readonly error: string };
 
 export type SendOptions = {
-  /** Left out: the receiver's. Several: as during a rotation. None: unsigned. */
+  /**
+   * Default: the receiver's secret. Several secrets sign as during a rotation. An empty list leaves
+   * the notification unsigned.
+   */
   readonly secrets?: readonly string[];
-  /** The body that is signed; left out: the one that is sent. */
+  /** The body that is signed. Default: the body that is sent. */
   readonly signedBody?: string;
-  /** How old the signature says it is. */
+  /** Age that the signature claims. Default: 0. */
   readonly ageS?: number;
 };
 

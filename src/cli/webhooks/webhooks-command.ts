@@ -1,4 +1,5 @@
-// offhook webhooks test: tries a receiver of notifications, says what to mend, and scores it.
+// Implements `offhook webhooks test`, which tests a receiver of notifications, advises what to fix,
+// and prints a score.
 
 import { receiverCheck } from '../../checks/receiver.ts';
 import { type CliContext, readDevApp } from '../cli-context.ts';
@@ -16,7 +17,12 @@ export type WebhooksTestOptions = {
 
 type Result = Judgement & Pick<ReceiverCheck, 'name' | 'points'>;
 
-/** `allowedNetworks`: what notifications may be sent to beside the public. */
+/**
+ * Tests the receiver and prints the results. `allowedNetworks` may receive notifications in
+ * addition to public addresses.
+ *
+ * @throws CliError if the receiver is unreachable or scores too low
+ */
 export async function testReceiver(
   context: CliContext,
   allowedNetworks: readonly string[],
@@ -42,7 +48,7 @@ export async function testReceiver(
   }
 }
 
-/** A receiver that cannot be talked to is not asked twenty times. */
+/** Runs all checks. Stops after the first check if the receiver is unreachable. */
 export async function runReceiverChecks(
   receiver: ReceiverConnection,
   onResult: (result: Result) => void,
@@ -59,8 +65,9 @@ export async function runReceiverChecks(
 }
 
 /**
- * Of 100, rounded down: only who passes everything has 100. What could not be seen counts as failed where it is strict, and
- * otherwise not at all. Who takes nothing has 0: to refuse everything is no merit.
+ * Returns a score from 0 to 100, rounded down, so that only a receiver that passes every check has
+ * 100. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver that
+ * accepts no status has 0, so that refusing everything earns no points.
  */
 export function scoreReceiver(results: readonly Result[], isStrict: boolean): number {
   const takesNothing = !results.some(
