@@ -1,4 +1,5 @@
-// A worker thread that converts one file after the other, so that calls do not wait for it.
+// A worker thread that converts files one after the other, so that long conversions do not block
+// calls.
 
 import { parentPort } from 'node:worker_threads';
 import { convert } from './conversion.ts';

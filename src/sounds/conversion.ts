@@ -1,4 +1,4 @@
-// Converts a WAV file, uploaded or fetched by URL, to the µ-law of 8 kHz that calls play.
+// Converts a WAV file, uploaded or fetched by URL, to the 8 kHz µ-law that calls play.
 
 import { encodeMulawFrame } from '../media/g711.ts';
 import { filterCost, resample } from './resample.ts';
@@ -14,32 +14,32 @@ const maxMs = maxMinutes * 60_000;
 const highestRateHz = 48_000;
 const outputRateHz = 8_000;
 
-/** Steps of an inner loop. A step takes about 2 ns. */
-const quickSteps = 1_000_000;
+/** Most steps of inner loops that the main thread may run. A step takes about 2 ns. */
+const maxQuickSteps = 1_000_000;
 
 /**
- * Converts a file. Never throws for its contents: `problem` describes in words what is wrong with
- * it.
+ * Converts a file. Never throws, whatever the file contains: `problem` describes in words what is
+ * wrong.
  */
 export function convert(file: Buffer): Conversion {
   const opened = openSound(file);
   if (!opened.ok) return opened;
   const { wav } = opened;
-  const samples = resample(mixed(wav), wav.sampleRateHz, outputRateHz);
+  const samples = resample(mixedToMono(wav), wav.sampleRateHz, outputRateHz);
   if (samples.length === 0) return { ok: false, problem: 'no audio data in the file' };
   const mulaw = new Uint8Array(samples.length);
   encodeMulawFrame(samples, mulaw);
   return { ok: true, mulaw };
 }
 
-/** Whether a conversion is so short that it may run on the main thread. */
+/** Whether the conversion is short enough for the main thread. */
 export function isQuick(file: Buffer): boolean {
   const opened = openSound(file);
   if (!opened.ok) return true;
   const { length, channels, sampleRateHz } = opened.wav;
   const cost = filterCost(sampleRateHz, outputRateHz);
   const outputs = (length * outputRateHz) / sampleRateHz;
-  return 5 * length * channels + outputs * cost.perSample + cost.once <= quickSteps;
+  return 5 * length * channels + outputs * cost.perSample + cost.once <= maxQuickSteps;
 }
 
 function openSound(
@@ -56,7 +56,7 @@ function openSound(
   return isTooLong ? { ok: false, problem: `longer than ${maxMinutes} minutes` } : opened;
 }
 
-function mixed({ length, channels, sampleAt }: WavFile): Int16Array {
+function mixedToMono({ length, channels, sampleAt }: WavFile): Int16Array {
   const samples = new Int16Array(length);
   for (let index = 0; index < length; index += 1) {
     samples[index] =

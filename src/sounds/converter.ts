@@ -1,4 +1,4 @@
-// Converts sounds. Short conversions run at once on the main thread, longer ones in a thread that
+// Converts sounds. Short conversions run directly on the main thread, longer ones in a thread that
 // ends when it is idle.
 
 import { once } from 'node:events';
@@ -9,16 +9,16 @@ import { within } from '../lib/within.ts';
 import { type Conversion, convert, isQuick } from './conversion.ts';
 
 export type Converter = {
-  /** @throws Error if too many conversions wait, or the thread does not answer */
+  /** @throws Error if too many conversions are waiting, or the thread fails or does not answer */
   convert(file: Buffer): Promise<Conversion>;
   close(): Promise<void>;
 };
 
-/** Ten minutes at 48 kHz take about 3 s of a core. */
+/** Generous: ten minutes of audio at 48 kHz take about 3 s on one core. */
 const conversionTimeoutMs = 30_000;
-/** Conversions that may wait. Each keeps a file of up to 10 MB in memory. */
+/** Limit on waiting conversions. Each keeps a file of up to 10 MB in memory. */
 const maxWaiting = 10;
-/** The thread stays this long, because sounds are often uploaded one after the other. */
+/** How long the idle thread is kept, because sounds are often uploaded in a row. */
 const idleMs = 10_000;
 
 export function createConverter(): Converter {
@@ -39,7 +39,7 @@ export function createConverter(): Converter {
     worker ??= spawnWorker(siblingModule('./conversion-worker', import.meta.url), undefined);
     try {
       const converted = await answerOf(worker, file);
-      // Ending a thread cannot fail: Node fulfils the promise when the thread has exited.
+      // `terminate` cannot fail: Node resolves its promise when the thread has exited.
       idle = setTimeout(() => {
         stop().catch(() => undefined);
       }, idleMs);

@@ -1,12 +1,13 @@
-// Converts a recording's sample rate to a telephone's, with a windowed sinc filter for each phase
-// between the two rates. It converts downwards only, so the filter removes what would fold into the
-// lower band: people hear aliases of sibilants as tones.
+// Downsamples a recording to telephone rate with a polyphase windowed-sinc filter. The filter
+// removes frequencies that would alias into the lower band, because people hear aliased sibilants
+// as tones.
 
 /**
- * Zero crossings of the sinc on each side: with this window, the stop band is more than 60 dB down.
+ * Zero crossings of the sinc on each side. With this window, the stop band is attenuated by more
+ * than 60 dB.
  */
 const halfWidth = 24;
-/** Pass band as a share of the lower Nyquist frequency. The rest is the filter's slope. */
+/** Cutoff as a share of the lower Nyquist frequency. The rest is room for the filter's slope. */
 const passBand = 0.94;
 
 export function resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array {
@@ -31,7 +32,7 @@ export function resample(samples: Int16Array, fromHz: number, toHz: number): Int
 }
 
 /**
- * Returns the cost in steps of an inner loop: for each output sample, and once at the beginning.
+ * Returns the cost of resampling in steps of an inner loop, per output sample and for the setup.
  */
 export function filterCost(
   fromHz: number,
@@ -44,7 +45,7 @@ export function filterCost(
   return { perSample: taps, once: 30 * phases * taps };
 }
 
-/** Makes one filter for each position of an output sample between two input samples. */
+/** Makes one filter for each position that an output sample can have between two input samples. */
 function makeFilters(phases: number, ratio: number): readonly Float32Array[] {
   const reach = Math.ceil(halfWidth * ratio);
   const cutoff = passBand / ratio;
@@ -62,7 +63,7 @@ function sinc(x: number): number {
   return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
-/** The Blackman window, from -1 to 1. */
+/** The Blackman window on [-1, 1]. */
 function window(x: number): number {
   return 0.42 + 0.5 * Math.cos(Math.PI * x) + 0.08 * Math.cos(2 * Math.PI * x);
 }

@@ -1,13 +1,14 @@
-// Fetches a WAV file over HTTP once, and returns the result as a value. It connects only to
-// addresses that the guard permits. It follows no redirects, because they would lead to unchecked
-// addresses.
+// Fetches a WAV file over HTTP. Connects only to addresses that the guard permits, and follows no
+// redirects, because redirects would lead to unchecked addresses.
 
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { maxFileBytes } from './conversion.ts';
 
-/** Validators of the copy in memory, which ask the server whether that copy is still current. */
+/**
+ * Validators of the copy in memory, with which the server can tell whether that copy is current.
+ */
 export type Validators = { readonly etag?: string; readonly lastModified?: string };
 
 export type Fetched =
@@ -19,11 +20,11 @@ export type Fetched =
 
 export type SoundFetcher = {
   /**
-   * Judges the address in the URL without the network. A host name is judged when it is resolved,
-   * by `fetch`.
+   * Checks the URL without using the network. If the host is a name, `fetch` checks the addresses
+   * to which it resolves.
    */
   mayFetch(url: URL): boolean;
-  /** Fetches the file, unless it is unchanged. Never rejects. */
+  /** Fetches the file unless it is unchanged. Never rejects. */
   fetch(url: URL, validators: Validators): Promise<Fetched>;
   close(): Promise<void>;
 };
@@ -32,14 +33,14 @@ export type SoundFetcherOptions = {
   /** Guard for https URLs. */
   readonly guard: AddressGuard;
   /**
-   * Guard for http URLs. Any host on the way may change http, so this guard permits only networks
-   * that are allowed although they are not public.
+   * Guard for http URLs. Any host on the path can tamper with http, so this guard permits only
+   * private networks that are explicitly allowed.
    */
   readonly privateGuard: AddressGuard;
   readonly timeoutMs?: number;
 };
 
-/** Time limit for connection and file together: 10 MB at 8 Mbit/s. */
+/** Time limit for connecting and downloading together: 10 MB at 8 Mbit/s. */
 const defaultTimeoutMs = 10_000;
 const maxValidatorLength = 1_024;
 
@@ -53,20 +54,20 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
       bodyTimeout: timeoutMs,
       connect: { timeout: timeoutMs, lookup },
     });
-  const { guard: anywhere, privateGuard: inside } = options;
-  const ways = {
-    'https:': { guard: anywhere, dispatcher: agentOf(anywhere) },
-    'http:': { guard: inside, dispatcher: agentOf(inside) },
+  const { guard: publicGuard, privateGuard } = options;
+  const routes = {
+    'https:': { guard: publicGuard, dispatcher: agentOf(publicGuard) },
+    'http:': { guard: privateGuard, dispatcher: agentOf(privateGuard) },
   };
-  const wayOf = (url: URL) => ways[url.protocol === 'http:' ? 'http:' : 'https:'];
+  const routeOf = (url: URL) => routes[url.protocol === 'http:' ? 'http:' : 'https:'];
   return {
-    mayFetch: (url) => wayOf(url).guard.isHostAllowed(url),
+    mayFetch: (url) => routeOf(url).guard.isHostAllowed(url),
     async fetch(url, validators) {
-      const { guard, dispatcher } = wayOf(url);
+      const { guard, dispatcher } = routeOf(url);
       if (!guard.isHostAllowed(url)) return notAllowed(url);
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        return await ask(url, validators, { dispatcher, signal });
+        return await requestFile(url, validators, { dispatcher, signal });
       } catch (error) {
         return signal.aborted
           ? { kind: 'failed', reason: `it did not arrive within ${timeoutMs / 1_000} s` }
@@ -74,12 +75,12 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
       }
     },
     close: async () => {
-      await Promise.all(Object.values(ways).map(({ dispatcher }) => dispatcher.destroy()));
+      await Promise.all(Object.values(routes).map(({ dispatcher }) => dispatcher.destroy()));
     },
   };
 }
 
-async function ask(
+async function requestFile(
   url: URL,
   validators: Validators,
   options: { readonly dispatcher: Agent; readonly signal: AbortSignal },
@@ -89,7 +90,7 @@ async function ask(
     ...options,
   });
   if (statusCode !== 200) {
-    // The body is not read.
+    // Discard the body.
     body.on('error', () => undefined).destroy();
     return withoutFile(statusCode);
   }
@@ -114,7 +115,7 @@ function withoutFile(status: number): Fetched {
   return { kind: status === 404 || status === 410 ? 'gone' : 'failed', reason };
 }
 
-/** @returns undefined if the file is larger than a sound may be */
+/** @returns undefined if the file is larger than `maxFileBytes` */
 async function readFile(body: Readable): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -153,7 +154,7 @@ function isNotAllowed(error: unknown): boolean {
   return error instanceof AddressNotAllowedError || cause instanceof AddressNotAllowedError;
 }
 
-/** Returns a code and not a message, because messages contain addresses of our network. */
+/** Returns the error's code, because its message may contain addresses of our network. */
 function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string')
     return error.code;

@@ -1,5 +1,5 @@
-// Loads what a call is to play: a sound of its account, cached until it is replaced, or a sound by
-// URL.
+// Loads a sound for a call: a stored sound of the call's account, cached until it is replaced, or a
+// sound by URL.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -18,9 +18,9 @@ export type SoundLoaderDependencies = {
 };
 
 export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
-  // An hour and a half of audio. The calls of a node mostly play a handful of messages a day.
+  // Room for an hour and a half of audio. A node's calls mostly play the same handful of sounds.
   const cache = new LRUCache<string, Stored>(soundCacheLimits);
-  /** Reads under way, by requested version: many calls begin at once. */
+  /** Reads in progress, by requested version. Calls that start at the same time share a read. */
   const reading = new Map<string, Promise<Stored | undefined>>();
 
   const read = async (accountId: string, name: string): Promise<Stored | undefined> => {
@@ -37,9 +37,9 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
     if (version !== undefined && known?.version === version)
       return { ok: true, sound: known.sound };
     if (version === undefined) return { ok: false, reason: `There is no sound ${name}` };
-    const inReading = reading.get(version);
-    const work = inReading ?? read(accountId, name).finally(() => reading.delete(version));
-    if (inReading === undefined) reading.set(version, work);
+    const pending = reading.get(version);
+    const work = pending ?? read(accountId, name).finally(() => reading.delete(version));
+    if (pending === undefined) reading.set(version, work);
     const stored = await work;
     return stored === undefined
       ? { ok: false, reason: `There is no sound ${name}` }
@@ -66,7 +66,7 @@ function keyOf(accountId: string, name: string): string {
   return `${accountId}/${name}`;
 }
 
-/** Copies a sound into shared memory, so that the call's media worker needs no further copy. */
+/** Copies a sound into shared memory, so that media workers need no further copies. */
 function soundOf(name: string, audio: Uint8Array): Sound {
   const mulaw = new Uint8Array(new SharedArrayBuffer(audio.length));
   mulaw.set(audio);

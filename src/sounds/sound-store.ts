@@ -1,4 +1,4 @@
-// The sounds of accounts, in SQL. Each is stored once, in the form in which calls play it.
+// Stores the sounds of accounts in SQL, in the format that calls play.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -10,7 +10,7 @@ import type { Converter } from './converter.ts';
 export type StoredSound = {
   readonly name: string;
   readonly durationMs: number;
-  /** Size of the stored µ-law. */
+  /** Size of the stored µ-law audio. */
   readonly bytes: number;
   readonly createdAt: Date;
   /** Time of the last upload. */
@@ -28,7 +28,10 @@ export type SoundStore = {
   find(accountId: string, name: string): Promise<StoredSound | undefined>;
   /** @returns false if there is no such sound */
   remove(accountId: string, name: string): Promise<boolean>;
-  /** Returns the version of the last upload. Each upload has a new one. */
+  /**
+   * Returns the version of the last upload, or undefined if there is no such sound. Each upload
+   * creates a new version.
+   */
   version(accountId: string, name: string): Promise<string | undefined>;
   read(
     accountId: string,
@@ -38,16 +41,19 @@ export type SoundStore = {
 
 export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: number };
 
-/** Limits of an account: about 17 hours of audio. */
+/** Limits per account. 500 MB are about 17 hours of audio. */
 export const soundLimits: SoundLimits = { maxSounds: 1_000, maxBytes: 500_000_000 };
 
 const columns =
   'name, octet_length(mulaw) as bytes, created_at as "createdAt", updated_at as "updatedAt"';
 
-/** Class of the advisory locks on the sounds of an account. */
+/** Class of the advisory locks on accounts' sounds. */
 const lockClass = 1_936_684_404;
 
-/** The sound that an upload replaces does not count towards the limits. */
+/**
+ * Stores a sound unless the account is at its limits. A sound that the upload replaces does not
+ * count towards them.
+ */
 const putStatement = `
 with others as (
   select count(*) as sounds, coalesce(sum(octet_length(mulaw)), 0) as bytes
@@ -121,8 +127,7 @@ export function createSoundStore(
 }
 
 /**
- * Locks the sounds of an account. Otherwise two simultaneous uploads could exceed the limits
- * together.
+ * Locks an account's sounds. Otherwise two simultaneous uploads could together exceed the limits.
  */
 async function lockSoundsOf(client: PoolClient, accountId: string): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, accountId]);
@@ -137,12 +142,13 @@ function fullMessage({ maxSounds, maxBytes }: SoundLimits): string {
 }
 
 /**
- * The sounds of an account as its apps see them: apps upload files, and the store keeps what can be
- * played.
+ * An account's sounds as its apps see them. Apps upload files, and the library stores them in the
+ * format that calls play.
  */
 export type SoundLibrary = Pick<SoundStore, 'list' | 'find' | 'remove'> & {
   /**
-   * Converts and stores a file. `problem` of `unreadable` describes in words what is wrong with it.
+   * Converts and stores a file. If the file is unreadable, `problem` describes in words what is
+   * wrong.
    */
   put(
     accountId: string,

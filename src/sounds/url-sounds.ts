@@ -1,5 +1,5 @@
-// Sounds by URL, cached in memory. Each is revalidated once a minute at most, and stays usable for
-// a day if its server fails.
+// Sounds by URL, cached in memory. Each sound is revalidated at most once a minute, and stays
+// usable for a day if its server fails.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -16,8 +16,8 @@ export type UrlSoundsDependencies = {
 };
 
 /**
- * Limits the bytes of audio. Each entry also counts a fixed overhead, which bounds the number of
- * tiny sounds.
+ * Limits the cache by bytes of audio. Each sound also counts a fixed overhead, which limits the
+ * number of tiny sounds.
  */
 export const soundCacheLimits = {
   maxSize: 48_000_000,
@@ -25,13 +25,13 @@ export const soundCacheLimits = {
 };
 const revalidateAfterMs = 60_000;
 const staleForMs = 24 * 3_600_000;
-/** Limits fetches. Each keeps a file of up to 10 MB in memory. */
+/** Limits on running and waiting fetches. A running fetch keeps a file of up to 10 MB in memory. */
 const turnLimits = { running: 4, waiting: 100 };
 
 type Copy = {
   readonly sound: Sound;
   readonly validators: Validators;
-  /** When its server was last asked, whatever the answer. */
+  /** When we last asked the server, whatever it answered. */
   readonly askedAtMs: number;
   /** When this copy was last known to be current. */
   readonly validAtMs: number;
@@ -40,7 +40,7 @@ type Copy = {
 export class UrlSounds {
   readonly #dependencies: UrlSoundsDependencies;
   readonly #copies = new LRUCache<string, Copy>(soundCacheLimits);
-  /** Loads under way, by URL: many calls begin at once. */
+  /** Loads in progress, by URL. Calls that start at the same time share a load. */
   readonly #loading = new Map<string, Promise<SoundResult>>();
   readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are being fetched'));
 
@@ -83,7 +83,7 @@ export class UrlSounds {
         this.#copies.delete(key);
         return failed(url, fetched.reason);
       case 'failed':
-        return this.#stale(key, url, copy, fetched.reason);
+        return this.#fallBack(key, url, copy, fetched.reason);
     }
   }
 
@@ -95,7 +95,7 @@ export class UrlSounds {
   ): Promise<SoundResult> {
     const converted = await this.#dependencies.converter.convert(file);
     if (!converted.ok)
-      return this.#stale(key, url, copy, `it is not a sound: ${converted.problem}`);
+      return this.#fallBack(key, url, copy, `it is not a sound: ${converted.problem}`);
     const now = this.#dependencies.nowMs();
     const mulaw = new Uint8Array(new SharedArrayBuffer(converted.mulaw.length));
     mulaw.set(converted.mulaw);
@@ -109,9 +109,10 @@ export class UrlSounds {
   }
 
   /**
-   * Falls back on the copy for a while if the server fails or sends something that is not a sound.
+   * Falls back on the copy for up to a day if the server fails or sends something that is not a
+   * sound.
    */
-  #stale(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
+  #fallBack(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
     const now = this.#dependencies.nowMs();
     if (copy !== undefined && now - copy.validAtMs < staleForMs) {
       return this.#keep(key, { ...copy, askedAtMs: now });

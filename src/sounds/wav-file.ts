@@ -1,6 +1,6 @@
-// Reads the WAV files that API clients have: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as
-// WAVE_FORMAT_EXTENSIBLE. Every length in the file is an unverified claim and is checked. An
-// unreadable file is described in words; nothing throws.
+// Reads the WAV files that API clients upload: RIFF/WAVE with PCM, float, µ-law or A-law, plain or
+// as WAVE_FORMAT_EXTENSIBLE. Trusts no length in the file. Never throws: a problem is described in
+// words.
 
 import { decodeTable } from '../media/g711.ts';
 
@@ -11,7 +11,8 @@ export type WavFile = {
   /** Samples in each channel, at least 1. */
   readonly length: number;
   /**
-   * Returns a sample in 16 bits, whatever the file's format. `index` and `channel` count from 0.
+   * Returns a sample as a 16-bit value, whatever the file's format. `index` and `channel` count
+   * from 0.
    */
   readonly sampleAt: (index: number, channel: number) => number;
 };
@@ -23,14 +24,14 @@ export type WavResult =
 type WavCodec = 'PCM' | 'float' | 'A-law' | 'µ-law';
 
 type WavFormat = Pick<WavFile, 'codec' | 'channels' | 'sampleRateHz'> & {
-  /** Bytes of one sample of one channel. */
+  /** Bytes per sample of one channel. */
   readonly bytes: number;
 };
 
-/** A telephone's sample rate. A lower rate has less audio than a call can carry. */
+/** Telephone sample rate. We don't upsample. */
 const lowestRateHz = 8_000;
-/** Limits the channels: otherwise a broken header could determine the size of buffers. */
-const mostChannels = 32;
+/** Limits the channels, so that a broken header cannot dictate the size of buffers. */
+const maxChannels = 32;
 
 const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
 const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
@@ -40,7 +41,7 @@ const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
   'µ-law': [8],
 };
 const extensibleFormat = 0xfffe;
-/** The constant tail of KSDATAFORMAT_SUBTYPE_* GUIDs. The old format code precedes it. */
+/** The constant tail of KSDATAFORMAT_SUBTYPE_* GUIDs. The plain format code precedes it. */
 const subFormatTail = '000000001000800000aa00389b71';
 
 export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number }): WavResult {
@@ -57,8 +58,9 @@ export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number
 }
 
 /**
- * Yields the chunks of a file: four letters, a length, and the content, padded to an even length.
- * Programs that write to a pipe leave lengths of 0 or 4 GB.
+ * Yields the chunks of a file. A chunk has a four-letter id, a length, and the content, padded to
+ * an even length. Programs that write to a pipe cannot fill in the length. If they leave 4 GB
+ * there, the content is the rest of the file. A length of 0 means empty content.
  */
 function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly content: Buffer }> {
   for (let at = 12; at + 8 <= file.length; ) {
@@ -89,7 +91,7 @@ function readFormat(chunk: Buffer, highestRateHz: number): WavFormat | string {
   if (typeof codec === 'number') {
     return `unknown format ${codec}; PCM, float, µ-law and A-law are supported`;
   }
-  if (channels < 1 || channels > mostChannels) return `${channels} channels`;
+  if (channels < 1 || channels > maxChannels) return `${channels} channels`;
   if (sampleRateHz < lowestRateHz || sampleRateHz > highestRateHz) {
     return `a sample rate of ${sampleRateHz} Hz; ${lowestRateHz} to ${highestRateHz} are supported`;
   }
@@ -118,8 +120,8 @@ function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number
     const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
     return (at) => table[content[at] ?? 0] ?? 0;
   }
-  // Samples of eight bits are unsigned, wider ones are signed. The lowest bits of wide samples are
-  // below the noise of any line.
+  // 8-bit samples are unsigned, wider samples are signed. We keep their top 16 bits, because the
+  // rest is below the noise of any phone line.
   if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
   return (at) => content.readInt16LE(at + bytes - 2);
 }
