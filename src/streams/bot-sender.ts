@@ -73,7 +73,7 @@ export class BotSender {
 
 /**
  * Keeps the last second of the far end's audio while the bot does not read. A new frame replaces
- * the oldest, so that a slow bot's delay never exceeds one second.
+ * the oldest, so that a slow bot's backlog never exceeds one second.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);

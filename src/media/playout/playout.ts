@@ -1,6 +1,6 @@
 // The playout clock of a worker. Every session ticks every 20 ms. A late clock makes up for missed
-// ticks, because detection measures time by counting frames. Packets that wait in the sockets are
-// read before the ticks that they belong to.
+// ticks, because detection measures time by counting frames. Before the clock runs missed ticks, it
+// lets the sockets deliver the packets of that time.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
@@ -90,7 +90,7 @@ export class PlayoutLoop {
   }
 
   /**
-   * Waits for the next tick and runs it in setImmediate. After a stall, the sockets are thus read
+   * Waits for the next tick and runs it in setImmediate, so that after a stall the sockets are read
    * before the missed ticks run.
    */
   #wait(clock: PlayoutClock): void {

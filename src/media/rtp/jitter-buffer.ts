@@ -1,7 +1,7 @@
 // Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer
 // is a ring of samples addressed by RTP timestamp. It needs no special cases for reordering,
-// duplicates or packet sizes. Audio that is missing when its time comes is silence. The buffer has
-// no sockets or clocks. Its owner calls `take` every 20 ms.
+// duplicates or packet sizes. Audio that has not arrived when its time comes is replaced by
+// silence. The buffer has no sockets or clocks. Its owner calls `take` every 20 ms.
 
 import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
@@ -205,7 +205,7 @@ export class JitterBuffer {
 
   /**
    * Moves the play position forward and clears the samples behind it, because the ring reuses their
-   * slots.
+   * memory.
    */
   #advance(count: number): void {
     const samples = this.#samples;

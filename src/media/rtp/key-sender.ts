@@ -57,7 +57,7 @@ export class KeySender {
     { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + payloadBytes),
   );
-  #turn = 0;
+  #nextBuffer = 0;
   #phase: Phase = { kind: 'idle' };
 
   constructor(sender: RtpSender, report: (report: KeysSent) => void) {
@@ -171,8 +171,8 @@ export class KeySender {
   }
 
   #write(event: number, isEnd: boolean, duration: number): Uint8Array {
-    const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % bufferCount;
+    const packet = this.#packets[this.#nextBuffer] as Uint8Array;
+    this.#nextBuffer = (this.#nextBuffer + 1) % bufferCount;
     packet[rtpHeaderBytes] = event;
     packet[rtpHeaderBytes + 1] = (isEnd ? endFlag : 0) | volume;
     packet[rtpHeaderBytes + 2] = duration >>> 8;

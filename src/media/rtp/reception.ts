@@ -179,10 +179,10 @@ export class Reception {
   }
 
   #connectOrDisconnect(): void {
-    const { settled, port, address } = this.#source;
-    if (settled === this.#isConnected) return;
-    this.#isConnected = settled;
-    if (settled) this.#sink.connect(port, address);
+    const { isStable, port, address } = this.#source;
+    if (isStable === this.#isConnected) return;
+    this.#isConnected = isStable;
+    if (isStable) this.#sink.connect(port, address);
     else this.#sink.disconnect();
   }
 }

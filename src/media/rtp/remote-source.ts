@@ -7,7 +7,7 @@
 import { sequenceDistance } from './rtp-packet.ts';
 
 /**
- * 3 s from the first packet. By then NATs and media relays have settled, and an attacker has had
+ * 3 s from the first packet. By then NATs and media relays have stabilised, and an attacker has had
  * little time to guess.
  */
 const learningFrames = 150;
@@ -54,12 +54,12 @@ export class RemoteSource {
    * Whether the source is locked, was heard recently and is reachable. While it is, packets from
    * other addresses are rejected.
    */
-  get settled(): boolean {
+  get isStable(): boolean {
     return this.locked && this.#framesSinceHeard < silentFrames && !this.#unreachable;
   }
 
   /**
-   * Records an ICMP error for the address to which media is sent. The source is not settled until
+   * Records an ICMP error for the address to which media is sent. The source is not stable until
    * the address changes or is signalled again.
    */
   markUnreachable(): void {

@@ -38,7 +38,7 @@ export class RtpRelay {
     { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + maxPayloadBytes),
   );
-  #turn = 0;
+  #nextBuffer = 0;
   #hasRelayed = false;
   #ssrc: number | undefined;
   #sequence = 0;
@@ -174,8 +174,8 @@ export class RtpRelay {
     count: number,
     table: Uint8Array | undefined,
   ): Uint8Array {
-    const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % bufferCount;
+    const packet = this.#packets[this.#nextBuffer] as Uint8Array;
+    this.#nextBuffer = (this.#nextBuffer + 1) % bufferCount;
     for (let index = 0; index < count; index += 1) {
       const byte = source[payloadStart + index] as number;
       packet[rtpHeaderBytes + index] = table === undefined ? byte : (table[byte] as number);

@@ -43,7 +43,7 @@ export class RtpSender {
     { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + frameSamples),
   );
-  #turn = 0;
+  #nextBuffer = 0;
   #sequence: number;
   #timestamp: number;
   /** The timestamp after the last sample that was sent. */
@@ -97,8 +97,8 @@ export class RtpSender {
   }
 
   #nextPacket(): Uint8Array {
-    const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % bufferCount;
+    const packet = this.#packets[this.#nextBuffer] as Uint8Array;
+    this.#nextBuffer = (this.#nextBuffer + 1) % bufferCount;
     return packet;
   }
 

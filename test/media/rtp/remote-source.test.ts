@@ -101,14 +101,14 @@ describe('remote source', () => {
       ticks(1);
     });
 
-    test('is settled until half a second passes without a packet', () => {
-      expect(source.settled).toBe(true);
+    test('is stable until half a second passes without a packet', () => {
+      expect(source.isStable).toBe(true);
       ticks(23);
-      expect(source.settled).toBe(true);
+      expect(source.isStable).toBe(true);
       ticks(1);
-      expect(source.settled).toBe(false);
+      expect(source.isStable).toBe(false);
       packets(signalled, 4_000, 1);
-      expect(source.settled).toBe(true);
+      expect(source.isStable).toBe(true);
     });
 
     test('follows the same sender to another port of a NAT if it is silent', () => {
@@ -117,7 +117,7 @@ describe('remote source', () => {
 
       expect(packets(signalled, 4_321, 3)).toEqual([false, true, true]);
       expect(target()).toBe('192.0.2.1:4321');
-      expect(source.settled).toBe(true);
+      expect(source.isStable).toBe(true);
       expect(packets(signalled, 4_000, 2)).toEqual([false, false]);
     });
 
@@ -132,26 +132,26 @@ describe('remote source', () => {
     test('is unsettled after an ICMP error until it moves or is signalled', () => {
       source.markUnreachable();
       packets(signalled, 4_000, 5);
-      expect(source.settled).toBe(false);
+      expect(source.isStable).toBe(false);
       ticks(25);
       packets(signalled, 4_321, 2);
-      expect(source.settled).toBe(true);
+      expect(source.isStable).toBe(true);
 
       source.markUnreachable();
       source.signal(signalled, 4_000);
       packets(signalled, 4_321, 1);
       ticks(150);
       packets(signalled, 4_321, 1);
-      expect(source.settled).toBe(true);
+      expect(source.isStable).toBe(true);
     });
   });
 
-  test('is not settled before it is locked', () => {
+  test('is not stable before it is locked', () => {
     packets(signalled, 4_000, 5);
     ticks(149);
     packets(signalled, 4_000, 5);
 
-    expect(source.settled).toBe(false);
+    expect(source.isStable).toBe(false);
   });
 
   test('stays unlocked without a packet', () => {
