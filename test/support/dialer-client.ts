@@ -74,7 +74,10 @@ export async function createDialer(httpUrl: string, app: DevApp) {
         { botId, caller: '15559876543', ...body },
         headers,
       ),
-    /** Sends a dial-out. @throws Error unless the gateway accepts it. */
+    /**
+     * Sends a dial-out.
+     * @throws Error unless the gateway accepts it.
+     */
     async dial(
       body: Record<string, unknown>,
       headers: Record<string, string> = {},
@@ -86,7 +89,10 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     },
     command: (callId: string, command: Record<string, unknown>) =>
       request('POST', `${calls}/${callId}/commands`, command),
-    /** Uploads a sound. @throws Error unless the gateway accepts it. */
+    /**
+     * Uploads a sound.
+     * @throws Error unless the gateway accepts it.
+     */
     async addSound(name: string, wav: Uint8Array): Promise<void> {
       const response = await undiciRequest(`${httpUrl}/api/public/sounds/${name}`, {
         method: 'PUT',

@@ -110,8 +110,9 @@ export class DialoutWorld {
   }
 
   /**
-   * Appends a step as the SQL statement does: all or nothing. @returns the events that now hold, or
-   * undefined if the call has ended or belongs to another process.
+   * Appends a step as the SQL statement does: all or nothing.
+   * @returns the events that now hold, or undefined if the call has ended or belongs to another
+   * process.
    */
   append(
     ownerId: string,

@@ -129,7 +129,7 @@ async function untilUp(
     return runtimes.length > 0;
   };
   try {
-    await eventually(isUp, () => `the gateway is up:\n${output()}`, startTimeoutMs);
+    await eventually(isUp, () => `the gateway is up; it wrote:\n${output()}`, startTimeoutMs);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;

@@ -27,8 +27,8 @@ export type PostgresOptions = {
 };
 
 /**
- * Starts the server. `fsync` is off by default, because tests have no data to lose. @throws Error
- * that says what to install.
+ * Starts the server. `fsync` is off by default, because tests have no data to lose.
+ * @throws Error that says what to install.
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = await findPrograms();

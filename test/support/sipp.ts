@@ -215,7 +215,8 @@ function waitForExit(child: ChildProcess): Promise<number | undefined> {
 
 /**
  * Waits until sipp is ready. A sipp that places calls is ready at once. A callee listens when its
- * port can no longer be bound. @returns false if sipp exits or does not listen in time
+ * port can no longer be bound.
+ * @returns false if sipp exits or does not listen in time
  */
 async function isListening({ sipp, process }: Run, options: SippOptions): Promise<boolean> {
   const deadline = performance.now() + START_DEADLINE_MS;

@@ -76,7 +76,10 @@ export class StandstillWatch {
     }
   }
 
-  /** Takes a sample. @returns false if a worker did not answer */
+  /**
+   * Takes a sample.
+   * @returns false if a worker did not answer
+   */
   async #sample(): Promise<boolean> {
     const now = await this.#ticksLate();
     const before = this.#highest ?? now;
@@ -96,8 +99,8 @@ export class StandstillWatch {
   }
 
   /**
-   * Takes a last sample and returns the longest standstill. @returns 0 if there is no process left
-   * to ask: a gateway that died did not stand still
+   * Takes a last sample and returns the longest standstill.
+   * @returns 0 if there is no process left to ask: a gateway that died did not stand still
    */
   async longestMs(): Promise<number> {
     for (let samples = 0; samples < maxLastSamples; samples += 1) {
