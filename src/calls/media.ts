@@ -1,6 +1,6 @@
 // The seam between a call and its media. Each command and each event is declared once, here, and
 // crosses to or from the media worker unchanged. For a new command, the compiler names the session
-// that must obey it. For a new event, it names the states `answered` and `closing` of the machine,
+// that must execute it. For a new event, it names the states `answered` and `closing` of the machine,
 // which must take it.
 
 import type { AmdSettings } from './call-types.ts';
@@ -48,11 +48,11 @@ export type MediaCommand =
    */
   | { readonly kind: 'stopPlayback' }
   /** Sends the bot a key that came by SIP INFO. */
-  | { readonly kind: 'tellDigit'; readonly digit: string }
+  | { readonly kind: 'sendDigit'; readonly digit: string }
   /** Tells the bot that the transfer failed and that the call goes on with it. */
-  | { readonly kind: 'tellTransferFailed'; readonly failure: TransferFailure }
+  | { readonly kind: 'reportTransferFailure'; readonly failure: TransferFailure }
   /** Asks for one `envelope`. */
-  | { readonly kind: 'askEnvelope' };
+  | { readonly kind: 'requestEnvelope' };
 
 /** What the media reports to its call. */
 export type MediaEvent =
@@ -65,7 +65,7 @@ export type MediaEvent =
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
   /**
-   * How loud both sides were so far. Reported after `askEnvelope` and at the end of the session.
+   * How loud both sides were so far. Reported after `requestEnvelope` and at the end of the session.
    * Undefined before the answer.
    */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
@@ -110,7 +110,7 @@ export type MediaSession = {
    */
   answerReoffer(sdp: string): string | undefined;
   /** Whether the far end takes keys as RTP events, by its last SDP. */
-  takesKeys(): boolean;
+  acceptsKeys(): boolean;
   send(command: MediaCommand): void;
   /**
    * Opens the session of a second leg beside this one.

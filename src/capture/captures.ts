@@ -1,5 +1,5 @@
-// Captures the calls of this process while they are up, and writes each capture when nothing of its
-// call is on the wire any more.
+// Captures the calls of this process while they are up, and stores each capture after all SIP of
+// its call has ended.
 
 import { LRUCache } from 'lru-cache';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -21,14 +21,14 @@ import { SipLog } from './sip-log.ts';
 
 type Live = {
   readonly sip: SipLog;
-  /** Notes of this thread. Notes of the media worker arrive with the audio. */
+  /** Notes of this thread. The media worker's notes arrive with the audio. */
   readonly notes: CallNotes;
-  /** The ids of the second legs, in the order in which they were called. */
+  /** Ids of the second legs, in dialling order. */
   readonly secondLegs: string[];
   audio?: AudioEnvelope;
-  /** True once the call's first leg has a session that is captured. */
+  /** True once the media session of the first leg is being captured. */
   isHeard?: true;
-  /** Asks the media worker for the audio. Undefined unless the session is open. */
+  /** Requests the audio from the media worker. Undefined unless the session is open. */
   askAudio?: (() => void) | undefined;
   /** Callbacks of readers that wait for the media worker's audio. */
   readonly waiting: Set<() => void>;
@@ -42,29 +42,30 @@ export type CapturesOptions = {
   readonly logger: Logger;
 };
 
-/** More calls than a node has. A call that never finished is forgotten. Some 10 KB each. */
-const mostCalls = 5_000;
+/** More calls than a node has, at some 10 KB each. Evicts calls that never finish. */
+const maxCalls = 5_000;
 /**
- * A finished call waits for one to two of these intervals. That leaves time for the last report of
- * the media worker, and calls share a statement.
+ * A finished call is stored after one to two of these intervals. Meanwhile the media worker's last
+ * report arrives, and other calls join the statement.
  */
 const sweepMs = 500;
-const mostInStatement = 50;
-const mostWaiting = 2_000;
+const maxBatch = 50;
+const maxWaiting = 2_000;
 /**
- * How long a reader waits for the audio of a live call. The media worker answers within
- * milliseconds. After the time-out, its previous report is shown.
+ * Time-out of a reader that waits for the audio of a live call. The media worker answers within
+ * milliseconds. After the time-out, the reader gets the previous report.
  */
 const audioTimeoutMs = 250;
 
 export class Captures implements SipCapture {
   readonly #logger: Logger;
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
-  readonly #live = new LRUCache<CallId, Live>({ max: mostCalls });
-  readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * mostCalls });
-  /** Calls that finished since the last sweep, and before it. */
-  #justOver = new Set<CallId>();
-  #over = new Set<CallId>();
+  readonly #live = new LRUCache<CallId, Live>({ max: maxCalls });
+  readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * maxCalls });
+  /** Calls that finished since the last sweep. */
+  #justFinished = new Set<CallId>();
+  /** Calls that finished before the last sweep. The next sweep stores them. */
+  #finished = new Set<CallId>();
   #sweepTimer: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
 
@@ -76,7 +77,7 @@ export class Captures implements SipCapture {
         await write(captures);
         return captures.map(() => undefined);
       },
-      { maxBatch: mostInStatement, maxWaiting: mostWaiting, concurrency: 1 },
+      { maxBatch, maxWaiting, concurrency: 1 },
     );
   }
 
@@ -106,13 +107,12 @@ export class Captures implements SipCapture {
     return {
       open: async (callId, observer, codecs) => {
         const live = this.#of(callId);
-        // The picture shows the call's first leg. A second leg has its own audio, which is not
-        // captured.
+        // Only the audio of the call's first leg is captured.
         if (live.isHeard) return await port.open(callId, observer, codecs);
         live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
         if (session === undefined) return undefined;
-        live.askAudio = () => session.send({ kind: 'askEnvelope' });
+        live.askAudio = () => session.send({ kind: 'requestEnvelope' });
         return {
           ...session,
           close: () => {
@@ -125,17 +125,16 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Returns the present capture of a call that is up in this process.
+   * Returns what has been captured of a call so far.
    *
-   * @returns undefined if the call is not up in this process
+   * @returns undefined if this process does not have the call in memory
    */
   async view(callId: CallId): Promise<CaptureView | undefined> {
     const live = this.#live.get(callId);
     if (live === undefined) return undefined;
     const { askAudio, waiting } = live;
-    // For a finished call, the media worker has made its last report, or makes it without a
-    // request.
-    if (askAudio !== undefined && !this.#over.has(callId) && !this.#justOver.has(callId)) {
+    // After the call has finished, the media worker sends its last report without a request.
+    if (askAudio !== undefined && !this.#finished.has(callId) && !this.#justFinished.has(callId)) {
       let settle = (): void => undefined;
       const reported = new Promise<void>((resolve) => {
         settle = resolve;
@@ -149,28 +148,30 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Schedules the capture for storing: nothing of the call is on the wire any more. The last report
-   * of the media worker comes a moment later.
+   * Schedules the capture for storing. Called when all SIP of the call has ended. The media
+   * worker's last report follows a moment later.
    */
   finish(callId: CallId): void {
-    if (this.#live.get(callId) === undefined || this.#over.has(callId)) return;
-    this.#justOver.add(callId);
+    if (this.#live.get(callId) === undefined || this.#finished.has(callId)) return;
+    this.#justFinished.add(callId);
     this.#sweepTimer ??= setTimeout(() => this.#sweep(), sweepMs);
   }
 
-  /** Stores the captures of finished calls now, at the end of the process. */
+  /** Stores the captures of finished calls immediately, before the process exits. */
   async flush(): Promise<void> {
     clearTimeout(this.#sweepTimer);
-    await Promise.all([...this.#over, ...this.#justOver].map((callId) => this.#store(callId)));
+    await Promise.all(
+      [...this.#finished, ...this.#justFinished].map((callId) => this.#store(callId)),
+    );
   }
 
   #sweep(): void {
-    const due = this.#over;
-    this.#over = this.#justOver;
-    this.#justOver = new Set();
+    const due = this.#finished;
+    this.#finished = this.#justFinished;
+    this.#justFinished = new Set();
     for (const callId of due) inBackground(this.#store(callId), this.#logger, 'storing a capture');
-    const isOver = this.#over.size === 0;
-    this.#sweepTimer = isOver ? undefined : setTimeout(() => this.#sweep(), sweepMs);
+    const isEmpty = this.#finished.size === 0;
+    this.#sweepTimer = isEmpty ? undefined : setTimeout(() => this.#sweep(), sweepMs);
   }
 
   async #store(callId: CallId): Promise<void> {
@@ -178,10 +179,10 @@ export class Captures implements SipCapture {
     if (live === undefined) return;
     const capture = viewOf(live);
     try {
-      // The capture stays in memory until it can be read in SQL.
+      // Keeps the capture in memory until it can be read from SQL.
       if (Object.keys(capture).length > 0) await this.#writer.add({ callId, capture });
     } catch (error) {
-      // A lost capture must not delay the end of the call.
+      // The capture is lost, but the call must still end.
       this.#logger.warn({ err: error, callId }, 'the capture of a call was not stored');
     }
     this.#live.delete(callId);

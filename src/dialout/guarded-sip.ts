@@ -42,7 +42,7 @@ export function guardSip(
     const { callId, legId = callId } = request;
     if (!options.mayPlace()) {
       for (const watcher of watchers) watcher.onReleased(legId);
-      return refused(observer, options.clock);
+      return refusedLeg(observer, options.clock);
     }
     const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
     for (const watcher of watchers) watcher.onPlaced(legId);
@@ -80,7 +80,7 @@ export function guardSip(
   };
 }
 
-function refused(observer: LegObserver, clock: Clock): CallLeg {
+function refusedLeg(observer: LegObserver, clock: Clock): CallLeg {
   const nothing = (): void => undefined;
   queueMicrotask(() => {
     const reason = 'The node lost its lease';

@@ -63,8 +63,8 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
       const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
       if (idempotency === undefined && !mayDialAll) return targetForbidden;
       const call = acceptedCall(submission, ports.clock.now(), limits);
-      const refusal = refusalOfNow(ports, call, limits);
-      if (refusal !== undefined) return await earlierOr(refusal, ports, call, submission);
+      const refusal = currentRefusal(ports, call, limits);
+      if (refusal !== undefined) return await earlierAnswerOr(refusal, ports, call, submission);
       try {
         return await accept(ports, call, submission);
       } catch (error) {
@@ -79,7 +79,7 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
  * Returns why no new call is accepted now.
  * @returns undefined if calls are accepted
  */
-function refusalOfNow(
+function currentRefusal(
   ports: IntakePorts,
   call: AcceptedCall,
   limits: IntakeLimits,
@@ -94,7 +94,7 @@ function refusalOfNow(
 }
 
 /** Returns the earlier answer if the key was used before, and otherwise the refusal. */
-async function earlierOr(
+async function earlierAnswerOr(
   refusal: SubmitResult,
   { ledger, logger }: IntakePorts,
   call: AcceptedCall,

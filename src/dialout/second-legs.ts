@@ -45,7 +45,7 @@ export class SecondLegs implements SecondLegPort {
   }
 
   async admit(call: AcceptedCall, transfer: Transfer, isWanted: () => boolean): Promise<Admission> {
-    const refusal = await this.#whileWanted(isWanted, () => this.#judge(call, transfer));
+    const refusal = await this.#whileWanted(isWanted, () => this.#checkPermission(call, transfer));
     if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
     const { trunk, mode, legId } = transfer;
@@ -86,7 +86,7 @@ export class SecondLegs implements SecondLegPort {
     return undefined;
   }
 
-  async #judge({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {
+  async #checkPermission({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {
     const { apps, takes, clock } = this.#ports;
     const app = await apps.find(appId);
     if (app === undefined) return 'The app no longer exists';

@@ -46,7 +46,7 @@ const horizonMs = 200;
  * machine, and less on others.
  */
 const preparationMs = 100;
-const mostAtOnce = 50;
+const maxBatch = 50;
 const failurePauseMs = 1_000;
 /**
  * After this time an SQL server that has not answered counts as unreachable. If the take stands,
@@ -61,7 +61,7 @@ export class SourceTaker {
   /** Calls that are taken but not started yet. */
   readonly #starting = new Map<CallId, Promise<void>>();
   #takeId = 0;
-  #isDoubtful = false;
+  #isAnswerLost = false;
   #running: Promise<void> | undefined;
   /** Number of calls to ask for. 0 if the taker has nothing to ask. */
   #wanted = 0;
@@ -76,7 +76,7 @@ export class SourceTaker {
    * process that the process does not know about.
    */
   get isUnanswered(): boolean {
-    return this.#running !== undefined || this.#isDoubtful;
+    return this.#running !== undefined || this.#isAnswerLost;
   }
 
   isStarting(callId: CallId): boolean {
@@ -88,8 +88,8 @@ export class SourceTaker {
    * @param count number of calls that are known to wait. With it, nodes that accept calls at the
    * same time each take about as many as they accepted. Default: any number may wait
    */
-  wake(count = mostAtOnce): void {
-    this.#wanted = Math.min(mostAtOnce, this.#wanted + count);
+  wake(count = maxBatch): void {
+    this.#wanted = Math.min(maxBatch, this.#wanted + count);
     if (this.#stopping.signal.aborted) return;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -111,11 +111,11 @@ export class SourceTaker {
       this.#wanted = 0;
       const retryInMs = await this.#ask(wanted);
       if (retryInMs === undefined) continue;
-      this.#wanted = mostAtOnce;
+      this.#wanted = maxBatch;
       // The pause was aborted: the loop condition ends the loop.
       await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
     }
-    await this.#learnLastAnswer();
+    await this.#repeatLostTake();
   }
 
   /**
@@ -124,15 +124,15 @@ export class SourceTaker {
    */
   async #ask(known: number): Promise<number | undefined> {
     const { places, mayTake } = this.#ports;
-    if (!mayTake()) return this.#isDoubtful ? failurePauseMs : undefined;
+    if (!mayTake()) return this.#isAnswerLost ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
     // No room. Calls that end here make room and wake the taker.
-    if (wanted < 1 && !this.#isDoubtful) return undefined;
+    if (wanted < 1 && !this.#isAnswerLost) return undefined;
     places.hold(wanted);
     try {
       return await this.#take(wanted);
     } catch (error) {
-      this.#isDoubtful = true;
+      this.#isAnswerLost = true;
       this.#ports.logger.warn({ err: error, trunk: this.#source }, 'calls could not be taken');
       return failurePauseMs;
     } finally {
@@ -142,23 +142,23 @@ export class SourceTaker {
 
   async #take(wanted: number): Promise<number | undefined> {
     const { takes, limits, nowMs } = this.#ports;
-    const isRepeated = this.#isDoubtful;
+    const isRepeated = this.#isAnswerLost;
     if (!isRepeated) this.#takeId += 1;
     const request = { takeId: this.#takeId, isRepeated, source: this.#source, wanted, horizonMs };
     const { answer, startOf } = await timed(nowMs, () =>
       takes.take({ ...request, limits: limits() }),
     );
-    this.#isDoubtful = false;
+    this.#isAnswerLost = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
     // The known calls are all taken. The processes that accepted other calls ask for those.
-    const hasAll = answer.grants.length >= wanted && wanted < mostAtOnce && !isRepeated;
+    const hasAll = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
     return hasAll ? undefined : answer.retryInMs;
   }
 
-  async #learnLastAnswer(): Promise<void> {
+  async #repeatLostTake(): Promise<void> {
     const { nowMs, logger } = this.#ports;
     const deadlineMs = nowMs() + lastAnswerTimeoutMs;
-    while (this.#stopping.signal.aborted && this.#isDoubtful && nowMs() < deadlineMs) {
+    while (this.#stopping.signal.aborted && this.#isAnswerLost && nowMs() < deadlineMs) {
       try {
         // Asks only for the result of the lost take, and for no more calls.
         await this.#take(0);

@@ -34,7 +34,7 @@ const lateShare = 0.1;
  * A machine that is late this often in a row is overloaded. Without this bound its calls would
  * never leave.
  */
-const mostTurns = 5;
+const maxTurns = 5;
 
 /**
  * Asks SQL for a start and computes, from the round trip, when that start is on this process's
@@ -48,9 +48,9 @@ export async function timed<Answer extends { readonly tookMs: number }>(
   const answer = await ask();
   const answeredAtMs = nowMs();
   // The rest of the round trip may all have passed after the server wrote its answer.
-  const underWayMs = Math.max(0, answeredAtMs - askedAtMs - answer.tookMs);
+  const inTransitMs = Math.max(0, answeredAtMs - askedAtMs - answer.tookMs);
   const startOf = (startInMs: number): StartInstant => ({
-    earliestMs: answeredAtMs - underWayMs + startInMs,
+    earliestMs: answeredAtMs - inTransitMs + startInMs,
     latestMs: answeredAtMs + startInMs,
   });
   return { answer, startOf };
@@ -69,7 +69,7 @@ export function createTurn(
       const leftMs = start.latestMs - nowMs();
       if (leftMs > 0) await pause(leftMs);
       const rate = limits()?.callsPerSecond;
-      if (rate === undefined || turn === mostTurns || !isWanted()) return;
+      if (rate === undefined || turn === maxTurns || !isWanted()) return;
       const intervalMs = 1_000 / rate;
       if (nowMs() - start.earliestMs <= Math.max(lateMs, intervalMs * lateShare)) return;
       start = await nextStart(ports, trunk, callId, intervalMs);

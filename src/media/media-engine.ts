@@ -122,7 +122,7 @@ export class MediaEngine {
     const live = this.#live.get(id);
     if (live === undefined) return;
     if (command.kind === 'stream') this.#stream(live, id, command);
-    else if (command.kind === 'askEnvelope') this.#reportEnvelope(id);
+    else if (command.kind === 'requestEnvelope') this.#reportEnvelope(id);
     else live.session.execute(command);
   }
 

@@ -32,7 +32,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   const offerSdp = buildOffer(local, version);
   let currentSdp = offerSdp;
   let current: RemoteMedia | undefined;
-  let takesKeys = false;
+  let acceptsKeys = false;
 
   const keepVersion = (build: (version: number) => string): string => {
     // RFC 3264, section 8: the version grows by one if anything changed, and only then.
@@ -50,18 +50,18 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
       if (remote === undefined) return false;
       current = remote;
-      takesKeys = remote.keyPayloadType !== undefined;
+      acceptsKeys = remote.keyPayloadType !== undefined;
       worker.setRemote(id, remote, phase);
       return true;
     },
-    takesKeys: () => takesKeys,
+    acceptsKeys: () => acceptsKeys,
     send: (command) => worker.send(id, command),
     answerReoffer(sdp) {
       // A re-INVITE without SDP asks for our offer (RFC 3261, section 14.2).
       if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
       const answer = answerOffer(sdp, local, ipVersion);
       if (answer === undefined) return undefined;
-      takesKeys = answer.remote.keyPayloadType !== undefined;
+      acceptsKeys = answer.remote.keyPayloadType !== undefined;
       worker.setRemote(id, answer.remote, 'answer');
       return keepVersion(answer.build);
     },

@@ -67,7 +67,7 @@ const unfinishedLimit = 10_000;
  * Largest number of far ends that are hung up at once. A far end that does not answer takes
  * seconds, and there may be hundreds of them.
  */
-const farEndsAtOnce = 100;
+const maxHangUpsAtOnce = 100;
 /**
  * Bounds the wait for an unreachable engine. After that the far end has given up by itself (RFC
  * 3261 has no timer longer than 3 min).
@@ -120,7 +120,7 @@ export class Recovery {
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
   readonly #turns = takeTurns(
     // The queue needs no bound of its own: each far end that waits also has an entry in `#farEnds`.
-    { running: farEndsAtOnce, waiting: Number.POSITIVE_INFINITY },
+    { running: maxHangUpsAtOnce, waiting: Number.POSITIVE_INFINITY },
     () => new Error('too many far ends'),
   );
 
@@ -166,8 +166,8 @@ export class Recovery {
       await this.#tryToEnd(unfinished);
       // Not awaited: a far end that does not answer takes its time.
       const isEnding = this.#endFarEnds(call.callId, legs);
-      const forgotten = isEnding.finally(() => this.#farEnds.delete(call.callId));
-      inBackground(forgotten, logger, 'hanging up a far end');
+      const hungUp = isEnding.finally(() => this.#farEnds.delete(call.callId));
+      inBackground(hungUp, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
     // Not awaited: NATS may be unreachable.
@@ -318,9 +318,9 @@ export class Recovery {
     const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
     // The stream has an end that SQL lacks only if SQL was restored from a backup. Receivers have
     // that end, and another end under its id would contradict it.
-    const stated = onStream.find(isEnd);
-    if (stated !== undefined) {
-      const step = { events: [], ending: { event: stated } };
+    const endOnStream = onStream.find(isEnd);
+    if (endOnStream !== undefined) {
+      const step = { events: [], ending: { event: endOnStream } };
       await outbox.append(unfinished.call, step, { ...how, isRepeated: true });
       return;
     }

@@ -92,7 +92,7 @@ describe('media port', () => {
       },
     });
     session?.applyAnswer(answerFor(farEnd.port), 'early');
-    session?.send({ kind: 'askEnvelope' });
+    session?.send({ kind: 'requestEnvelope' });
     await eventually(
       () => envelopes.length === 1,
       'the reply that there is no envelope yet arrives',
@@ -100,7 +100,7 @@ describe('media port', () => {
     expect(envelopes).toEqual([undefined]);
 
     session?.applyAnswer(answerFor(farEnd.port), 'answer');
-    session?.send({ kind: 'askEnvelope' });
+    session?.send({ kind: 'requestEnvelope' });
     await eventually(() => envelopes.length === 2, 'the envelope after the answer arrives');
     expect(envelopes[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
     session?.close();

@@ -5,7 +5,7 @@ import type { LiveCall } from '../../src/calls/life/call-registry.ts';
 
 export function liveCall(call: AcceptedCall, send: LiveCall['send']): LiveCall {
   return {
-    ...{ call, send, state: 'answered', takesKeys: true, transferObstacle: undefined },
+    ...{ call, send, state: 'answered', acceptsKeys: true, transferObstacle: undefined },
     streamObstacles: { toBegin: undefined, toEnd: undefined },
   };
 }

@@ -118,7 +118,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     offerSdp: 'second offer',
     applyAnswer: () => true,
     answerReoffer: () => 'second answer',
-    takesKeys: () => true,
+    acceptsKeys: () => true,
     send: () => undefined,
     bridge: (phase: string) => void log.push(`bridge ${phase}`),
     close: () => void log.push('second media closed'),
@@ -158,7 +158,7 @@ export function scriptCall(options: ScriptOptions = {}) {
             log.push(`media ${phase}`);
             return options.unusableAnswer !== true;
           },
-          takesKeys: () => true,
+          acceptsKeys: () => true,
           send: (command) => {
             if (command.kind === 'detect') plans = command.plans;
             const line = lineOf(command);
@@ -286,10 +286,10 @@ function lineOf(command: MediaCommand): string | undefined {
       return `press ${command.keys.commandId}`;
     case 'stopPlayback':
       return 'stopPlayback';
-    case 'askEnvelope':
+    case 'requestEnvelope':
     case 'gateStream':
-    case 'tellDigit':
-    case 'tellTransferFailed':
+    case 'sendDigit':
+    case 'reportTransferFailure':
       return undefined;
   }
 }

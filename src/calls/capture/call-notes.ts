@@ -4,11 +4,11 @@
 import type { CallNote, CallNotesView } from './capture.ts';
 
 /** The largest size of all notes, as JSON. */
-const mostBytes = 30_000;
+const maxBytes = 30_000;
 /** The size of a note without its text. */
 const overheadBytes = 90;
 /** The name of a mark may have kilobytes, and no reader needs more than this. */
-const longestText = 80;
+const maxTextLength = 80;
 
 type Mark = Extract<CallNote, { readonly kind: 'mark' }>;
 
@@ -22,7 +22,7 @@ export class CallNotes {
     const bytes = bytesOf(kept);
     this.#notes.push(kept);
     this.#bytes += bytes;
-    while (this.#bytes > mostBytes) {
+    while (this.#bytes > maxBytes) {
       const [gone] = this.#notes.splice(Math.floor(this.#notes.length / 2), 1);
       if (gone === undefined) return;
       this.#bytes -= bytesOf(gone);
@@ -35,7 +35,7 @@ export class CallNotes {
    * order.
    */
   returnMark(name: string, at: number): void {
-    const short = name.slice(0, longestText);
+    const short = name.slice(0, maxTextLength);
     const index = this.#notes.findIndex(
       (note) => note.kind === 'mark' && note.name === short && note.returnedAt === undefined,
     );
@@ -50,14 +50,16 @@ export class CallNotes {
 function shortened(note: CallNote): CallNote {
   switch (note.kind) {
     case 'mark':
-      return { ...note, name: note.name.slice(0, longestText) };
+      return { ...note, name: note.name.slice(0, maxTextLength) };
     case 'words':
-      return { ...note, text: note.text.slice(0, longestText) };
+      return { ...note, text: note.text.slice(0, maxTextLength) };
     case 'command':
       return {
         ...note,
-        what: note.what.slice(0, 2 * longestText),
-        ...(note.refusal === undefined ? {} : { refusal: note.refusal.slice(0, 3 * longestText) }),
+        what: note.what.slice(0, 2 * maxTextLength),
+        ...(note.refusal === undefined
+          ? {}
+          : { refusal: note.refusal.slice(0, 3 * maxTextLength) }),
       };
     case 'clear':
       return note;

@@ -14,22 +14,22 @@ export type UnknownMembers = {
 };
 
 /** Bounds each list. The answer is for a person to read, and stays far smaller than the body. */
-const mostNamed = 50;
+const maxNamed = 50;
 /**
  * More unknown members than this are not typing errors. Comparing this many takes some
  * milliseconds.
  */
-const mostCompared = 100;
-const longestPath = 128;
+const maxCompared = 100;
+const maxPathLength = 128;
 
 /** A telephony word with another meaning: a client that writes `callee` does not mean `caller`. */
-const otherWord = /^callee$/i;
+const differentWord = /^callee$/i;
 
 /** The member `ignored` of an answer. */
 export const ignoredMembers: z.ZodType<readonly string[]> = z
   .array(z.string())
   .describe(
-    `paths of members without effect, because no member has that name; the first ${mostNamed}`,
+    `paths of members without effect, because no member has that name; the first ${maxNamed}`,
   );
 
 /**
@@ -48,7 +48,7 @@ export function unknownMembers(
   const ignored: string[] = [];
   const unknown = Object.keys(value).filter((name) => !known.has(name));
   for (const [index, name] of unknown.entries()) {
-    const isCompared = index < mostCompared && !otherWord.test(name);
+    const isCompared = index < maxCompared && !differentWord.test(name);
     const near = isCompared ? nearMisses(name, known.keys()) : [];
     const path = pathOf(`${prefix}${name}`);
     if (near.length === 0) ignored.push(path);
@@ -57,7 +57,7 @@ export function unknownMembers(
       errors.push({ path, message: `is not known; ${meant.join(' or ')} is` });
     }
   }
-  return { errors: errors.slice(0, mostNamed), ignored: ignored.slice(0, mostNamed) };
+  return { errors: errors.slice(0, maxNamed), ignored: ignored.slice(0, maxNamed) };
 }
 
 export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
@@ -65,8 +65,8 @@ export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
 /** Joins the unknown members of several objects in one body. */
 export function allUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
   return {
-    errors: parts.flatMap(({ errors }) => errors).slice(0, mostNamed),
-    ignored: parts.flatMap(({ ignored }) => ignored).slice(0, mostNamed),
+    errors: parts.flatMap(({ errors }) => errors).slice(0, maxNamed),
+    ignored: parts.flatMap(({ ignored }) => ignored).slice(0, maxNamed),
   };
 }
 
@@ -79,5 +79,5 @@ export function namesOf(shape: object): ReadonlyMap<string, string> {
  * come back unchanged.
  */
 function pathOf(path: string): string {
-  return path.slice(0, longestPath).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');
+  return path.slice(0, maxPathLength).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');
 }

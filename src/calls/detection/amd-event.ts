@@ -87,10 +87,10 @@ export const exampleAmdEvent: AmdEvent = {
  * begun to speak.
  */
 export function greetingOf(events: readonly AmdEvent[]): string | undefined {
-  const ofMachine = events.filter(
+  const machineEvents = events.filter(
     ({ event }) => event === 'amd_machine_detected' || event === 'amd_machine_stopped_speaking',
   );
-  return ofMachine.findLast(({ transcript }) => transcript !== undefined)?.transcript;
+  return machineEvents.findLast(({ transcript }) => transcript !== undefined)?.transcript;
 }
 
 const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);

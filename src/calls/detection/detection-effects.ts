@@ -41,7 +41,7 @@ export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =>
 
 export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfMachine(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'machine' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'machine' } });
 });
 
 /**

@@ -9,8 +9,8 @@ const defaultKeyMs = 100;
 
 export const dtmfHandler: CommandHandler<'dtmf'> = {
   note: ({ digits }) => `dtmf ${digits}`,
-  obey({ digits, durationMs = defaultKeyMs }, { live, commandId }) {
-    if (!live.takesKeys) {
+  execute({ digits, durationMs = defaultKeyMs }, { live, commandId }) {
+    if (!live.acceptsKeys) {
       const error = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
       return { ok: false, code: 'digits', error };
     }

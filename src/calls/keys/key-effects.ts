@@ -20,9 +20,9 @@ function pressOf(event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dt
   return { digit, source, ...(durationMs === undefined ? {} : { durationMs }) };
 }
 
-export const noteTakesKeys = callSetup.assign(({ event }) => {
-  assertEvent(event, 'line.takesKeys');
-  return { takesKeys: event.takesKeys };
+export const noteAcceptsKeys = callSetup.assign(({ event }) => {
+  assertEvent(event, 'line.acceptsKeys');
+  return { acceptsKeys: event.acceptsKeys };
 });
 
 /** Counts the commands that press keys. The media owes a report of each. */

@@ -36,27 +36,30 @@ export type PressedKey = {
 };
 
 /** The other end of the bridge, which takes the key. */
-export type KeyTaker = {
+export type KeyReceiver = {
   readonly transport: KeyTransport;
   /** Whether it takes keys as RTP events, according to its last SDP. */
-  takesKeys(): boolean;
+  acceptsKeys(): boolean;
   press(keys: Keys): void;
 };
 
 /** The duration of a key whose INFO gives no duration (`application/dtmf`). */
-const usualMs = 100;
+const defaultMs = 100;
 /**
  * The shortest key that an exchange recognises (Q.24), and the longest that the command `dtmf` may
  * ask for.
  */
-const [shortestMs, longestMs] = [40, 5_000];
+const [minMs, maxMs] = [40, 5_000];
 
 /**
  * Passes a key on to the other end. The media worker itself relays RTP events to a leg that takes
  * them. This function serves the rest: keys that come as SIP INFO, and carriers that want INFO.
  */
-export function passKey({ digit, durationMs = usualMs, source }: PressedKey, to: KeyTaker): void {
+export function passKey(
+  { digit, durationMs = defaultMs, source }: PressedKey,
+  to: KeyReceiver,
+): void {
   // The media worker passes it on, or this end understands no keys.
-  if (source === 'rtp' && (to.takesKeys() || to.transport === 'rtp')) return;
-  to.press({ digits: digit, durationMs: Math.min(Math.max(durationMs, shortestMs), longestMs) });
+  if (source === 'rtp' && (to.acceptsKeys() || to.transport === 'rtp')) return;
+  to.press({ digits: digit, durationMs: Math.min(Math.max(durationMs, minMs), maxMs) });
 }

@@ -7,8 +7,8 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Keys, KeysSent } from './keys.ts';
 
-const waitSign = 'w';
-const waitMs = 500;
+const pauseCharacter = 'w';
+const pauseMs = 500;
 /** From the end of a key to the next key. No exchange needs more than 70 ms (Q.24). */
 const betweenKeysMs = 80;
 /** The largest number of commands that wait in one call. */
@@ -18,7 +18,7 @@ type Waiting = Keys & {
   /** The number of signs that are done. */
   done: number;
   /** Whether a key was sent and not answered yet. */
-  isOut: boolean;
+  isInFlight: boolean;
 };
 
 export class LineKeys {
@@ -40,7 +40,7 @@ export class LineKeys {
   }
 
   press(keys: Keys): void {
-    const waiting = { ...keys, done: 0, isOut: false };
+    const waiting = { ...keys, done: 0, isInFlight: false };
     if (this.#waiting.length === maxWaiting) {
       this.#reportEnd(waiting);
       return;
@@ -58,7 +58,7 @@ export class LineKeys {
     this.#isPressing = true;
     try {
       for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-        await this.#pressOneOf(first);
+        await this.#pressNextOf(first);
       }
     } finally {
       this.#isPressing = false;
@@ -67,7 +67,7 @@ export class LineKeys {
     }
   }
 
-  async #pressOneOf(keys: Waiting): Promise<void> {
+  async #pressNextOf(keys: Waiting): Promise<void> {
     const isTaken = await this.#pressNext(keys);
     // The keys were stopped meanwhile, and `stop` has reported them.
     if (keys !== this.#waiting[0]) return;
@@ -78,20 +78,20 @@ export class LineKeys {
   }
 
   async #pressNext(keys: Waiting): Promise<boolean> {
-    const sign = keys.digits.charAt(keys.done);
-    if (sign === waitSign) return await pause(waitMs, true, { ref: false });
-    keys.isOut = true;
+    const character = keys.digits.charAt(keys.done);
+    if (character === pauseCharacter) return await pause(pauseMs, true, { ref: false });
+    keys.isInFlight = true;
     const { durationMs } = keys;
     const isUp = pause(durationMs + betweenKeysMs, undefined, { ref: false });
-    const isTaken = await this.#press(sign, durationMs);
-    keys.isOut = false;
+    const isTaken = await this.#press(character, durationMs);
+    keys.isInFlight = false;
     if (isTaken) await isUp;
     return isTaken;
   }
 
-  #reportEnd({ commandId, digits, done, isOut }: Waiting): void {
+  #reportEnd({ commandId, digits, done, isInFlight }: Waiting): void {
     if (commandId === undefined) return;
-    const count = isOut ? done + 1 : done;
+    const count = isInFlight ? done + 1 : done;
     this.#report({
       commandId,
       digits: digits.slice(0, count),

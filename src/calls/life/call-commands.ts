@@ -16,7 +16,7 @@ import {
 import { type StreamingPorts, streamHandler } from '../stream/stream-command.ts';
 import { type TransferringPorts, transferHandler } from '../transfer/transfer-command.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
-import { type Asked, type CommandHandler, refusedBy } from './command-handler.ts';
+import { type CommandContext, type CommandHandler, refusedBy } from './command-handler.ts';
 
 /** Notes a command in the call's capture. */
 export type NoteCommand = (callId: CallId, note: CallNote) => void;
@@ -35,7 +35,7 @@ type HandlerPorts = CallCommandsPorts & { readonly playing: CallPlaying };
 
 const hangUpHandler: CommandHandler<'hangup', HandlerPorts> = {
   note: () => 'hangup',
-  obey({ id }, { live, ports }) {
+  execute({ id }, { live, ports }) {
     ports.registry.end(live.call.callId, { by: 'application' });
     // A bot of an older version sends no id, and gets the reply that it knows.
     return { ok: true, state: 'ending', ...(id === undefined ? {} : { commandId: id }) };
@@ -69,12 +69,12 @@ function handlerOf<Name extends Command['command']>({
  * Bounds what is remembered of each call: more commands than a person could listen to. The option
  * `max` would allocate all entries for every call.
  */
-const rememberedLimits = { maxSize: 1_000, sizeCalculation: () => 1 };
+const rememberedBounds = { maxSize: 1_000, sizeCalculation: () => 1 };
 
 /** A remembered command. Only its digest is kept, because a URL in it may hold a secret. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
-type Commanded = {
+type CommandState = {
   readonly playing: CallPlaying;
   readonly remembered: LRUCache<string, Remembered>;
 };
@@ -82,7 +82,7 @@ type Commanded = {
 export class CallCommands {
   readonly #ports: CallCommandsPorts;
   /** State of the calls that got a command. */
-  readonly #commanded = new Map<CallId, Commanded>();
+  readonly #states = new Map<CallId, CommandState>();
 
   constructor(ports: CallCommandsPorts) {
     this.#ports = ports;
@@ -96,11 +96,11 @@ export class CallCommands {
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply> | undefined {
     const live = this.#ports.registry.live(callId);
     if (live === undefined) return undefined;
-    const { playing, remembered } = this.#commandedOf(callId);
+    const { playing, remembered } = this.#stateOf(callId);
     const ports = { ...this.#ports, playing };
     const run = (commandId: string): Promise<CommandReply> =>
-      this.#noted(callId, { command, commandId, askedBy }, () =>
-        obey(command, { live, commandId, ports }),
+      this.#runAndNote(callId, { command, commandId, askedBy }, () =>
+        execute(command, { live, commandId, ports }),
       );
     const { id } = command;
     if (id === undefined) return run(this.#ports.newCommandId());
@@ -119,17 +119,17 @@ export class CallCommands {
 
   /** Drops what is kept of a call that has ended. */
   forget(callId: CallId): void {
-    this.#commanded.delete(callId);
+    this.#states.delete(callId);
   }
 
-  async #noted(
+  async #runAndNote(
     callId: CallId,
-    { command, commandId, askedBy = 'unknown' }: Noted,
-    obeyed: () => Promise<CommandReply>,
+    { command, commandId, askedBy = 'unknown' }: NotedCommand,
+    run: () => Promise<CommandReply>,
   ): Promise<CommandReply> {
     const at = Date.now();
     const begunMs = performance.now();
-    const reply = await obeyed();
+    const reply = await run();
     this.#ports.note?.(callId, {
       ...{ kind: 'command', at, what: handlerOf(command).note(command), by: askedBy, commandId },
       tookMs: Math.round(performance.now() - begunMs),
@@ -138,29 +138,32 @@ export class CallCommands {
     return reply;
   }
 
-  #commandedOf(callId: CallId): Commanded {
-    const known = this.#commanded.get(callId);
+  #stateOf(callId: CallId): CommandState {
+    const known = this.#states.get(callId);
     if (known !== undefined) return known;
-    const commanded = {
+    const state = {
       playing: new CallPlaying(this.#ports),
-      remembered: new LRUCache<string, Remembered>(rememberedLimits),
+      remembered: new LRUCache<string, Remembered>(rememberedBounds),
     };
-    this.#commanded.set(callId, commanded);
-    return commanded;
+    this.#states.set(callId, state);
+    return state;
   }
 }
 
-type Noted = {
+type NotedCommand = {
   readonly command: Command;
   readonly commandId: string;
   /** Undefined if the sender gives no name. */
   readonly askedBy: string | undefined;
 };
 
-async function obey(command: Command, asked: Asked<HandlerPorts>): Promise<CommandReply> {
-  const { state }: LiveCall = asked.live;
+async function execute(
+  command: Command,
+  context: CommandContext<HandlerPorts>,
+): Promise<CommandReply> {
+  const { state }: LiveCall = context.live;
   if (command.command !== 'hangup' && state !== 'answered') return refusedBy(state, command);
-  return await handlerOf(command).obey(command, asked);
+  return await handlerOf(command).execute(command, context);
 }
 
 /**

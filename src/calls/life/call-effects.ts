@@ -59,7 +59,7 @@ export const noteAnswer = callSetup.assign(({ context, event }) => {
 
 /** Has the line ACK the 200 OK. The callee repeats the 200 OK until then. */
 export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
-  enqueue({ type: 'commandLine', params: { type: 'acknowledge' } });
+  enqueue({ type: 'sendToLine', params: { type: 'acknowledge' } });
 });
 
 /**
@@ -67,16 +67,16 @@ export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
  * the call failed before it was answered. If the database stored it all the same, it reports so
  * when the end is stored, and then the call counts as answered.
  */
-export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
+export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
   enqueue({
-    type: 'commandLine',
+    type: 'sendToLine',
     params: { type: 'hangUp', reason: 'answer could not be recorded' },
   });
   enqueue.assign({
     ...(answeredAt === undefined
       ? {}
-      : { doubtfulAnswer: { answeredAt, eventSequence, notificationSequence } }),
+      : { uncertainAnswer: { answeredAt, eventSequence, notificationSequence } }),
     ...beforeAnswer,
     answeredAt: undefined,
     detection: 'off',
@@ -96,11 +96,11 @@ export const buildEnd = callSetup.assign(({ context }) => {
  * answer was not published, and detection never began.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
-  const { doubtfulAnswer, answeredEvent: answerEvent, end } = context;
-  if (doubtfulAnswer === undefined || answerEvent === undefined || end === undefined) {
+  const { uncertainAnswer, answeredEvent: answerEvent, end } = context;
+  if (uncertainAnswer === undefined || answerEvent === undefined || end === undefined) {
     return undefined;
   }
-  const answered = { ...context, ...doubtfulAnswer };
+  const answered = { ...context, ...uncertainAnswer };
   const detects = context.call.request.machineDetection !== 'disabled';
   const stop = { reason: 'call-ended', round: 1 };
   const stopped = detects ? amdStoppedEvent(answered, end.at, stop) : undefined;
@@ -132,25 +132,25 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
 
 export const cancelByQueueTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfExpiry(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'queue time-out' } });
+  enqueue({ type: 'sendToLine', params: { type: 'cancel', reason: 'queue time-out' } });
 });
 
 export const cancelByRingTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfRingTimeout(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'ring time-out' } });
+  enqueue({ type: 'sendToLine', params: { type: 'cancel', reason: 'ring time-out' } });
 });
 
 export const cancelByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
   enqueue.assign({ end: endBeforeAnswer(event.command, context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: event.command.by } });
+  enqueue({ type: 'sendToLine', params: { type: 'cancel', reason: event.command.by } });
 });
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
   // The far end may have hung up first while the answer was being stored.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: event.command.by } });
 });
 
 export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -160,10 +160,10 @@ export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enque
   const at = context.clock.now();
   const answered = context.answeredAt !== undefined;
   enqueue.assign({ end: answered ? endAfterAnswer(command, at) : endBeforeAnswer(command, at) });
-  enqueue({ type: 'commandLine', params: { type: answered ? 'hangUp' : 'cancel', reason } });
+  enqueue({ type: 'sendToLine', params: { type: answered ? 'hangUp' : 'cancel', reason } });
 });
 
 export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfMaxDuration(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'maximum duration' } });
 });

@@ -43,7 +43,7 @@ type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly ki
 export function createLineActor(ports: LinePorts) {
   return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
     const line = new Line(input, ports, sendBack);
-    receive((command) => line.obey(command));
+    receive((command) => line.execute(command));
     line.open().catch((error: unknown) => line.fail(error));
     return () => line.close();
   });
@@ -86,7 +86,7 @@ class Line {
     );
     const keys = {
       transport: keyTransport,
-      press: (pressed: Keys) => this.#command({ kind: 'press', keys: pressed }),
+      press: (pressed: Keys) => this.#sendToMedia({ kind: 'press', keys: pressed }),
     };
     this.#transfer = new LineTransfer(call, ports.transfers, keys, (report) =>
       send(fromPort('transfer', report, ports.clock.now())),
@@ -128,7 +128,7 @@ class Line {
     );
   }
 
-  obey(command: LineCommand): void {
+  execute(command: LineCommand): void {
     switch (command.type) {
       case 'cancel':
       case 'hangUp':
@@ -139,7 +139,7 @@ class Line {
         this.#releaseHeld();
         break;
       case 'media':
-        this.#command(command.command);
+        this.#sendToMedia(command.command);
         break;
       case 'startStream':
         // A stream that failed may have left something open.
@@ -171,7 +171,7 @@ class Line {
    * Passes a command to the media. Keys go by SIP INFO if the carrier wants that. The worker is not
    * woken to stop something that never began.
    */
-  #command(command: MediaCommand): void {
+  #sendToMedia(command: MediaCommand): void {
     if (command.kind === 'press' && this.#keys !== undefined) {
       this.#keys.press(command.keys);
       return;
@@ -254,7 +254,7 @@ class Line {
         break;
       case 'ended':
         this.#state = 'over';
-        if (event.end.by === 'remote') this.#transfer.endsBySuccess();
+        if (event.end.by === 'remote') this.#transfer.onFarEndHangUp();
         this.#transfer.giveUp('the other end is gone');
         this.#passLeg(event);
         break;
@@ -262,7 +262,7 @@ class Line {
         this.#answerReoffer(event);
         break;
       case 'dtmf':
-        this.#session?.send({ kind: 'tellDigit', digit: event.digit });
+        this.#session?.send({ kind: 'sendDigit', digit: event.digit });
         this.#transfer.passKey({ ...event, source: 'info' });
         this.#sendOrHold(fromPort('leg', event, this.#ports.clock.now()));
         break;
@@ -286,20 +286,20 @@ class Line {
   #answerReoffer({ sdp, accept }: LegEventOf<'reoffer'>): void {
     const answerSdp = this.#session?.answerReoffer(sdp);
     if (answerSdp !== undefined) accept(answerSdp);
-    this.#sendTakesKeys();
+    this.#sendAcceptsKeys();
   }
 
   #acceptAnswer(event: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(event.at);
     this.#answerStream();
-    this.#sendTakesKeys();
+    this.#sendAcceptsKeys();
     this.#passLeg(event);
   }
 
-  #sendTakesKeys(): void {
-    const takesKeys = this.#keys !== undefined || this.#session?.takesKeys() === true;
-    this.#send({ type: 'line.takesKeys', takesKeys });
+  #sendAcceptsKeys(): void {
+    const acceptsKeys = this.#keys !== undefined || this.#session?.acceptsKeys() === true;
+    this.#send({ type: 'line.acceptsKeys', acceptsKeys });
   }
 
   /**

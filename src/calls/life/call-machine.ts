@@ -40,11 +40,11 @@ import {
   emitAmdStopped,
   hangUpOnMachine,
 } from '../detection/detection-effects.ts';
-import { countKeys, emitDtmf, emitKeysSent, noteTakesKeys } from '../keys/key-effects.ts';
+import { countKeys, emitDtmf, emitKeysSent, noteAcceptsKeys } from '../keys/key-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { emitPlayback, emitPlaybackFailed } from '../playback/playback-effects.ts';
 import {
-  commandStream,
+  applyStreamCommand,
   emitStream,
   emitStreamStopped,
   endStream,
@@ -60,22 +60,22 @@ import {
   emitTransferEnded,
   emitTransferFailed,
   emitTransferRinging,
-  hangUpLeftAlone,
+  hangUpOnPersonAlone,
   hangUpOnTransfer,
-  isLeftAlone,
-  leavesAlone,
+  isPersonAlone,
+  leavesPersonAlone,
   noteTransferConnected,
   startCommandedTransfer,
   startPlannedTransfer,
   withdrawPlannedTransfer,
 } from '../transfer/transfer-effects.ts';
 import {
+  abandonAnswer,
   acknowledge,
   buildEnd,
   cancelByCommand,
   cancelByQueueTimeout,
   cancelByRingTimeout,
-  doubtAnswer,
   emitDialing,
   emitRinging,
   endByFailure,
@@ -91,8 +91,8 @@ import { progressOfAccepted } from './call-events.ts';
 import {
   type CallMachineContext,
   callSetup,
-  commandMedia,
   type PassedEventType,
+  sendToMedia,
 } from './call-setup.ts';
 import type { CallStep } from './call-step.ts';
 
@@ -107,9 +107,9 @@ const answered = callSetup.createStateConfig({
   always: [
     { guard: 'hasEnded', target: 'closing' },
     {
-      guard: ({ context }) => isLeftAlone(context),
+      guard: ({ context }) => isPersonAlone(context),
       target: 'closing',
-      actions: hangUpLeftAlone,
+      actions: hangUpOnPersonAlone,
     },
   ],
   after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
@@ -157,19 +157,19 @@ const answered = callSetup.createStateConfig({
       actions: [
         countKeys,
         {
-          type: 'commandLine',
+          type: 'sendToLine',
           params: ({ event }) => ({ type: 'media', command: event.command }),
         },
       ],
     },
-    'command.stream': { actions: commandStream },
+    'command.stream': { actions: applyStreamCommand },
     'media.keysSent': { actions: emitKeysSent },
     'transfer.ringing': { actions: emitTransferRinging },
     'transfer.answered': { actions: emitTransferAnswered },
     'transfer.connected': { actions: noteTransferConnected },
     'transfer.failed': [
       {
-        guard: ({ context, event }) => leavesAlone(context, event.failure),
+        guard: ({ context, event }) => leavesPersonAlone(context, event.failure),
         target: 'closing',
         actions: [emitTransferFailed, hangUpOnTransfer],
       },
@@ -195,9 +195,9 @@ const answered = callSetup.createStateConfig({
 const closing = callSetup.createStateConfig({
   entry: [
     closeTransfer,
-    commandMedia({ kind: 'stopDetection', reason: 'call-ended' }),
+    sendToMedia({ kind: 'stopDetection', reason: 'call-ended' }),
     endStream('call-ended'),
-    commandMedia({ kind: 'stopPlayback' }),
+    sendToMedia({ kind: 'stopPlayback' }),
   ],
   always: { guard: 'mediaIsOver', target: 'recording' },
   after: {
@@ -232,13 +232,13 @@ export const callMachine = callSetup.createMachine({
     streamEvents: 0,
     hasPlans:
       input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
-    takesKeys: false,
+    acceptsKeys: false,
     pressing: 0,
     transfers: 0,
   }),
   output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
-  on: { 'line.takesKeys': { actions: noteTakesKeys } },
+  on: { 'line.acceptsKeys': { actions: noteAcceptsKeys } },
   initial: 'preparing',
   states: {
     preparing: {
@@ -285,7 +285,7 @@ export const callMachine = callSetup.createMachine({
         'command.end': { actions: hangUpByCommand },
       },
     },
-    refusing: { entry: doubtAnswer, always: { target: 'recording' } },
+    refusing: { entry: abandonAnswer, always: { target: 'recording' } },
     answered,
     closing,
     recording: {

@@ -108,17 +108,17 @@ const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
 export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault | undefined {
   const { outcome, sipStatus } = end;
   const isRefusal = outcome === 'rejected' || outcome === 'declined';
-  const ofStatus = isRefusal && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
-  return ofStatus || faultByOutcome[outcome];
+  const faultOfStatus = isRefusal && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
+  return faultOfStatus || faultByOutcome[outcome];
 }
 
 /** Returns one end for each outcome with each fault that it may have. */
 export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'>[] {
-  const ofStatus = [...faultBySipStatus.keys()].flatMap((sipStatus) => {
+  const refusals = [...faultBySipStatus.keys()].flatMap((sipStatus) => {
     const outcome = outcomeBySipStatus.get(sipStatus)?.outcome;
     return outcome === undefined ? [] : [{ outcome, sipStatus }];
   });
-  return [...callOutcomes.map((outcome) => ({ outcome })), ...ofStatus];
+  return [...callOutcomes.map((outcome) => ({ outcome })), ...refusals];
 }
 
 /** Returns the end of a call that was not answered. */

@@ -30,7 +30,7 @@ export type LiveCall = {
   /** `ending`: the end is decided and is being stored. */
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
   /** Whether the far end takes keys, as RTP events or by SIP INFO. */
-  readonly takesKeys: boolean;
+  readonly acceptsKeys: boolean;
   /** Why no transfer may begin now. Undefined if one may begin. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
@@ -98,7 +98,7 @@ export class CallRegistry {
     return {
       call: snapshot.context.call,
       state: stateOf(snapshot),
-      takesKeys: snapshot.context.takesKeys,
+      acceptsKeys: snapshot.context.acceptsKeys,
       transferObstacle: transferObstacle(snapshot.context),
       streamObstacles: streamObstacles(snapshot.context),
       send: (event) => actor.send(event),

@@ -40,7 +40,7 @@ export type LineEvent =
    * Whether the far end takes keys, by RTP events or by SIP INFO. Sent at the answer and after each
    * re-offer.
    */
-  | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean };
+  | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean };
 
 /** @param now when the line received the event; an event that has an instant keeps its own */
 export function fromPort<Port extends string, Event extends { readonly kind: string }>(
@@ -66,9 +66,9 @@ export type LineCommand =
   | { readonly type: 'close' };
 
 /** Makes an action that has the media do something. */
-export function commandMedia(command: MediaCommand) {
+export function sendToMedia(command: MediaCommand) {
   const params: LineCommand = { type: 'media', command };
-  return { type: 'commandLine' as const, params };
+  return { type: 'sendToLine' as const, params };
 }
 
 export type CallMachineEvent =
@@ -175,7 +175,7 @@ export type CallMachineContext = CallProgress & {
   readonly digits: number;
   /** Connections to bots, made or lost, emitted so far. */
   readonly streamEvents: number;
-  readonly takesKeys: boolean;
+  readonly acceptsKeys: boolean;
   /** Commands that press keys and whose end the media has yet to report. */
   readonly pressing: number;
   /** Transfers begun so far. */
@@ -196,7 +196,7 @@ export type CallMachineContext = CallProgress & {
    */
   readonly beforeAnswer?: Sequences;
   /** An answer that the machine gave up although SQL may hold it. */
-  readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
+  readonly uncertainAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
@@ -219,7 +219,7 @@ export type Ongoing = {
    * Whether it began because detection found a person. Such a transfer is withdrawn if detection
    * corrects that.
    */
-  readonly restsOnVerdict: boolean;
+  readonly dependsOnVerdict: boolean;
 };
 
 const notProvided = (name: string) => (): never => {
@@ -241,14 +241,14 @@ export const callSetup = setup({
     append: ({ context }, step: CallStep) => context.journal.append(step),
     // The machine receives the results as events. One actor for each store took a sixth of its CPU.
     storeAnswer: ({ context, self }, step: CallStep) =>
-      whenStored(context.journal.store(step), (result) =>
+      sendResult(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
       ),
     storeEnd: ({ context, self }, step: CallStep) =>
-      whenStored(context.journal.store(step), (result) =>
+      sendResult(context.journal.store(step), (result) =>
         self.send({ type: 'journal.ended', result }),
       ),
-    commandLine: sendTo('line', (_, command: LineCommand) => command),
+    sendToLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
     /** The rest of the time-out. The call has already waited in the queue. */
@@ -261,9 +261,9 @@ export const callSetup = setup({
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     /** Counts from the answer. Storing the answer took a part of this time. */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
-      const longestMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
+      const maxMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();
-      return Math.max(0, longestMs - (now - (answeredAt?.getTime() ?? now)));
+      return Math.max(0, maxMs - (now - (answeredAt?.getTime() ?? now)));
     },
     closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
     storeEndTimeout: ({ context }) => context.limits.storeEndTimeoutMs,
@@ -279,6 +279,6 @@ export const callSetup = setup({
   },
 });
 
-function whenStored(stored: Promise<StepResult>, send: (result: StoreResult) => void): void {
+function sendResult(stored: Promise<StepResult>, send: (result: StoreResult) => void): void {
   stored.then(send, () => send('unknown'));
 }

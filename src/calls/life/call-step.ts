@@ -36,9 +36,9 @@ export type CallStep = {
  * dropped: only what was stored by then counts.
  */
 export function fold(earlier: CallStep, later: CallStep): CallStep {
-  const isDoubted = later.ending?.ifAnswered !== undefined;
+  const isAnswerUncertain = later.ending?.ifAnswered !== undefined;
   const { answeredAt, ...rest } = earlier;
-  const kept: CallStep = isDoubted
+  const kept: CallStep = isAnswerUncertain
     ? { ...rest, events: earlier.events.filter(({ type }) => type !== 'answered') }
     : earlier;
   const secondLegs = latest([...(earlier.secondLegs ?? []), ...(later.secondLegs ?? [])]);

@@ -15,10 +15,13 @@ export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
    * Refuses the command, or sends its event to the machine. Every command but `hangup` needs an
    * answered call.
    */
-  obey(command: CommandOf<Name>, asked: Asked<Ports>): CommandReply | Promise<CommandReply>;
+  execute(
+    command: CommandOf<Name>,
+    context: CommandContext<Ports>,
+  ): CommandReply | Promise<CommandReply>;
 };
 
-export type Asked<Ports> = {
+export type CommandContext<Ports> = {
   readonly live: LiveCall;
   /** The id of the command. The events that result from the command carry it. */
   readonly commandId: string;

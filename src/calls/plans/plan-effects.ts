@@ -18,7 +18,7 @@ export const notePlan = callSetup.assign(({ event }) => {
 export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.plan');
   const at = context.clock.now();
-  const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
-  enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'voicemail' } });
+  const hasLeftMessage = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
+  enqueue.assign({ end: hasLeftMessage ? endOfVoicemail(at) : endOfMachine(at) });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'voicemail' } });
 });

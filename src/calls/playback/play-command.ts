@@ -26,12 +26,12 @@ type CallPlayingPorts = { readonly playing: CallPlaying };
 export const playHandler: CommandHandler<'play', CallPlayingPorts> = {
   note: ({ sound, loop }) =>
     `play ${publicNameOf(sound)}${loop === true ? ', again and again' : ''}`,
-  obey: (command, { live, commandId, ports }) => ports.playing.play(live, command, commandId),
+  execute: (command, { live, commandId, ports }) => ports.playing.play(live, command, commandId),
 };
 
 export const stopHandler: CommandHandler<'stop', CallPlayingPorts> = {
   note: () => 'stop',
-  obey(_command, { live, commandId, ports }) {
+  execute(_command, { live, commandId, ports }) {
     ports.playing.stop(live);
     return { ok: true, commandId, state: live.state };
   },

@@ -17,42 +17,42 @@ export type StreamingPorts = {
   readonly streams: BotAddresses;
 };
 
-type Begun = CommandOf<'stream'> & { readonly url: string };
+type StartCommand = CommandOf<'stream'> & { readonly url: string };
 
-type JudgedStream =
+type CheckedStream =
   | { readonly ok: true; readonly stream: RequestedStream }
   | { readonly ok: false; readonly refusal: Refusal };
 
 export const streamHandler: CommandHandler<'stream', StreamingPorts> = {
   note: ({ url }) => (url === null ? 'stream to no bot' : `stream to ${withoutQuery(url)}`),
-  async obey(command, { live: { call }, commandId, ports }) {
-    const judged = isBegun(command) ? await judge(ports, call, command) : undefined;
-    if (judged?.ok === false) return judged.refusal;
+  async execute(command, { live: { call }, commandId, ports }) {
+    const checked = startsStream(command) ? await check(ports, call, command) : undefined;
+    if (checked?.ok === false) return checked.refusal;
     // Meanwhile the call may have ended, or moved to another process.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, streamObstacles } = live;
-    const obstacle = judged === undefined ? streamObstacles.toEnd : streamObstacles.toBegin;
+    const obstacle = checked === undefined ? streamObstacles.toEnd : streamObstacles.toBegin;
     const error = state === 'answered' ? obstacle : `The call is ${state}.`;
     if (error !== undefined) return { ok: false, code: 'state', error };
-    const stream = judged === undefined ? {} : { stream: judged.stream };
+    const stream = checked === undefined ? {} : { stream: checked.stream };
     live.send({ type: 'command.stream', commandId, ...stream });
     return { ok: true, commandId, state };
   },
 };
 
-function isBegun(command: CommandOf<'stream'>): command is Begun {
+function startsStream(command: CommandOf<'stream'>): command is StartCommand {
   return command.url !== null;
 }
 
 /**
  * Checks where the bot is, and the app that placed the call (not the app that sent the command).
  */
-async function judge(
+async function check(
   { apps, streams }: StreamingPorts,
   { appId, botId }: AcceptedCall,
-  { url, parameters = {} }: Begun,
-): Promise<JudgedStream> {
+  { url, parameters = {} }: StartCommand,
+): Promise<CheckedStream> {
   const problems: string[] = [];
   if (!streams.isReachable(new URL(url))) problems.push(notReachable);
   try {

@@ -69,7 +69,7 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
  * Begins or ends a stream. The obstacles are checked here again, because they may have changed
  * after the handler of the command checked them.
  */
-export const commandStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const applyStreamCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
@@ -83,7 +83,7 @@ export const commandStream = callSetup.enqueueActions(({ context, event, enqueue
     streams: [...streams, { ordinal, commandId, isOpen: false }],
     streamsBegun: ordinal,
   }));
-  enqueue({ type: 'commandLine', params: { type: 'startStream', stream: { ...stream, ordinal } } });
+  enqueue({ type: 'sendToLine', params: { type: 'startStream', stream: { ...stream, ordinal } } });
 });
 
 /**
@@ -94,7 +94,7 @@ export function endStream(reason: string, stoppedBy?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const stream = currentStream(context);
     if (stream === undefined) return;
-    enqueue({ type: 'commandLine', params: { type: 'stopStream', reason } });
+    enqueue({ type: 'sendToLine', params: { type: 'stopStream', reason } });
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
@@ -124,14 +124,14 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   const stream = context.streams.find((one) => one.ordinal === ordinal);
   // The end of this stream was emitted already.
   if (stream === undefined) return;
-  const goesOn = report.kind === 'opened' || report.kind === 'broken';
+  const continues = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
   enqueue.assign({
-    streams: context.streams.flatMap((one) => (one !== stream ? [one] : goesOn ? [known] : [])),
+    streams: context.streams.flatMap((one) => (one !== stream ? [one] : continues ? [known] : [])),
   });
   const streamEvents = context.streamEvents + 1;
   const isBeginning = report.kind === 'opened' && report.connection === 1;
-  if (goesOn && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
+  if (continues && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
   const at = noLaterThanEnd(context, event.at);
   const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
   enqueue.assign({ streamEvents, ...sequences });
@@ -192,10 +192,10 @@ export function endsByStream(
 /** The bot has closed its stream properly. That counts as a hang-up by the application. */
 export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });
 });
 
 export const hangUpOnBotFailure = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfBotFailure(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
 });

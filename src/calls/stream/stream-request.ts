@@ -23,7 +23,7 @@ type WantedStream = z.output<typeof streamMember>;
 
 type RegisteredStream = SealedAddress & { readonly connect: StreamConnect };
 
-type Asking = {
+type ResolveOptions = {
   readonly bot: { readonly botId: string; readonly stream?: RegisteredStream };
   readonly detects: boolean;
   readonly streams: BotAddresses;
@@ -39,7 +39,7 @@ export type ResolvedStream =
  */
 export function resolveStream(
   wanted: WantedStream | null | undefined,
-  { bot, detects, streams }: Asking,
+  { bot, detects, streams }: ResolveOptions,
 ): ResolvedStream {
   if (wanted === null || (wanted === undefined && bot.stream === undefined)) return { ok: true };
   const errors = streamErrors(wanted, { bot, detects, streams });
@@ -63,18 +63,18 @@ export const notReachable =
 
 function streamErrors(
   wanted: WantedStream | undefined,
-  { bot, detects, streams }: Asking,
+  { bot, detects, streams }: ResolveOptions,
 ): readonly MemberError[] {
   const errors: MemberError[] = [];
-  const say = (path: string, message: string) => errors.push({ path, message });
+  const addError = (path: string, message: string) => errors.push({ path, message });
   if (wanted?.url === undefined && bot.stream === undefined) {
-    say('stream.url', 'is required: the bot has no stream URL');
+    addError('stream.url', 'is required: the bot has no stream URL');
   }
   if (wanted?.url !== undefined && !streams.isReachable(new URL(wanted.url))) {
-    say('stream.url', notReachable);
+    addError('stream.url', notReachable);
   }
   if (wanted?.connect === 'person' && !detects) {
-    say('stream.connect', 'person needs machineDetection: detect or disconnect');
+    addError('stream.connect', 'person needs machineDetection: detect or disconnect');
   }
   return errors;
 }

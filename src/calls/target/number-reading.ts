@@ -99,10 +99,10 @@ function readInCountry(digits: string, country: string): TargetResult {
 }
 
 /** E.164 allows at most 15 digits. Some numbering plans are looser. */
-const mostDigits = 15;
+const maxDigits = 15;
 
 function dialled(digits: string): TargetResult {
-  if (digits.length > mostDigits) return refused(`has more than ${mostDigits} digits`);
+  if (digits.length > maxDigits) return refused(`has more than ${maxDigits} digits`);
   return { ok: true, target: { kind: 'tel', number: digits } };
 }
 

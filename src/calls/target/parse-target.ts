@@ -12,7 +12,7 @@ import { type NumberReading, readBareNumber } from './number-reading.ts';
  * RFC 3261 does not bound lengths. This is more than any carrier takes, and far from the limits of
  * the engine.
  */
-const longestUser = 128;
+const maxUserLength = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
 /**
@@ -30,7 +30,7 @@ const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
 const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
 
 export function isSipUser(text: string): boolean {
-  return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
+  return text.length <= maxUserLength && userCharacters.test(text) && !escapedControl.test(text);
 }
 
 /**

@@ -7,7 +7,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
-import { type KeyTaker, type PressedKey, passKey } from '../keys/keys.ts';
+import { type KeyReceiver, type PressedKey, passKey } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
 import type { MediaEvent, MediaSession, PartnerSession } from '../media.ts';
 import type { CallLeg, LegEvent } from '../ports.ts';
@@ -25,20 +25,20 @@ const storeAnswerTimeoutMs = 4_000;
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
 /** The person's end of the bridge: the session of the first leg, and how it takes keys. */
-export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyTaker };
+export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyReceiver };
 
 export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
   /** Presses the keys of the agent on the first leg. */
-  readonly #keys: KeyTaker;
+  readonly #personKeys: KeyReceiver;
   readonly #ports: TransferPorts;
   readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
   /** Presses the keys of the person on the second leg. Undefined until the leg is placed. */
-  #taker: KeyTaker | undefined;
+  #agentKeys: KeyReceiver | undefined;
   /**
    * preparing: the bridge waits for the permission of the app, for room on the trunk, and for a
    * media port. placed: the leg waits for its 200 OK. storing: the 200 OK is here and not
@@ -63,7 +63,7 @@ export class CallBridge implements OngoingTransfer {
     this.#call = call;
     this.#transfer = transfer;
     this.#session = session;
-    this.#keys = keys;
+    this.#personKeys = keys;
     this.#ports = ports;
     this.#report = report;
     this.#timer = setTimeout(() => this.#timeOut(), transfer.timeoutMs);
@@ -114,9 +114,9 @@ export class CallBridge implements OngoingTransfer {
     this.#partner = partner;
     this.#state = 'placed';
     this.#leg = this.#placeLeg(partner);
-    this.#taker = this.#takerOf(this.#leg, partner);
-    const forgotten = this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
-    inBackground(forgotten, this.#ports.logger, 'storing that a second leg is over');
+    this.#agentKeys = this.#agentKeysOf(this.#leg, partner);
+    const stored = this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
+    inBackground(stored, this.#ports.logger, 'storing that a second leg is over');
   }
 
   #placeLeg({ offerSdp }: PartnerSession): CallLeg {
@@ -278,11 +278,11 @@ export class CallBridge implements OngoingTransfer {
   }
 
   passKey(key: PressedKey): void {
-    if (this.#isAnswered() && this.#taker !== undefined) passKey(key, this.#taker);
+    if (this.#isAnswered() && this.#agentKeys !== undefined) passKey(key, this.#agentKeys);
   }
 
   #passToPerson(key: PressedKey): void {
-    if (this.#isAnswered()) passKey(key, this.#keys);
+    if (this.#isAnswered()) passKey(key, this.#personKeys);
   }
 
   /** Whether the two hear each other. */
@@ -291,18 +291,18 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /** Makes the object that presses the keys of the person on the second leg. */
-  #takerOf(leg: CallLeg, partner: PartnerSession): KeyTaker {
+  #agentKeysOf(leg: CallLeg, partner: PartnerSession): KeyReceiver {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
-    const takesKeys = (): boolean => partner.takesKeys();
+    const acceptsKeys = (): boolean => partner.acceptsKeys();
     if (transport === 'rtp') {
-      return { transport, takesKeys, press: (keys) => partner.send({ kind: 'press', keys }) };
+      return { transport, acceptsKeys, press: (keys) => partner.send({ kind: 'press', keys }) };
     }
     const byInfo = new LineKeys(
       (digit, durationMs) => leg.press(digit, durationMs),
       () => undefined,
       this.#ports.logger,
     );
-    return { transport, takesKeys, press: (keys) => byInfo.press(keys) };
+    return { transport, acceptsKeys, press: (keys) => byInfo.press(keys) };
   }
 
   /**

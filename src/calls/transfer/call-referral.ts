@@ -95,7 +95,7 @@ export class CallReferral implements OngoingTransfer {
    * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE
    * alone that the agent has answered.
    */
-  endsBySuccess(): boolean {
+  onFarEndHangUp(): boolean {
     if (this.#state !== 'taken') return false;
     this.#succeed({ hasHungUp: true });
     return true;

@@ -1,7 +1,7 @@
 // The transfers of one line, one at a time.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { KeyTaker, PressedKey } from '../keys/keys.ts';
+import type { KeyReceiver, PressedKey } from '../keys/keys.ts';
 import type { MediaSession } from '../media.ts';
 import type { CallLeg } from '../ports.ts';
 import { type BridgedPerson, CallBridge } from './call-bridge.ts';
@@ -12,7 +12,7 @@ import type { OngoingTransfer, TransferPorts, TransferReport } from './transfer-
 export class LineTransfer {
   readonly #call: AcceptedCall;
   readonly #ports: TransferPorts | undefined;
-  readonly #keys: Omit<KeyTaker, 'takesKeys'>;
+  readonly #keys: Omit<KeyReceiver, 'acceptsKeys'>;
   readonly #report: (report: TransferReport) => void;
   #ongoing: OngoingTransfer | undefined;
 
@@ -20,7 +20,7 @@ export class LineTransfer {
   constructor(
     call: AcceptedCall,
     ports: TransferPorts | undefined,
-    keys: Omit<KeyTaker, 'takesKeys'>,
+    keys: Omit<KeyReceiver, 'acceptsKeys'>,
     report: (report: TransferReport) => void,
   ) {
     this.#call = call;
@@ -41,7 +41,7 @@ export class LineTransfer {
   }
 
   #endOf(session: MediaSession): BridgedPerson {
-    return { session, keys: { ...this.#keys, takesKeys: () => session.takesKeys() } };
+    return { session, keys: { ...this.#keys, acceptsKeys: () => session.acceptsKeys() } };
   }
 
   /** Passes on a key that the person has pressed. */
@@ -63,7 +63,7 @@ export class LineTransfer {
    *
    * @returns true if it did so because a referral succeeded, which was reported to the machine
    */
-  endsBySuccess(): boolean {
-    return this.#ongoing?.endsBySuccess?.() === true;
+  onFarEndHangUp(): boolean {
+    return this.#ongoing?.onFarEndHangUp?.() === true;
   }
 }

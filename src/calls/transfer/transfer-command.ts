@@ -24,23 +24,23 @@ export type TransferringPorts = {
   readonly apps: AppLookup;
 };
 
-type JudgedTransfer =
+type CheckedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }
   | { readonly ok: false; readonly refusal: Refusal };
 
 export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   note: ({ to, mode }) => `transfer to ${to} (${mode})`,
-  async obey(command, { live: { call }, commandId, ports }) {
-    const judged = await judge(ports, call, command);
-    if (!judged.ok) return judged.refusal;
+  async execute(command, { live: { call }, commandId, ports }) {
+    const checked = await check(ports, call, command);
+    if (!checked.ok) return checked.refusal;
     // Meanwhile the call may have ended, or another transfer may have begun.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, transferObstacle } = live;
     const obstacle = state === 'answered' ? transferObstacle : `The call is ${state}.`;
     if (obstacle !== undefined) return { ok: false, code: 'state', error: obstacle };
-    live.send({ type: 'command.transfer', commandId, transfer: judged.transfer });
-    const dialled = isBareNumber(command.to) ? { to: uriOfTarget(judged.transfer.to) } : {};
+    live.send({ type: 'command.transfer', commandId, transfer: checked.transfer });
+    const dialled = isBareNumber(command.to) ? { to: uriOfTarget(checked.transfer.to) } : {};
     return { ok: true, commandId, state, ...dialled };
   },
 };
@@ -49,11 +49,11 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
  * Checks the command against the trunk of the call, and against the limits of the app that placed
  * the call (not the app that sent the command).
  */
-async function judge(
+async function check(
   { routes, apps }: TransferringPorts,
   { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
-): Promise<JudgedTransfer> {
+): Promise<CheckedTransfer> {
   // SQL may not answer. The second leg reads the limits again, and is placed once they are known.
   const app = await apps.find(appId).catch(() => 'in-doubt' as const);
   const target = targetOf(command, app);
@@ -83,7 +83,7 @@ function targetOf(
   return app === 'in-doubt' && dependsOnApp ? 'in-doubt' : parseTarget(command.to, reading);
 }
 
-function invalid(errors: Parameters<typeof invalidCommand>[0]): JudgedTransfer {
+function invalid(errors: Parameters<typeof invalidCommand>[0]): CheckedTransfer {
   return { ok: false, refusal: invalidCommand(errors) };
 }
 

@@ -5,8 +5,8 @@ import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../li
 import {
   type CallMachineContext,
   callSetup,
-  commandMedia,
   type Ongoing,
+  sendToMedia,
 } from '../life/call-setup.ts';
 import { currentStream, endStream, mayHaveBot } from '../stream/stream-effects.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
@@ -51,8 +51,8 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
   const { on: _on, ...request } = bridge;
   const transfer = nextTransfer(context, request);
   if (transfer === undefined) return;
-  enqueue.assign(begun(context, transfer, { restsOnVerdict: bridge.on === 'person' }));
-  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+  enqueue.assign(begun(context, transfer, { dependsOnVerdict: bridge.on === 'person' }));
+  enqueue({ type: 'sendToLine', params: { type: 'transfer', transfer } });
 });
 
 /**
@@ -63,8 +63,8 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
   const isTakenBack = event.type === 'media.amd' && event.amd.corrects === 'amd_human_detected';
-  if (!isTakenBack || ongoing?.restsOnVerdict !== true || ongoing.isAnswered) return;
-  enqueue({ type: 'commandLine', params: { type: 'withdrawTransfer' } });
+  if (!isTakenBack || ongoing?.dependsOnVerdict !== true || ongoing.isAnswered) return;
+  enqueue({ type: 'sendToLine', params: { type: 'withdrawTransfer' } });
 });
 
 export const startCommandedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -72,25 +72,25 @@ export const startCommandedTransfer = callSetup.enqueueActions(({ context, event
   const transfer = nextTransfer(context, event.transfer);
   if (transfer === undefined) return;
   const { commandId } = event;
-  enqueue.assign(begun(context, transfer, { commandId, restsOnVerdict: false }));
-  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+  enqueue.assign(begun(context, transfer, { commandId, dependsOnVerdict: false }));
+  enqueue({ type: 'sendToLine', params: { type: 'transfer', transfer } });
 });
 
 function begun(
   { transfers }: CallMachineContext,
   transfer: Transfer,
-  asked: Pick<Ongoing, 'commandId' | 'restsOnVerdict'>,
+  asked: Pick<Ongoing, 'commandId' | 'dependsOnVerdict'>,
 ) {
   const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
   return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 
 /** Whether this failure ends the call, because no bot and no plan is left to talk to the person. */
-export function leavesAlone(context: CallMachineContext, failure: TransferEnd): boolean {
+export function leavesPersonAlone(context: CallMachineContext, failure: TransferEnd): boolean {
   const { ongoing } = context;
   if (ongoing === undefined) return false;
   const fallback = fallbackAfter(context, ongoing, failure);
-  return isLeftAlone({ ...context, ongoing: undefined, fallback });
+  return isPersonAlone({ ...context, ongoing: undefined, fallback });
 }
 
 function fallbackAfter(
@@ -107,7 +107,7 @@ function fallbackAfter(
  * Whether a transfer has failed and nobody is left to talk to the person: no bot and no plan has
  * the call or may still get it.
  */
-export function isLeftAlone(context: CallMachineContext): boolean {
+export function isPersonAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
   // The last event of detection is on its way to the plans. One of them may take the call.
@@ -130,7 +130,7 @@ export const emitTransferAnswered = callSetup.enqueueActions(({ context, event, 
   if (ongoing === undefined) return;
   enqueue(answer(event.at));
   // Sounds that are still queued would be played between two people who talk.
-  enqueue(commandMedia({ kind: 'stopPlayback' }));
+  enqueue(sendToMedia({ kind: 'stopPlayback' }));
   if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
 });
 
@@ -174,7 +174,7 @@ function fail(failure: TransferEnd) {
     enqueue({ type: 'append', params: { events: [emitted] } });
     const { mode, to } = ongoing.transfer;
     const summary = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
-    enqueue(commandMedia({ kind: 'tellTransferFailed', failure: summary }));
+    enqueue(sendToMedia({ kind: 'reportTransferFailure', failure: summary }));
   });
 }
 
@@ -206,16 +206,16 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
   assertEvent(event, ['transfer.failed', 'transfer.ended', 'transfer.referred']);
   enqueue.assign({ end: endOf(event, context.clock.now()) });
   if (event.kind === 'referred' && event.hasHungUp) enqueue.assign({ legIsOver: true });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'transfer is over' } });
 });
 
 /**
  * Hangs up because nobody is left to talk to the person. This is later than the failure if a bot
  * was still to come, or if a plan had the call.
  */
-export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
+export const hangUpOnPersonAlone = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
 });
 
 function endOf(report: TransferReport, now: Date): CallEnd {

@@ -4,13 +4,13 @@
 import type { MemberError } from '../contract/schema.ts';
 
 /** Far below the limit of a control frame to the SIP engine. */
-const mostHeaders = 16;
-const mostBytes = 2_048;
+const maxHeaders = 16;
+const maxBytes = 2_048;
 
 const headerName = /^[A-Za-z0-9!%*_+`'~.-]{1,64}$/;
 const fieldValue = /^[\t\x20-\x7e]*$/;
 
-const refused: ReadonlySet<string> = new Set([
+const reserved: ReadonlySet<string> = new Set([
   ...['from', 'to', 'via', 'contact', 'route', 'record-route', 'max-forwards', 'path'],
   ...['call-id', 'cseq', 'replaces', 'authorization', 'proxy-authorization', 'require'],
   ...['proxy-require', 'supported', 'allow', 'event', 'subscription-state', 'rack', 'rseq'],
@@ -28,8 +28,8 @@ export function checkTransferHeaders(
   const entries = Object.entries(given);
   const bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
   const errors: MemberError[] = [];
-  if (entries.length > mostHeaders || bytes > mostBytes) {
-    const message = `must have at most ${mostHeaders} headers and ${mostBytes} bytes`;
+  if (entries.length > maxHeaders || bytes > maxBytes) {
+    const message = `must have at most ${maxHeaders} headers and ${maxBytes} bytes`;
     errors.push({ path: `${prefix}headers`, message });
   }
   const seen = new Set<string>();
@@ -50,7 +50,7 @@ function problemOf(
   passes: (name: string) => boolean,
 ): string | undefined {
   if (!headerName.test(lower)) return 'is not a legal header name';
-  const isReserved = refused.has(lower) || /^(refer|content|referred)-/.test(lower);
+  const isReserved = reserved.has(lower) || /^(refer|content|referred)-/.test(lower);
   if (isReserved) return 'cannot be set: the gateway writes it';
   if (needsTrust(lower) && !passes(lower)) return 'is not among the passHeaders of the trunk';
   if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';

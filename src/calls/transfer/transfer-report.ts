@@ -41,7 +41,7 @@ export type OngoingTransfer = {
    *
    * @returns true if that is the success of the transfer, which was reported to the machine
    */
-  endsBySuccess?(): boolean;
+  onFarEndHangUp?(): boolean;
 };
 
 /**

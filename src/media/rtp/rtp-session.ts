@@ -84,7 +84,7 @@ export class RtpSession {
     this.streaming.tick();
   }
 
-  execute(command: Exclude<MediaCommand, { kind: 'stream' | 'askEnvelope' }>): void {
+  execute(command: Exclude<MediaCommand, { kind: 'stream' | 'requestEnvelope' }>): void {
     switch (command.kind) {
       case 'detect':
         this.startDetection(command.settings, command.plans);
@@ -107,10 +107,10 @@ export class RtpSession {
       case 'stopPlayback':
         this.stopPlayback();
         break;
-      case 'tellDigit':
+      case 'sendDigit':
         this.streaming.sendDigit(command.digit);
         break;
-      case 'tellTransferFailed':
+      case 'reportTransferFailure':
         this.streaming.sendTransferFailed(command.failure);
         break;
       default:

@@ -18,7 +18,7 @@ import { acceptedCall } from '../../support/scripted-call.ts';
 const call = acceptedCall();
 
 let state: LiveCall['state'];
-let takesKeys: boolean;
+let acceptsKeys: boolean;
 let sent: CallMachineEvent[];
 let hangUps: number;
 let obstacle: string | undefined;
@@ -60,7 +60,7 @@ function slowly(): { readonly result: Promise<SoundResult>; arrive(result: Sound
 
 beforeEach(() => {
   state = 'answered';
-  takesKeys = true;
+  acceptsKeys = true;
   sent = [];
   noted = [];
   hangUps = 0;
@@ -79,7 +79,7 @@ beforeEach(() => {
       live: (callId) =>
         callId === call.callId && isHere
           ? {
-              ...{ call, state, takesKeys, transferObstacle: obstacle, streamObstacles },
+              ...{ call, state, acceptsKeys, transferObstacle: obstacle, streamObstacles },
               send: (event) => void sent.push(event),
             }
           : undefined,
@@ -156,7 +156,7 @@ describe('a command', () => {
     const asked = { command: 'dtmf', digits: '1', id: 'k' } as const;
     await commands.run(call.callId, asked, 'app-1');
     await commands.run(call.callId, asked, 'app-1');
-    takesKeys = false;
+    acceptsKeys = false;
     await run({ command: 'dtmf', digits: '2' });
 
     expect(noted).toMatchObject([
@@ -262,7 +262,7 @@ describe('keys', () => {
   });
 
   test('are refused if the far end takes none, and are not repeated in the reason', async () => {
-    takesKeys = false;
+    acceptsKeys = false;
 
     expect(await run({ command: 'dtmf', digits: '4711' })).toEqual({
       ok: false,

@@ -25,7 +25,7 @@ function rig(maxConcurrent = 10) {
         open: async () => ({
           offerSdp: 'offer',
           applyAnswer: () => true,
-          takesKeys: () => true,
+          acceptsKeys: () => true,
           send: () => undefined,
           answerReoffer: () => undefined,
           openPartner: async () => undefined,

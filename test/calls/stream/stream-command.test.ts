@@ -35,7 +35,7 @@ async function judge(members: {
   const sent: CallMachineEvent[] = [];
   const live = liveCall(call, (event) => sent.push(event));
   const asked = { live, commandId: 'bot', ports: { ...ports, registry: { live: () => live } } };
-  const reply = await streamHandler.obey({ command: 'stream', ...members }, asked);
+  const reply = await streamHandler.execute({ command: 'stream', ...members }, asked);
   const [event] = sent;
   if (event?.type === 'command.stream') return { ok: true, stream: event.stream };
   return { ok: false, refusal: reply };

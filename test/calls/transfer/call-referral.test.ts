@@ -157,12 +157,12 @@ test('reports a refusal as a refusal', async () => {
 
 test('takes a BYE as success only after the far end took the REFER', async () => {
   const { reports, grant, observe, referral, settle } = refer(20_000);
-  expect(referral.endsBySuccess()).toBe(false);
+  expect(referral.onFarEndHangUp()).toBe(false);
   grant({ ok: true });
   await settle();
-  expect(referral.endsBySuccess()).toBe(false);
+  expect(referral.onFarEndHangUp()).toBe(false);
   observe({ kind: 'progress', sipStatus: 202 });
 
-  expect(referral.endsBySuccess()).toBe(true);
+  expect(referral.onFarEndHangUp()).toBe(true);
   expect(reports).toMatchObject([{ kind: 'referred', hasHungUp: true }]);
 });

@@ -42,7 +42,7 @@ async function judged(members: object) {
   const sent: CallMachineEvent[] = [];
   const live = liveCall(ofTrunk, (event) => sent.push(event));
   const asked = { live, commandId: 'agents', ports: { ...ports, registry: { live: () => live } } };
-  const reply = await transferHandler.obey(command, asked);
+  const reply = await transferHandler.execute(command, asked);
   const [event] = sent;
   if (event?.type === 'command.transfer') return { ok: true, transfer: event.transfer };
   return { ok: false, refusal: reply };
