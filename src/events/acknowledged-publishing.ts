@@ -1,6 +1,6 @@
 // Puts messages on streams and waits until the server acknowledges them. All messages share one
-// subscription and one timer. A request of the NATS client would cost a timer, an Error with its
-// stack and a handful of promises, and a call makes eight of them.
+// subscription and one timer. With the NATS client's own `request`, each message would cost a
+// timer, an Error with its stack and a handful of promises, and a call publishes eight messages.
 
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream';
 import {
@@ -13,15 +13,15 @@ import {
 } from '@nats-io/transport-node';
 
 const acknowledgeTimeoutMs = 5_000;
-/** Status that the server replies with if no stream has the subject. */
+/** Status of the server's reply if no stream has the subject. */
 const noResponders = 503;
 
 export type PutOptions = {
-  /** Message id. The stream drops further messages with this id while it remembers the id. */
+  /** Message id. The stream drops further messages with this id within its duplicate window. */
   readonly id?: string;
   /**
-   * Stores the message only if the subject's last message has this sequence. 0 if there must be
-   * none.
+   * Stores the message only if the subject's last message has this sequence. 0: only if the subject
+   * has no message.
    */
   readonly expectedLastSequence?: number;
   readonly headers?: Readonly<Record<string, string | undefined>>;
@@ -44,8 +44,8 @@ export class AcknowledgedPublishing {
   readonly #timeoutMs: number;
   readonly #inbox = createInbox();
   /**
-   * Messages that wait for their acknowledgement, by number. The oldest is the first to expire,
-   * because all have the same time-out.
+   * Messages without an acknowledgement, by number. All have the same time-out, so the oldest
+   * expires first.
    */
   readonly #pending = new Map<number, Pending>();
   #last = 0;
@@ -63,8 +63,8 @@ export class AcknowledgedPublishing {
    * Puts a message on the stream of its subject, and waits for the acknowledgement.
    *
    * @returns the sequence of the message in the stream
-   * @throws JetStreamApiError if the stream refuses the message; Error if it is not known to be
-   *   stored
+   * @throws JetStreamApiError if the stream refuses the message; Error if the message may not have
+   *   been stored
    */
   put(subject: string, payload: string, options: PutOptions = {}): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -97,8 +97,8 @@ export class AcknowledgedPublishing {
           this.#onAcknowledged(message);
           return;
         }
-        // The server has ended the subscription, for example after a change of permissions. The
-        // next message subscribes again.
+        // The server ended the subscription, for example because permissions changed. The next
+        // message subscribes again.
         this.#acknowledgements = undefined;
         this.abandon(error);
       },
@@ -108,7 +108,7 @@ export class AcknowledgedPublishing {
   #onAcknowledged(message: Msg): void {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     const pending = this.#pending.get(number);
-    // The acknowledgement is late: the message has already been rejected.
+    // The acknowledgement is late: `put` has already rejected.
     if (pending === undefined) return;
     this.#pending.delete(number);
     try {
@@ -132,7 +132,7 @@ export class AcknowledgedPublishing {
   }
 }
 
-/** @throws if the reply says that nothing was stored */
+/** @throws if the reply is not the acknowledgement of a stored message */
 function sequenceOf(message: Msg): number {
   if (message.data.length === 0 && message.headers?.code === noResponders) {
     throw new Error('no stream has this subject');

@@ -1,9 +1,9 @@
 // Passes the messages of a stream to a handler in batches. An idle consumer handles a message
-// without delay; under load, a batch holds many.
+// without delay. Under load, batches grow.
 //
-// Delivery is at least once and nearly in order. A redelivery may bring an item again, or after a
-// later one. It happens if a handler fails, if a process dies, or if two nodes share a consumer.
-// Handlers must therefore be idempotent and must not rely on the order.
+// Delivery is at least once and nearly in order. An item may arrive twice, or after a later item,
+// if a handler fails, if a process dies, or if two nodes share a consumer. So handlers must be
+// idempotent and must not rely on the order.
 
 import {
   AckPolicy,
@@ -19,21 +19,20 @@ import type { EventConnection } from './connection.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /**
- * A handler that takes longer gets its items a second time. Messages of a killed process are
- * delivered again after this time.
+ * After this time the server delivers unacknowledged messages again: those of a killed process, and
+ * those of a handler that takes longer.
  */
 const acknowledgeWaitMs = 10_000;
 /**
- * Maximum number of unacknowledged batches: the one in the handler and those that wait behind it.
- * It also bounds memory.
+ * Maximum number of unacknowledged batches, including the one in the handler. It bounds memory.
  */
 const batchesAhead = 4;
 /**
- * Delays before a failed item is delivered again. The last delay repeats for ever, so that an
- * outage of the store loses nothing.
+ * Delays before the redeliveries of a failed item. The last delay repeats for ever, so an outage of
+ * the store loses nothing.
  */
 const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
-/** This many failures in a row mean that the store is unreachable, not that one item is bad. */
+/** After this many failures in a row, the store must be unreachable: not every item is bad. */
 const maxFailuresInRow = 3;
 
 export type Read<Item> =
@@ -43,8 +42,7 @@ export type Read<Item> =
 export type BatchConsumerOptions<Item> = {
   readonly stream: string;
   /**
-   * The consumer's durable name, without the prefix. It is also the last token of the dead letters'
-   * subject.
+   * Durable name of the consumer without the prefix, and last token of the dead letters' subject.
    */
   readonly name: string;
   /** A single filter, because nats-server 2.9 does not support several. */
@@ -52,10 +50,9 @@ export type BatchConsumerOptions<Item> = {
   /** Reads a message. A message that is not an item becomes a dead letter with the reason. */
   readonly read: (message: JsMsg) => Read<Item>;
   /**
-   * Handles a batch completely or not at all. If it throws, all items of the batch are delivered
-   * again.
+   * Handles a batch completely or not at all. If it throws, all items are delivered again.
    *
-   * @returns the items that no repetition would fix, with the reason for their dead letter
+   * @returns the items that can never be handled, each with the reason for its dead letter
    */
   readonly handle: (items: readonly Item[]) => Promise<ReadonlyMap<Item, string>>;
   readonly maxBatch: number;
@@ -64,8 +61,7 @@ export type BatchConsumerOptions<Item> = {
 
 export type BatchConsumer = {
   /**
-   * Finishes the current batch. The other messages are given back, so that another consumer can
-   * take them at once.
+   * Finishes the current batch, and returns the other messages to the server for other processes.
    */
   stop(): Promise<void>;
 };
@@ -108,13 +104,13 @@ class Pump<Item> {
   readonly #connection: EventConnection;
   readonly #options: BatchConsumerOptions<Item>;
   /**
-   * Messages that wait, by stream sequence. A redelivery replaces the copy that waited too long.
+   * Waiting messages by stream sequence. A redelivered message replaces its copy.
    */
   readonly #held = new Map<number, Held<Item>>();
   #running: Promise<void> | undefined;
   /**
-   * Publications of dead letters for unreadable messages. `giveBack` awaits them, because one that
-   * ran on a closed connection would end the process.
+   * Dead letters that `take` is publishing. `giveBack` awaits them, because publishing on a closed
+   * connection would end the process.
    */
   readonly #deadLetters = new Set<Promise<void>>();
   #isHalted = false;
@@ -134,11 +130,11 @@ class Pump<Item> {
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
-    // One microtask later, all messages of the same network read have arrived.
+    // Starts one microtask later, when all messages of the same network read have arrived.
     if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
-  /** Lets no batch start after the current one. */
+  /** Prevents further batches. */
   halt(): void {
     this.#isHalted = true;
   }
@@ -169,7 +165,7 @@ class Pump<Item> {
     await this.#handleSingly(batch);
   }
 
-  /** Finds the items that make a batch fail, so that one bad item does not stop the others. */
+  /** Handles a failed batch item by item, so that a bad item does not stop the others. */
   async #handleSingly(batch: readonly Held<Item>[]): Promise<void> {
     let failuresInRow = 0;
     for (const held of batch) {
@@ -234,15 +230,14 @@ type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string 
 /**
  * Creates a durable consumer if it is missing, and updates it otherwise.
  *
- * @throws the server's error if the existing consumer cannot be changed in this way
+ * @throws the server's error if it can't change the existing consumer
  */
 async function ensureConsumer(
   connection: EventConnection,
   stream: string,
   wanted: WantedConsumer,
 ): Promise<void> {
-  // The server can update the acknowledge wait, the limits and the filter. For anything else it
-  // returns an error, which is passed on unchanged.
+  // The server can change only the acknowledge wait, the limits and the filter.
   const { consumers } = connection.manager;
   for await (const present of consumers.list(stream)) {
     if (present.name !== wanted.durable_name) continue;
@@ -253,13 +248,13 @@ async function ensureConsumer(
   await consumers.add(stream, wanted);
 }
 
-/** Time-out for the flush at a stop, so that an unreachable server does not block it. */
+/** Keeps an unreachable server from blocking `stop`. */
 const flushTimeoutMs = 500;
 
 /**
- * Stops the consumption and flushes. Without the flush, messages could be given back before the
- * server knows of the stop. The server would then deliver them to the same, dead inbox, and again
- * only after the acknowledge wait. (nats-server 2.9 may still do that with one message.)
+ * Stops the consumption and flushes. Without the flush, the server might get messages back before
+ * it knows of the stop. It would deliver them to the same dead inbox, and redeliver them only after
+ * the acknowledge wait. (nats-server 2.9 may still do that with one message.)
  */
 async function endConsumption(
   connection: EventConnection,
@@ -269,7 +264,7 @@ async function endConsumption(
   await flushed(connection);
 }
 
-/** Waits until the server has read what was sent, or until the time-out. */
+/** Waits until the server has read all that was sent, or until the time-out. */
 async function flushed(connection: EventConnection): Promise<void> {
   await within(
     connection.nats.flush().catch(() => undefined),

@@ -1,5 +1,5 @@
-// Reads the stream's events of one call. The recovery after a crash needs them to continue the
-// call's sequences.
+// Reads a call's events from the stream. Recovery needs them to continue the call's sequences if
+// the stream has events that SQL lacks, because SQL was restored from a backup.
 
 import type { StoredMsg } from '@nats-io/jetstream';
 import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
@@ -7,14 +7,14 @@ import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 
 /**
- * Maximum number of events that are read. A call of 2 h with a digit each second has fewer. It
- * bounds the work on a broken stream.
+ * Maximum number of events of one type to read. A call of 2 h with a digit each second has fewer.
+ * The limit bounds the work on a broken stream.
  */
 const maxEventsOfCall = 10_000;
 
 /**
- * Returns the events in the order in which they were stored. Events older than the stream's
- * retention are gone.
+ * Returns the call's events in stream order: all `amd` and `dtmf` events, and the last event of
+ * each other type. Events older than the stream's retention are missing.
  */
 export async function eventsOfCall(
   connection: EventConnection,
@@ -22,8 +22,7 @@ export async function eventsOfCall(
 ): Promise<readonly CallEvent[]> {
   const { prefix, manager } = connection;
   const stream = streamNames(prefix).calls;
-  // The server finds exact subjects with its index. For a wildcard it would read the whole stream
-  // from its start.
+  // The server has an index for exact subjects. For a wildcard it would read the whole stream.
   const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
   const last = await Promise.all(
     subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),
@@ -31,7 +30,7 @@ export async function eventsOfCall(
   const known = last.filter((message) => message !== null);
   if (known.length === 0) return [];
   const stored = new Map(known.map((message) => [message.seq, message]));
-  // Events that repeat (amd, dtmf) lie between the first and the last of the other events.
+  // The repeated `amd` and `dtmf` events lie after the first of the events that were found.
   const first = Math.min(...stored.keys());
   for (const message of known) {
     if (!/\.(amd|dtmf)$/.test(message.subject)) continue;

@@ -1,4 +1,4 @@
-// Receives and sends commands for calls on `<prefix>.command.<callId>`, by request and reply:
+// Serves and sends commands for calls, as requests on `<prefix>.command.<callId>`:
 // `{"command":"hangup"}` → `{"ok":true}`.
 
 import { headers, type Msg } from '@nats-io/transport-node';
@@ -18,8 +18,8 @@ import { commandSubject } from './subjects.ts';
 /**
  * Executes a command.
  *
- * @returns undefined if this process does not know the call; then it does not reply, because
- *   another node may
+ * @returns undefined if this process does not have the call: it sends no reply, so that the owner
+ *   can
  */
 export type AnswerCommand = (
   callId: string,
@@ -28,15 +28,15 @@ export type AnswerCommand = (
 ) => Promise<CommandReply | undefined>;
 
 /**
- * The header that names who sent the command, when a node passes it on. The name is not verified:
- * any program that has the NATS password may write anything here.
+ * Header that names the original sender when a node forwards a command. The name is not verified:
+ * any program with the NATS password can write anything here.
  */
 const askedByHeader = 'Offhook-Asked-By';
-const longestAskedBy = 100;
+const maxAskedByLength = 100;
 
 /**
- * Maximum size of a command. The largest one has fifty parameters for a bot, of 1,024 characters
- * each. Longer messages are refused.
+ * Maximum size of a command. The largest valid command has fifty bot parameters of 1,024 characters
+ * each.
  */
 const maxBodyBytes = 256 * 1_024;
 
@@ -59,22 +59,22 @@ export function serveCommands(
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Maximum length of the text that joins the errors of all members. */
+/** Maximum length of `error`, which joins the errors of all members. */
 const maxErrorLength = 1_000;
 /**
- * Maximum number of errors: the largest command has as many members. Names are cut, because one may
- * be as long as the body.
+ * Maximum number of errors: the largest command has as many members. Paths and messages are cut,
+ * because a member's name can be as long as the body.
  */
 const maxErrors = 50;
 const maxMemberLength = 200;
 
-/** Longer than the owner needs to find a call that it is just starting. */
+/** Longer than the owner needs to find a call that it is about to start. */
 const commandTimeoutMs = 2_000;
 
 /**
  * Sends a command to the node that has the call.
  *
- * @returns undefined if no answer came in time, or if NATS is unreachable
+ * @returns undefined if no valid reply arrived in time, or if NATS is unreachable
  */
 export async function sendCommand(
   connection: EventConnection,
@@ -119,7 +119,7 @@ function withIgnored(
 
 function askedByOf(message: Msg): string {
   const name = message.headers?.get(askedByHeader) ?? '';
-  return name === '' ? 'NATS' : name.slice(0, longestAskedBy);
+  return name === '' ? 'NATS' : name.slice(0, maxAskedByLength);
 }
 
 function respondFailure(message: Msg): void {
@@ -127,7 +127,7 @@ function respondFailure(message: Msg): void {
   try {
     message.respond(JSON.stringify(refusal));
   } catch {
-    // The connection is closed: the requester's own time-out ends its wait.
+    // The connection is closed. The requester times out.
   }
 }
 

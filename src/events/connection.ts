@@ -1,5 +1,5 @@
-// The NATS connection of the process. It reconnects for ever: the rest of the process waits while
-// NATS is unreachable, and never ends because of it.
+// The process's NATS connection. It reconnects for ever: an outage of NATS delays the process but
+// never ends it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -15,12 +15,11 @@ import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
 /**
- * Short, because calls are under way. The jitter keeps many nodes from reconnecting at the same
- * time.
+ * Short, because calls are up. The jitter keeps many nodes from reconnecting at the same time.
  */
 const reconnectWaitMs = 200;
 const reconnectJitterMs = 200;
-/** A connection that died silently is noticed after two missed pings. */
+/** Two missed pings reveal a connection that died silently. */
 const pingIntervalMs = 5_000;
 const maxPingsOut = 2;
 const connectTimeoutMs = 5_000;
@@ -30,20 +29,20 @@ const firstConnectRetryMs = 250;
 const requestTimeoutMs = 5_000;
 
 /**
- * How long one request lets the server deliver messages to this process. If the process stands
- * still, the server would otherwise deliver them to it again and again, until the request ends.
+ * How long one pull request lets the server deliver messages to this process. Short, because while
+ * the process stands still, the server redelivers the messages to it until the request ends.
  */
 const pullExpiresMs = 5_000;
 /**
- * The same, if no other process could take the messages. It is longer to save requests, which are
- * the only ones that an idle gateway makes.
+ * Used instead of `pullExpiresMs` if no other process could take the messages. It is longer because
+ * these are the only requests of an idle gateway.
  */
 const pullAloneExpiresMs = 15_000;
 
 export type ConnectOptions = {
-  /** `nats://user:password@host:4222`. Several servers are separated by commas. */
+  /** `nats://user:password@host:4222`, or several URLs separated by commas. */
   readonly url: string;
-  /** First token of the subjects and prefix of the stream names. */
+  /** First token of all subjects, and prefix of all stream names. */
   readonly prefix: string;
   /** Name of the connection in the server's list. */
   readonly name: string;
@@ -58,23 +57,22 @@ export type EventConnection = {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** How long one request for messages lasts. */
+  /** Duration of one pull request. */
   readonly pullExpiresMs: number;
   connected(): boolean;
   /**
-   * Puts a message on the stream that has its subject, and returns its sequence there. Rejects if
-   * the stream refuses the message, or if it is not known to be stored in time or before a
-   * reconnect.
+   * Puts a message on the stream of its subject and returns its sequence there. Rejects if the
+   * stream refuses the message, or if no acknowledgement arrives in time or before a reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
-  /** Sends the buffered messages, then closes. The time for both is bounded. */
+  /** Sends the buffered messages and closes the connection, within a time-out. */
   close(): Promise<void>;
 };
 
 /**
- * Connects to NATS. Waits a while for the server to start.
+ * Connects to NATS, and retries for a while if the server is not up yet.
  *
- * @throws Error if the server does not start in time, or has no JetStream
+ * @throws Error if the server is not up in time, or has no JetStream
  */
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
@@ -82,7 +80,7 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
   const messages = new AcknowledgedPublishing(nats);
   const watching = watchStatus(nats, options.logger, (now) => {
     connected = now;
-    // No acknowledgement will arrive for messages of the old connection.
+    // The acknowledgements of messages on the old connection are lost.
     if (now) messages.abandon(new Error('reconnected'));
   });
   inBackground(watching, options.logger, 'watching the NATS connection');
@@ -128,11 +126,9 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
         reconnectJitterTLS: reconnectJitterMs,
         pingInterval: pingIntervalMs,
         maxPingOut: maxPingsOut,
-        // A server that rejects the credentials may just be set up anew, so the client keeps
-        // trying.
+        // Keep trying after rejected credentials: the server may be in the middle of its setup.
         ignoreAuthErrorAbort: true,
-        // Otherwise each publish creates an Error whose stack is only read on a failure: 3 % of the
-        // main thread.
+        // Otherwise each publish captures a stack for a possible error: 3 % of the main thread.
         noAsyncTraces: true,
       });
     } catch (error) {
@@ -144,7 +140,7 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
   }
 }
 
-/** Separates the credentials from the URLs, because the client does not read them there. */
+/** Separates the credentials from the URLs, because the client ignores them there. */
 function parseUrls(text: string): { servers: string[]; credentials: Credentials } {
   const urls = text
     .split(',')
@@ -158,7 +154,7 @@ function parseUrls(text: string): { servers: string[]; credentials: Credentials 
   };
 }
 
-/** Returns a user and password, or a token, which NATS writes as `nats://token@host`. */
+/** Returns the user and password, or the token of `nats://token@host`. */
 function credentialsOf(url: URL): Credentials {
   const name = decodeURIComponent(url.username);
   if (url.password === '') return { token: name };
@@ -184,10 +180,7 @@ async function watchStatus(
   setConnected(false);
 }
 
-/**
- * Draining waits for the server. This time-out keeps an unreachable server from blocking the
- * process.
- */
+/** Bounds the wait for an unreachable server while the connection drains. */
 const closeTimeoutMs = 800;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {

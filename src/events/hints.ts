@@ -1,5 +1,6 @@
-// Wakes a process that has room for calls. One process of the queue group receives the hint, and
-// ignores it if it has no room. A lost hint costs at most the second until the next sweep.
+// Hints: messages that something new is in SQL. A dial hint wakes one process of a queue group to
+// take queued calls. It ignores the hint if it has no room. A lost hint costs at most a second,
+// until the next sweep.
 
 import { z } from 'zod';
 import type { CallSource } from '../calls/dialout-ports.ts';
@@ -43,10 +44,10 @@ function parsed(text: string): unknown {
   }
 }
 
-// Notifies readers that some process has published events of calls, so that they read SQL at once.
-// After a lost message, a reader waits until it next reads by itself.
-
-/** Calls `onPublished` for each published event. The event itself is not read. */
+/**
+ * Calls `onPublished` when any process has published an event, so that a reader of SQL reads
+ * immediately. A reader must also read periodically, because a message may be lost.
+ */
 export function watchEvents(
   { nats, prefix }: EventConnection,
   onPublished: () => void,

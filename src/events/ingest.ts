@@ -1,6 +1,6 @@
-// Receives what external producers publish for the companion: a resource as JSON on
-// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers run none of our code, so everything is
-// checked. A resource that is too large, not valid, or about an unknown bot becomes a dead letter.
+// Receives resources that external producers publish for the companion, as JSON on
+// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers don't use our code, so everything is
+// checked. A resource that is too large, invalid, or for an unknown bot becomes a dead letter.
 
 import type { JsMsg } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -10,25 +10,22 @@ import { type BatchConsumer, type Read, startBatchConsumer } from './batch-consu
 import type { EventConnection } from './connection.ts';
 import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
 
-/**
- * The limit for API requests applies here too. A batch of the largest messages must fit into
- * memory.
- */
+/** Same as for API requests. A batch of messages of this size must fit into memory. */
 const maxBodyBytes = 256 * 1_024;
-/** Deeper nesting is an attack on code that walks it recursively, including PostgreSQL's parser. */
+/** Deeper nesting attacks recursive code, including PostgreSQL's parser. */
 const maxNesting = 32;
 const maxReasonLength = 1_000;
 
 export type BotOwner = { readonly botId: string; readonly accountId: string };
 
 export type Ingested<Body> = {
-  /** The bot under its own id, even if the message used an alias. */
+  /** The bot with its own id, even if the message used an alias. */
   readonly bot: BotOwner;
   readonly body: Body;
   /**
-   * Orders the versions of a resource: the later one has the higher number, and a redelivery has
-   * the same one. It is the time of storing in microseconds. Unlike a sequence it stays in order if
-   * the stream is created anew.
+   * Orders the versions of a resource. It is the time in microseconds at which the stream stored
+   * the message. A redelivery has the same number. Unlike a stream sequence, the number keeps
+   * growing if the stream is deleted and created again.
    */
   readonly version: number;
 };
@@ -39,19 +36,19 @@ export type IngestConsumerOptions<Body> = {
   /** Looks a bot up by id or alias. Undefined if it is not registered. */
   readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
   /**
-   * Checks what the schema cannot check without knowing the bot.
+   * Checks rules that depend on the bot, which the schema can't check.
    *
    * @returns undefined if the resource is valid, else the reason for its dead letter
    */
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
   /**
-   * Stores a batch completely or not at all; must be idempotent. If it throws, the batch is
+   * Stores a batch completely or not at all. Must be idempotent: if it throws, the batch is
    * delivered again. A later version of a resource may arrive first.
    */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
   /**
-   * Why an error that `apply` threw means that the resource can never be stored. Undefined if it
-   * may be stored later.
+   * Returns the reason if an error of `apply` means that the resource can never be stored.
+   * Undefined if a retry may succeed.
    */
   readonly refusalOf: (error: unknown) => string | undefined;
   readonly maxBatch: number;
@@ -106,8 +103,8 @@ function isDeeper(value: unknown, levels: number): boolean {
 /**
  * Stores the valid items.
  *
- * @returns the items of unknown bots, those that were refused, and one that the store can never
- *   take, each with the reason
+ * @returns the items that can't be stored, each with the reason: the bot is unknown, `refuse`
+ *   rejects the item, or the database always will
  */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],
@@ -126,7 +123,7 @@ async function applyOwned<Body>(
   } catch (error) {
     const refusal = options.refusalOf(error);
     const [only] = items;
-    // In a larger batch any item may have caused the error. The pump then retries each item alone.
+    // In a larger batch any item may have caused the error. The pump retries the items one by one.
     if (refusal === undefined || only === undefined || items.length > 1) throw error;
     refused.set(only, refusal);
   }

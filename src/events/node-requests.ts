@@ -1,10 +1,9 @@
 // Requests and replies between nodes.
 //
-// - A node asks the others to hang up or cancel a leg if it cannot reach the leg's SIP engine. One
-//   node answers. If that one cannot reach the engine either, the next request may reach another
-//   node.
-// - A node asks the owner of a call what it has captured of the call so far, for a person who looks
-//   into the call here: `<prefix>.capture.<owner>`.
+// - If a node can't reach a leg's SIP engine, it asks another node to hang up or cancel the leg.
+//   NATS picks that node. If it can't reach the engine either, a retry may reach another node.
+// - If a person views a call of another node, this node requests the call's capture from its owner
+//   on `<prefix>.capture.<owner>`.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import {
@@ -18,16 +17,16 @@ import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { captureSubject, legSubject } from './subjects.ts';
 
-/** Longer than a node needs for a BYE that must be sent again. */
+/** Longer than a node needs to end a leg, including retransmissions of the BYE. */
 const legTimeoutMs = 6_000;
-/** Short, because a page waits for it and soon asks again. */
+/** Short, because a page waits for the capture and soon requests it again. */
 const captureTimeoutMs = 2_000;
-const longestCallId = 128;
+const maxCallIdLength = 128;
 
 /**
  * Serves requests to end legs.
  *
- * @param end must bound its own time: the requester waits only some seconds
+ * @param end must return within a few seconds, or the requester times out
  */
 export function serveLegRequests(
   connection: EventConnection,
@@ -40,7 +39,7 @@ export function serveLegRequests(
   }));
 }
 
-/** @returns also `unreachable` if no answer came in time, or if NATS is unreachable */
+/** @returns `unreachable` also if no valid reply arrived in time, or if NATS is unreachable */
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
@@ -51,7 +50,7 @@ export async function askForLegEnd(
 }
 
 /**
- * Serves requests for what was captured of this node's calls.
+ * Serves requests for captures of this node's calls.
  *
  * @param viewOf returns undefined if the call is not up here
  */
@@ -66,13 +65,13 @@ export function serveCaptureRequests(
     connection,
     place,
     logger,
-    async (text) => (await viewOf(text.slice(0, longestCallId) as CallId)) ?? null,
+    async (text) => (await viewOf(text.slice(0, maxCallIdLength) as CallId)) ?? null,
   );
 }
 
 /**
- * @returns null if the owner has nothing of the call; undefined if no answer came in time, or if
- *   NATS is unreachable
+ * @returns null if the owner has no capture of the call; undefined if no reply arrived in time, or
+ *   if NATS is unreachable
  */
 export async function askForCapture(
   connection: EventConnection,
@@ -102,7 +101,7 @@ function serve(
       }
       const answering = answerTo(message.string())
         .then((answer) => message.respond(JSON.stringify(answer)))
-        // Sends no reply: the requester's own time-out ends its wait.
+        // Sends no reply. The requester times out.
         .catch((error: unknown) =>
           logger.warn({ err: error, subject }, 'cannot answer a request of another node'),
         );
@@ -112,14 +111,14 @@ function serve(
   return { stop: () => subscription.unsubscribe() };
 }
 
-/** @returns undefined if no answer came in time, or NATS is unreachable */
+/** @returns undefined if no reply arrived in time, or if NATS is unreachable */
 async function ask(
   connection: EventConnection,
   subject: string,
   body: string,
   timeout: number,
 ): Promise<unknown> {
-  // Otherwise the request would wait for NATS until its time-out.
+  // Otherwise the request would wait for the reconnect until its time-out.
   if (!connection.connected()) return undefined;
   try {
     return (await connection.nats.request(subject, body, { timeout })).json<unknown>();

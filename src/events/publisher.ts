@@ -1,6 +1,6 @@
 // Puts events on the calls stream: in order for each call, many calls in parallel, with retries
-// while NATS is unreachable. The message id is the event id. If an acknowledgement is lost, the
-// event is still stored only once while the stream remembers ids.
+// while NATS is unreachable. The message id is the event id, so a retry within the stream's
+// duplicate window does not store an event twice.
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,30 +15,29 @@ import type { EventConnection } from './connection.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
 /**
- * Maximum number of waiting events of all calls: some minutes without NATS at full load, about 200
- * MB. Further events stay in SQL.
+ * Maximum number of waiting events of all calls: some minutes of an outage at full load, or about
+ * 200 MB. Further events stay in SQL.
  */
 const defaultMaxWaiting = 100_000;
 /**
- * Maximum number of publications at once. After an outage thousands wait; then calls that are up
- * come before calls that have ended.
+ * Maximum number of concurrent publications. After an outage thousands of events wait. Those of
+ * calls that are up then go first.
  */
-const mostAtOnce = 256;
+const maxConcurrent = 256;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
-/** `message size exceeds maximum allowed`. The stream would refuse the message each time. */
+/** Error code of `message size exceeds maximum allowed`. A retry would fail too. */
 const tooLargeForStream = 10_054;
 
 export type PublisherOptions = {
   readonly maxWaiting?: number;
   /**
-   * Undefined if events may be published now, else a promise that resolves when they may. It
-   * rejects if they never may again; the events then fail.
+   * Returns undefined if events may be published now, else a promise that resolves when they may.
+   * The promise rejects if they never may. Publishing them then fails.
    */
   readonly untilAllowed?: () => Promise<void> | undefined;
   /**
-   * Writes the call's context. It runs before the event is published, so that the event's consumers
-   * find the context.
+   * Writes the call's context before the event is published, so that the event's consumers find it.
    */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
   /** Returns the W3C Trace Context headers for the call's messages. */
@@ -47,9 +46,9 @@ export type PublisherOptions = {
 
 export type RunningPublisher = {
   /**
-   * Publishes events of one call, in order, after those of earlier calls of this function. Resolves
-   * when the stream has them, and retries while NATS is unreachable. Rejects after a stop, and if
-   * too many events wait.
+   * Publishes events of one call in order, after all that were passed earlier. Retries while NATS
+   * is unreachable. Resolves when the stream has the events. Rejects after a stop, or if too many
+   * events wait.
    */
   publish(events: readonly CallEvent[]): Promise<void>;
   /** Returns the number of events that are not on the stream yet. */
@@ -57,8 +56,8 @@ export type RunningPublisher = {
   /** Whether the call has events that are not on the stream yet. */
   holds(callId: CallId): boolean;
   /**
-   * Waits at most `timeoutMs` for events that were passed to `publish`. Then rejects the remaining
-   * ones, and all later ones.
+   * Waits at most `timeoutMs` until all events are published. Then rejects the remaining events.
+   * Events that are passed to `publish` from now on are rejected immediately.
    */
   stop(timeoutMs: number): Promise<void>;
 };
@@ -75,12 +74,12 @@ class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
   readonly #options: PublisherOptions;
-  /** The last pending publication of each call. The next one of the call waits for it. */
+  /** The last pending publication of each call. The call's next publication waits for it. */
   readonly #tails = new Map<string, Promise<void>>();
-  /** Calls with an end that is not published yet. */
-  readonly #over = new Set<string>();
+  /** Calls that have ended, but whose end event is not published yet. */
+  readonly #ended = new Set<string>();
   readonly #stopped = new AbortController();
-  readonly #turns = takeTurns({ running: mostAtOnce, waiting: Number.POSITIVE_INFINITY }, () => {
+  readonly #turns = takeTurns({ running: maxConcurrent, waiting: Number.POSITIVE_INFINITY }, () => {
     throw new Error('the number of waiting turns is not limited here');
   });
   #waiting = 0;
@@ -90,7 +89,7 @@ class Publisher implements RunningPublisher {
     this.#connection = connection;
     this.#logger = logger;
     this.#options = options;
-    // Each event that waits for a retry adds a listener.
+    // Each waiting event adds a listener, so Node must not warn about a leak.
     setMaxListeners(0, this.#stopped.signal);
   }
 
@@ -112,7 +111,7 @@ class Publisher implements RunningPublisher {
       return Promise.reject(new Error(`NATS is unreachable: ${most} events wait for it`));
     }
     this.#waiting += events.length;
-    if (isEnd(last)) this.#over.add(last.callId);
+    if (isEnd(last)) this.#ended.add(last.callId);
     const publishAll = async (): Promise<void> => {
       for (const event of events) {
         try {
@@ -123,13 +122,13 @@ class Publisher implements RunningPublisher {
       }
     };
     const before = this.#tails.get(first.callId);
-    // A publication fails only at a stop. The same signal then fails those behind it.
+    // A publication fails only at a stop. The same signal then fails the next ones too.
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
       if (this.#tails.get(first.callId) !== stored) return;
       this.#tails.delete(first.callId);
-      this.#over.delete(first.callId);
+      this.#ended.delete(first.callId);
     };
     stored.then(settle, settle);
     return stored;
@@ -148,12 +147,11 @@ class Publisher implements RunningPublisher {
     const { signal } = this.#stopped;
     for (;;) {
       const allowed = this.#options.untilAllowed?.();
-      // A stop does not wait for the permission: the lease outlives the publisher, and the database
-      // may never come back.
+      // A stop must not wait for the permission: the database may never come back.
       if (allowed !== undefined) await within(allowed, signal);
       if (signal.aborted) throw new Error('stopped before the event was published');
       try {
-        const isUrgent = !this.#over.has(event.callId);
+        const isUrgent = !this.#ended.has(event.callId);
         await this.#turns(() => this.#publishOnce(event), { isUrgent });
         return;
       } catch (error) {
@@ -179,8 +177,8 @@ class Publisher implements RunningPublisher {
   }
 
   /**
-   * Publishes a dead letter for the event. The event stays on the call's timeline, and later events
-   * do not wait for it.
+   * Publishes a dead letter instead of the event. The event stays on the call's timeline and does
+   * not block later events.
    */
   async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
     const { id, type, callId } = event;
@@ -196,8 +194,8 @@ class Publisher implements RunningPublisher {
 }
 
 /**
- * Whether NATS refuses the event because of its content: it is larger than the stream or the server
- * accepts, or its subject is not valid. The API normally refuses such a subject earlier.
+ * Whether NATS will never accept the event: it is too large for the stream or the server, or its
+ * subject is invalid. The API normally refuses such a subject earlier.
  */
 function isRefused(error: unknown): boolean {
   if (error instanceof RangeError) return true;

@@ -1,6 +1,6 @@
-// Publishes the stored events of calls, in order. A call is settled when it has ended and no far
-// end is left in it. Events that are left at a stop, or that find too many waiting, stay in SQL,
-// where `published_event_sequence` says where to continue.
+// Publishes the stored events of calls, in order. A call is settled when all its events are on the
+// stream and no far end is left in it. If events can't be published, because of a stop or because
+// too many events wait, they stay in SQL. `published_event_sequence` records where to continue.
 
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -10,34 +10,33 @@ import type { RunningPublisher } from './publisher.ts';
 
 export type RelayPorts = {
   readonly publisher: Pick<RunningPublisher, 'publish' | 'holds'>;
-  /** Resolves when nothing of the call is on the wire any more. */
+  /** Resolves when all SIP of the call has ended. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Marks the call as settled, with some delay. */
+  /** Marks the call as settled, with a delay. */
   readonly settle: (callId: CallId) => void;
-  /** Records that the process that takes the call need not publish its first event. */
+  /** Records that `queued` is published, so that the process that takes the call need not do it. */
   readonly markQueuedPublished: (callId: CallId) => void;
   readonly logger: Logger;
 };
 
 /**
- * Maximum number of calls in `#through`. Events of a forgotten call are published again and dropped
- * by id.
+ * Maximum number of calls in `#through`. The events of a forgotten call are published again, and
+ * consumers drop them by id.
  */
-const mostRemembered = 50_000;
+const maxRemembered = 50_000;
 
 export class EventRelay {
   readonly #ports: RelayPorts;
   /**
-   * The sequence of the last event on the stream, for calls that have not ended, including those
-   * that wait for a process to take them.
+   * Sequence of the last event on the stream, for calls that have not ended. Includes queued calls.
    */
   readonly #through = new Map<CallId, number>();
   /**
-   * Calls with events that found no room. Recovery publishes the rest with the call's end, in
-   * order.
+   * Calls with events that could not be published. Recovery publishes the rest together with the
+   * call's end, in order.
    */
   readonly #behind = new Set<CallId>();
-  /** Calls that have ended and are published, but still have a far end. */
+  /** Calls that have ended and are published completely, but still have a far end. */
   readonly #releasing = new Set<CallId>();
 
   constructor(ports: RelayPorts) {
@@ -45,9 +44,8 @@ export class EventRelay {
   }
 
   /**
-   * Publishes stored events of one call, in order. If `isRecovered`, it leaves them to the
-   * recovery, which hangs up: events that a lost process stored may have to be published before
-   * them.
+   * Publishes stored events of one call, in order. If `isRecovered`, recovery publishes them
+   * instead: it may first have to publish events that the lost process stored.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {
     const last = events.at(-1);
@@ -57,18 +55,18 @@ export class EventRelay {
       this.#forget(callId);
       return;
     }
-    const isOver = isEnd(last);
+    const hasEnded = isEnd(last);
     const isBehind = this.#behind.has(callId);
-    if (isOver) this.#behind.delete(callId);
+    if (hasEnded) this.#behind.delete(callId);
     if (isBehind) return;
     this.#ports.publisher.publish(events).then(
       () => {
-        if (isOver) this.#finish(callId);
+        if (hasEnded) this.#finish(callId);
         else this.#reached(callId, last);
       },
       (error: unknown) => {
         this.#through.delete(callId);
-        if (!isOver) this.#behind.add(callId);
+        if (!hasEnded) this.#behind.add(callId);
         this.#ports.logger.warn(
           { err: error, callId },
           'cannot publish events of a call, they stay in the database',
@@ -77,21 +75,19 @@ export class EventRelay {
     );
   }
 
-  /**
-   * The sequence of the call's last event on the stream. Undefined if this process does not know.
-   */
+  /** Returns the sequence of the call's last event on the stream. Undefined if it is not known. */
   publishedThrough(callId: CallId): number | undefined {
     return this.#through.get(callId);
   }
 
-  /** Whether some events of the call are on the stream or on their way. */
+  /** Whether this process has published events of the call or is publishing them. */
   knows(callId: CallId): boolean {
     return this.#through.has(callId) || this.#ports.publisher.holds(callId);
   }
 
   /**
-   * Whether events of the call are on their way, or this process knows another reason why the call
-   * is not settled.
+   * Whether this process still has to settle the call: its events are being published, or a far end
+   * is left.
    */
   holds(callId: CallId): boolean {
     return this.#ports.publisher.holds(callId) || this.#releasing.has(callId);
@@ -102,7 +98,7 @@ export class EventRelay {
     this.#through.set(callId, eventSequence);
     if (type === 'queued') this.#ports.markQueuedPublished(callId);
     const [oldest] = this.#through.keys();
-    if (this.#through.size > mostRemembered && oldest !== undefined) this.#through.delete(oldest);
+    if (this.#through.size > maxRemembered && oldest !== undefined) this.#through.delete(oldest);
   }
 
   #finish(callId: CallId): void {

@@ -1,5 +1,5 @@
-// Creates streams and buckets at the start if they are missing. Existing ones are checked and
-// updated to the configuration. It uses only what nats-server 2.9.10 (Debian's version) supports.
+// Creates missing streams and buckets at startup, and updates existing ones to the configuration.
+// Uses only features of nats-server 2.9.10, Debian's version.
 
 import {
   DiscardPolicy,
@@ -16,13 +16,11 @@ import { ingestKinds, ingestSubject, streamNames } from './subjects.ts';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /**
- * Longer than any retry of a running publisher. If a process was away for longer, the consumers
- * drop repetitions by id.
+ * Longer than the pause between two retries of a publisher. After a longer outage of a process,
+ * consumers drop repetitions by id.
  */
 const duplicateWindowMs = 2 * 60_000;
-/**
- * Size limit for streams that people read, dead letters and alerts: they must not fill the disk.
- */
+/** Size limit of the streams for people, dead letters and alerts. They must not fill the disk. */
 const forPeopleMaxBytes = 64 * 1024 * 1024;
 
 export type Retention = { readonly eventDays: number; readonly contextHours: number };
@@ -32,7 +30,7 @@ type WantedStream = Pick<
   'name' | 'subjects' | 'retention' | 'max_age' | 'duplicate_window' | 'max_bytes' | 'allow_direct'
 >;
 
-/** @throws Error if a stream of that name exists with another purpose */
+/** @throws Error if a stream of the same name exists for another purpose */
 export async function ensureStreams(
   connection: EventConnection,
   retention: Retention,
@@ -60,7 +58,7 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
     },
     {
       name: names.ingest,
-      // Lists each kind by name, so that the server refuses other kinds instead of storing them.
+      // No wildcard for the kind, so that the server refuses unknown kinds.
       subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
@@ -91,7 +89,7 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
 
 async function ensureStream(connection: EventConnection, wanted: WantedStream): Promise<void> {
   const { streams } = connection.manager;
-  const present = await orUndefined(streams.info(wanted.name));
+  const present = await unlessMissing(streams.info(wanted.name));
   if (present === undefined) {
     await streams.add({ ...wanted, storage: StorageType.File, discard: DiscardPolicy.Old });
     return;
@@ -119,7 +117,7 @@ function isUpToDate(present: StreamConfig, wanted: WantedStream): boolean {
 async function ensureContextBucket(connection: EventConnection, ttlMs: number): Promise<void> {
   const bucket = streamNames(connection.prefix).contextBucket;
   const stream = `KV_${bucket}`;
-  const present = await orUndefined(connection.manager.streams.info(stream));
+  const present = await unlessMissing(connection.manager.streams.info(stream));
   if (present === undefined) {
     const kvm = new Kvm(connection.jetstream);
     await kvm.create(bucket, { history: 1, ttl: ttlMs, storage: StorageType.File });
@@ -133,7 +131,7 @@ async function ensureContextBucket(connection: EventConnection, ttlMs: number): 
 }
 
 /** @returns undefined if the requested stream or bucket does not exist */
-async function orUndefined<Info>(request: Promise<Info>): Promise<Info | undefined> {
+async function unlessMissing<Info>(request: Promise<Info>): Promise<Info | undefined> {
   try {
     return await request;
   } catch (error) {

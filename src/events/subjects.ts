@@ -1,10 +1,10 @@
-// Defines every subject, stream, consumer and bucket name.
+// The names of all subjects, streams and buckets.
 
 import type { CallEventType } from '../calls/contract/call-event.ts';
 
 /**
- * Dots and wildcards would widen a subject. White space and control characters would break the
- * protocol line.
+ * Dots and wildcards would change the meaning of a subject. White space and control characters
+ * would break NATS's text protocol.
  */
 const token = /^[^\s.*>\p{Cc}]{1,200}$/u;
 
@@ -18,7 +18,7 @@ export type CallAddress = {
   readonly callId: string;
 };
 
-/** @throws RangeError if a token could break the subject; the API refuses such tokens earlier */
+/** @throws RangeError if a token is not valid in a subject; the API refuses such tokens earlier */
 export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
   const tokens = [address.accountId, address.botId, address.callId];
   for (const part of tokens) {
@@ -27,7 +27,7 @@ export function callSubject(prefix: string, address: CallAddress, type: CallEven
   return `${prefix}.call.${tokens.join('.')}.${type}`;
 }
 
-/** @throws RangeError if a token could break the subject */
+/** @throws RangeError if a token is not valid in a subject */
 export function alertSubject(prefix: string, accountId: string, appId: string): string {
   if (![accountId, appId].every(isSubjectToken)) throw new RangeError('not a subject token');
   return `${prefix}.alert.${accountId}.${appId}`;
@@ -37,23 +37,17 @@ export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }
 
-/** The subject for legs that their own node cannot end. */
+/** Subject for requests to end a leg whose SIP engine the requesting node can't reach. */
 export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
 
-/**
- * The subject for what a process has captured of its calls. `ownerId` may contain dots, so it is
- * encoded.
- */
+/** Subject for requests to a process for captures of its calls. `ownerId` may contain dots. */
 export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
-/**
- * The subject for hints that calls of a source wait for a process that has room. A lost hint loses
- * nothing: processes look into SQL every second.
- */
+/** Subject for hints that a source has queued calls. Processes also query SQL every second. */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;
 }
