@@ -1,7 +1,7 @@
-// Creates the spans of this process's calls from their events and the events' times. The code of
-// the calls does not know about spans. All spans are children of the span that accepted the
-// request, in whichever process that was. What happens at a gateway is a child of that gateway's
-// leg. For a call that was taken over, only the end is stated here, so it has only that span.
+// Creates the spans of this process's calls from their events. `src/calls` does not know about
+// spans. The `queue`, `leg` and `end` spans are children of the span that accepted the request,
+// even if another process accepted it. Each gateway that is tried has its own leg span, which is
+// the parent of that gateway's other spans. A call that was taken over has only its `end` span.
 
 import {
   type Attributes,
@@ -18,14 +18,14 @@ import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contrac
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /**
- * Maximum number of calls in memory, more than a process has at once. A call that another process
- * took over never ends here, so the cache drops it.
+ * Maximum number of calls in memory, more than a process has at a time. A call that another process
+ * took over never ends here, but the cache evicts it eventually.
  */
-const mostCalls = 20_000;
+const maxCalls = 20_000;
 
 type Leg = {
   readonly span: Span;
-  /** The leg's span as the parent of other spans. */
+  /** Context with the leg's span as the parent of other spans. */
   readonly context: Context;
   readonly startedAt: Date;
   readonly ringingAt?: Date;
@@ -37,7 +37,7 @@ type Leg = {
 export class CallSpans {
   readonly #tracer: Tracer;
   readonly #contextOf: (parent: TraceHeaders | undefined) => Context;
-  readonly #legs = new LRUCache<string, Leg>({ max: mostCalls });
+  readonly #legs = new LRUCache<string, Leg>({ max: maxCalls });
 
   constructor(tracer: Tracer, contextOf: (parent: TraceHeaders | undefined) => Context) {
     this.#tracer = tracer;
@@ -56,7 +56,7 @@ export class CallSpans {
     if (event.type === 'ringing') return this.#ringing(leg, call, event.data, at);
     if (event.type === 'answered') return this.#answered(leg, call, at);
     if (event.type === 'amd') return detected(leg, event, at);
-    // Other events of a leg become events of its span.
+    // Other events of the call become events of the leg's span.
     leg.span.addEvent(event.type, {}, at);
     return leg;
   }
@@ -90,15 +90,15 @@ export class CallSpans {
   }
 
   #answered(leg: Leg, call: AcceptedCall, at: Date): Leg {
-    this.#untilAnswer(leg, call, at);
+    this.#spanBeforeAnswer(leg, call, at);
     const isDetecting = call.request.machineDetection !== 'disabled';
     if (!isDetecting) return { ...leg, answeredAt: at };
     const detection = this.#start('detection', call, leg.context, at, {});
     return { ...leg, answeredAt: at, detection };
   }
 
-  /** Writes the span of the time before an answer, or before an end without an answer. */
-  #untilAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
+  /** Creates the span that ends with the answer, or with the end of an unanswered leg. */
+  #spanBeforeAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
     if (ringingAt === undefined) this.#span('dialing', call, context, startedAt, at);
     else this.#span('ringing', call, context, ringingAt, at);
   }
@@ -123,7 +123,7 @@ export class CallSpans {
 
   #endLeg(leg: Leg, call: AcceptedCall, at: Date, failure: string | undefined): void {
     const { span, answeredAt, detection } = leg;
-    if (answeredAt === undefined) this.#untilAnswer(leg, call, at);
+    if (answeredAt === undefined) this.#spanBeforeAnswer(leg, call, at);
     detection?.end(at);
     if (failure !== undefined) {
       span.setAttribute('error.type', failure);

@@ -1,5 +1,5 @@
-// Sends spans to an OpenTelemetry collector in batches, by OTLP over HTTP as JSON. Loaded only if a
-// collector is configured.
+// Sends spans in batches to an OpenTelemetry collector, as OTLP/HTTP with JSON. This module is
+// loaded only if a collector is configured.
 
 import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -8,7 +8,7 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import type { Logger } from '../lib/logger.ts';
 
 export type OtlpOptions = {
-  /** The collector's URL for traces: `…/v1/traces`. */
+  /** URL of the collector's trace endpoint, `…/v1/traces`. */
   readonly url: string;
   readonly serviceName: string;
   readonly version: string;
@@ -18,13 +18,13 @@ export type OtlpOptions = {
 
 export type Otlp = {
   readonly tracer: Tracer;
-  /** Sends the waiting spans, if that is possible within some seconds. */
+  /** Sends the waiting spans within the export time-out, then stops. */
   close(): Promise<void>;
 };
 
 /**
- * Maximum number of spans in memory. Further ones are dropped: an unreachable collector costs
- * traces and nothing else.
+ * Maximum number of spans in memory. Further spans are dropped: an unreachable collector must not
+ * cost more than traces.
  */
 const maxQueueSize = 8_192;
 const maxExportBatchSize = 512;

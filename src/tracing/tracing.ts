@@ -1,5 +1,5 @@
-// Creates the spans of calls from their events. It exists only with an OTLP exporter. Otherwise
-// nothing of OpenTelemetry is loaded, and incoming trace headers are passed on unchanged.
+// Creates the spans of the gateway: of intake, calls and deliveries. Without an OTLP exporter, no
+// OpenTelemetry code is loaded, and incoming trace headers are forwarded unchanged.
 
 import {
   type Attributes,
@@ -19,9 +19,9 @@ import type { SubmitResult } from '../calls/dialout-ports.ts';
 import { parseTraceparent, type TraceHeaders, writeTraceparent } from '../lib/trace-context.ts';
 import { CallSpans } from './call-spans.ts';
 
-/** A span that another server continues. */
+/** An open span, with trace headers that make a server's spans its children. */
 type OpenSpan<Result> = {
-  /** Trace headers for the server that continues the span. */
+  /** Trace headers that name this span as the parent. */
   readonly trace: TraceHeaders;
   end(result: Result): void;
 };
@@ -38,7 +38,7 @@ export type ResultOfDelivery = { readonly status: number } | { readonly error: s
 
 export type Tracing = {
   startIntake(parent: TraceHeaders | undefined): OpenSpan<SubmitResult>;
-  /** Called after an event of a call of this process was stored. */
+  /** Must be called after an event of one of this process's calls was stored. */
   onEvent(call: AcceptedCall, event: CallEvent): void;
   startDelivery(
     parent: TraceHeaders | undefined,
@@ -55,7 +55,7 @@ export function createTracing(tracer: Tracer): Tracing {
   };
 }
 
-/** Returns a context in which spans have the incoming trace headers as their parent. */
+/** Returns a context for spans whose parent is the span in the incoming trace headers. */
 export function contextOf(headers: TraceHeaders | undefined): Context {
   const parent = parseTraceparent(headers?.traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
@@ -68,8 +68,8 @@ export function contextOf(headers: TraceHeaders | undefined): Context {
 }
 
 /**
- * Returns the trace headers for the next server. Incoming headers are kept, apart from
- * `traceparent`: a program that only adds spans leaves `tracestate` unchanged (section 3.4).
+ * Returns the trace headers for the next server. `tracestate` is forwarded unchanged, as W3C Trace
+ * Context (section 3.4) asks of a program that has no state to add.
  */
 function headersOf(span: Span, parent: TraceHeaders | undefined): TraceHeaders {
   const { traceId, spanId, traceFlags } = span.spanContext();
@@ -101,7 +101,7 @@ function startDelivery(
     'offhook.notification.sequence': sequence,
     'http.request.method': 'POST',
     'http.request.resend_count': attempt - 1,
-    // Only the host of the URL: its path and query may be secrets.
+    // Only the host of the URL, because its path and query may be secrets.
     'server.address': host,
   };
   const options = { kind: SpanKind.CLIENT, attributes };
