@@ -1,4 +1,4 @@
-// Reads of calls: the interactions view, one call with its timeline, its context, and its
+// The port for reading calls: the interactions view, and one call with its timeline, context, and
 // notifications with their attempts.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
@@ -10,7 +10,7 @@ import type {
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
-/** The account and bot whose calls may be read. Other calls appear not to exist. */
+/** The account and bot whose calls may be read. All other calls are treated as unknown. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
 
 /** The calls that an app may read: those of the listed bots, or of all bots of the account. */
@@ -22,22 +22,22 @@ export type CallSummary = {
   readonly conversationId: string;
   readonly botId: string;
   readonly state: CallState;
-  /** The Status column. */
+  /** The `Status` column of the interactions view. */
   readonly status: InteractionStatus;
-  /** The place of a queued call. 1 is the next call of its trunk. */
+  /** Place of a queued call in the queue of its trunk. 1 is the next call. */
   readonly queuePosition?: number;
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;
   readonly machineDetection: string;
-  /** What detection has decided so far. */
+  /** The verdict so far. Undefined if detection has not decided. */
   readonly verdict?: AmdEventName;
-  /** The reason in the verdict's event: `fax-tone`, `short-greeting`, … */
+  /** Reason of the verdict: `fax-tone`, `short-greeting`, … */
   readonly verdictReason?: string;
   /** True if a machine's beep was heard. */
   readonly beep?: true;
   readonly outcome?: CallOutcome;
-  /** The cause of a call that failed. */
+  /** The party that caused the failure. Undefined if the call did not fail. */
   readonly fault?: CallFault;
   readonly sipStatus?: number;
   readonly reason?: string;
@@ -79,7 +79,7 @@ export type NotificationView = {
     readonly error?: string;
     readonly delivered: boolean;
   }[];
-  /** Replays of the notification, with the app that asked for each. */
+  /** Replays of the notification. `by` is the id of the app that requested it. */
   readonly replays: readonly { readonly replayedAt: string; readonly by: string }[];
 };
 
@@ -88,11 +88,11 @@ export type CallFilter = {
   readonly state?: CallState;
   readonly outcome?: CallOutcome;
   readonly idempotencyKey?: string;
-  /** `call-` and the first digits of the id's UUID. */
+  /** `call-` and the first digits of the call id's UUID. */
   readonly callIdPrefix?: string;
   readonly acceptedFrom?: Date;
   readonly acceptedTo?: Date;
-  /** Opaque: the `nextCursor` of the previous page. */
+  /** The `nextCursor` of the previous page. Opaque. */
   readonly cursor?: string;
   /** 1 to 200. */
   readonly limit: number;
@@ -105,7 +105,7 @@ export type CallQueries = {
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  /** For hang-ups and commands, which do not wait for other reads. */
+  /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;

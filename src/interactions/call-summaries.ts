@@ -1,4 +1,4 @@
-// The interactions view: one page of calls, newest first, each as its summary.
+// The interactions view: pages of call summaries, newest first.
 
 import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
@@ -23,7 +23,7 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly reason: string | null;
   readonly reason_code: string | null;
   readonly verdict: AmdEventName | null;
-  /** What detection stated, in order. Null if it stated nothing. */
+  /** The `amd` events, in order. Null if no event exists or detection was off. */
   readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
@@ -31,9 +31,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
 };
 
 /**
- * What detection decided. The end of a call states it. While the call is up, the last deciding
- * event does, because a later one corrects an earlier one. Only calls that are up need their events
- * read, and they are few.
+ * The verdict. After the call it is in the end event. While the call is up it is the last deciding
+ * `amd` event, because a later verdict corrects an earlier one. Only a few calls are up, so few
+ * events are read.
  */
 const verdict = sql`
   case
@@ -45,7 +45,7 @@ const verdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
-/** The end of a call repeats what detection stated. While the call is up, its events state it. */
+/** The `amd` events. After the call they are read from the context in the end event. */
 const amdEvents = sql`
   case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
     select jsonb_agg(jsonb_build_object('event', amd->'event', 'reason', amd->'reason') order by place)
@@ -59,7 +59,7 @@ const amdEvents = sql`
   end`;
 
 /**
- * Selects the request's members one by one, because its metadata can be 16 KiB and a page has up to
+ * Selects single members of the request, because its metadata can be 16 KiB and a page has up to
  * 200 calls.
  */
 export const summaryColumns = sql`
@@ -78,7 +78,7 @@ export async function listCalls(
 > {
   const position = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
   if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
-  // One row more than requested shows whether there is another page.
+  // One row more than requested reveals whether another page follows.
   const limit = filter.limit + 1;
   const wanted = all([...conditions(filter), position && before(position)]);
   const { rows } = await queries.query<SummaryColumns>(sql`
@@ -106,7 +106,7 @@ export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
     : sql`${inAccount} and bot_id = any(${scope.botIds}::text[])`;
 }
 
-/** Takes the newest calls of each bot, because the index orders the calls by bot. */
+/** Selects the newest calls of each bot first, because the index is ordered by bot. */
 function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): Sql {
   const visible =
     botIds === 'all' ? botsOf(accountId) : sql`select unnest(${botIds}::text[]) as bot_id`;
@@ -120,7 +120,7 @@ function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): 
     order by newest.accepted_at desc, newest.call_id desc limit ${limit})`;
 }
 
-/** Steps from bot to bot through the index, whatever the number of their calls. */
+/** Finds the account's bots by skipping through the index, without reading all their calls. */
 function botsOf(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
@@ -146,15 +146,15 @@ function conditions(filter: CallFilter): readonly (Sql | undefined)[] {
   ];
 }
 
-/** Selects a range of the primary key. */
+/** Matches a prefix as a range of the primary key. */
 function startsWith(callIdPrefix: string): Sql {
   const { first, last } = uuidsFrom(callIdPrefix.slice('call-'.length));
   return sql`call_id between ${`call-${first}`} and ${`call-${last}`}`;
 }
 
 // ── Cursor ───────────────────────────────────────────────────────────────────────────────────────
-// A cursor is the place after a call in (accepted_at, call_id) order. Calls that are accepted later
-// come before it and do not move it.
+// A cursor names the last call of a page, in the order (accepted_at, call_id). Calls that are
+// accepted later are newer, so they don't shift the following pages.
 
 type Position = { readonly acceptedAt: Date; readonly callId: string };
 
@@ -233,11 +233,11 @@ function formatTarget(target: DialTarget): string {
 
 /**
  * A column of a query on `calls`: the call's place in the queue of its trunk. 1 is the next call.
- * Null once the call is taken or ended.
+ * Null if the call is no longer queued.
  *
- * Trunks take calls in the order of acceptance, then of id, so the column counts the calls before
- * this one. Calls that are too old to be dialled do not count. The planner recognises the index of
- * open calls by `end_published_at is null`.
+ * Calls of a trunk are taken in the order of acceptance, then of id. So the column counts the calls
+ * before this one, except those that are too old to be dialled. `end_published_at is null` lets the
+ * planner use the index of open calls.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (
@@ -248,8 +248,8 @@ export const queuePosition = sql`
   ) end as queue_position`;
 
 /**
- * Counts the places of all queued calls of a page in one statement. If each call counted
- * separately, it would count all calls before it again.
+ * Computes the queue positions of a page's calls in one statement. `queuePosition` for each call
+ * would count the same queued calls again and again.
  */
 async function queuePositions(
   queries: Queries,

@@ -1,5 +1,5 @@
-// The `call-context` bucket, which bot flows read while a call is up. It is a copy made from SQL
-// and the events.
+// The `call-context` bucket, which bot flows read while a call is up. SQL and the events also have
+// the contexts, so a lost bucket loses no data.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -18,8 +18,8 @@ export type ContextStore = {
   /**
    * Reads the context of a call.
    *
-   * @returns undefined if there is no entry, or if the entry is not a context
-   * @throws Error if the store is unreachable
+   * @returns undefined if there is no entry, or if the entry is not a valid context
+   * @throws Error if NATS is unreachable
    */
   get(key: string): Promise<CallContext | undefined>;
   /**
@@ -27,11 +27,13 @@ export type ContextStore = {
    * revision, or undefined if another writer was faster.
    */
   replace(key: string, context: StoredContext, revision: number): Promise<number | undefined>;
-  /** Returns the present revision and its event. Both are 0 if there is no entry. */
+  /**
+   * Returns the current revision and the sequence of its event. Both are 0 if there is no entry.
+   */
   revisionOf(key: string): Promise<{ readonly eventSequence: number; readonly revision: number }>;
 };
 
-/** The error `wrong last sequence` of nats-server. */
+/** Error code `wrong last sequence` of nats-server. */
 const wrongLastSequence = 10_071;
 
 export function contextKey(call: { readonly botId: string; readonly callId: string }): string {
@@ -42,10 +44,7 @@ export function contextKey(call: { readonly botId: string; readonly callId: stri
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
   const name = streamNames(connection.prefix).contextBucket;
   const bucket = await new Kvm(connection.jetstream).open(name);
-  /**
-   * All clients of NATS share this layout (ADR-8): a key is a subject, and its revision is the
-   * sequence of its last message.
-   */
+  // ADR-8 of NATS: a key is this subject, and its revision is the sequence of its last message.
   const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
     get: async (key) => {
@@ -80,7 +79,7 @@ function parseContext(text: string): StoredContext | undefined {
   } catch {
     return undefined;
   }
-  // Bots connect to the same NATS, so another program may have written this entry.
+  // Other programs on the same NATS can also write to the bucket.
   const read = matching(storedContextSchema, value);
   return read.ok ? read.value : undefined;
 }

@@ -1,6 +1,6 @@
-// Writes the contexts that events carry into the bucket that bot flows read. An older context never
-// replaces a newer one, whichever process writes it: each context carries the sequence of its
-// event, and a write replaces only the revision that the writer has seen.
+// Copies the contexts of events to the bucket that bot flows read. An older context never replaces
+// a newer one, even if two processes write: each stored context has the sequence of its event, and
+// a write succeeds only if the bucket still has the revision that the writer last saw.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -8,28 +8,27 @@ import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /**
- * Far more than the live calls of one process. An event of a call that is not remembered costs one
- * more read.
+ * Size of the cache: far more than the live calls of one process. A miss costs one more read.
  */
-const mostRemembered = 5_000;
-/** Two processes write the context of the same call only while one takes it over from the other. */
-const mostTries = 5;
+const maxRemembered = 5_000;
+/** Retries are rare: two processes write the same context only while one takes over the call. */
+const maxTries = 5;
 
 type Written = {
   readonly eventSequence: number;
   readonly revision: number;
-  /** The written JSON. Absent if another process wrote the entry. */
+  /** The written context as JSON. Absent if another process may have written the entry. */
   readonly content?: string;
 };
 
 /**
- * Returns a function that resolves when the bucket has the event's context, or a newer one. It
- * resolves at once if the event changes no context.
+ * Returns a function that resolves when the bucket has the event's context or a newer one. It does
+ * nothing for an event without a context.
  */
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
 ): (event: CallEvent) => Promise<void> {
-  const remembered = new LRUCache<string, Written>({ max: mostRemembered });
+  const remembered = new LRUCache<string, Written>({ max: maxRemembered });
 
   return async (event) => {
     const context = contextOf(event);
@@ -37,7 +36,7 @@ export function createContextWriter(
     const { eventSequence } = event;
     const key = contextKey(event);
     const content = JSON.stringify(context);
-    for (let tries = 1; tries <= mostTries; tries += 1) {
+    for (let tries = 1; tries <= maxTries; tries += 1) {
       const known = remembered.get(key) ?? { eventSequence: 0, revision: 0 };
       if (known.eventSequence >= eventSequence || known.content === content) return;
       const revision = await contexts.replace(key, { ...context, eventSequence }, known.revision);
@@ -47,6 +46,6 @@ export function createContextWriter(
       }
       remembered.set(key, await contexts.revisionOf(key));
     }
-    throw new Error(`the context of a call changed ${mostTries} times while it was written`);
+    throw new Error(`the context of a call changed ${maxTries} times while it was written`);
   };
 }

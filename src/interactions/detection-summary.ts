@@ -1,4 +1,4 @@
-// What detection decided recently: verdicts with their reasons, confidence and duration.
+// Summarises the verdicts of the last 24 hours, with their reasons, confidence and duration.
 
 import type { CallOutcome } from '../calls/contract/call-words.ts';
 import type { Queries } from '../store/queries.ts';
@@ -13,17 +13,14 @@ export type DetectionVerdict = {
 };
 
 export type DetectionSummary = {
-  /** The number of calls in the summary: the newest answered calls with detection on. */
+  /** Number of calls in the summary: the newest answered calls with detection. */
   readonly calls: number;
   readonly since: string;
   readonly verdicts: readonly DetectionVerdict[];
 };
 
-/**
- * The largest number of calls in a summary. A page can show this many, and the query takes some 100
- * ms.
- */
-const mostCalls = 2_000;
+/** Maximum number of calls in a summary. The query takes some 100 ms, and a page can show them. */
+const maxCalls = 2_000;
 const periodMs = 86_400_000;
 
 const statement = {
@@ -32,7 +29,7 @@ const statement = {
 with lately as (
   select call_id, day, outcome from calls
   where accepted_at >= $1 and answered_at is not null and request->>'machineDetection' <> 'disabled'
-  order by accepted_at desc limit ${mostCalls}
+  order by accepted_at desc limit ${maxCalls}
 )
 select lately.call_id, lately.outcome, verdict.amd
 from lately left join lateral (
@@ -46,11 +43,11 @@ from lately left join lateral (
 type Columns = {
   readonly call_id: string;
   readonly outcome: CallOutcome | null;
-  /** Another version may have written it. */
+  /** Data of the `amd` event. Not typed, because another version may have written it. */
   readonly amd: Readonly<Record<string, unknown>> | null;
 };
 
-/** Summarises the calls of all tenants. */
+/** Summarises calls of all accounts. */
 export async function detectionSummary(queries: Queries, now: Date): Promise<DetectionSummary> {
   const since = new Date(now.getTime() - periodMs);
   const { rows } = await queries.query<Columns>({ ...statement, values: [since] });

@@ -1,5 +1,4 @@
-// Implements `CallQueries` on SQL. For calls that are up, the context comes from the context
-// bucket.
+// Implements `CallQueries` on SQL. The context of a call that is up comes from the context bucket.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
@@ -96,7 +95,7 @@ async function context(
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
-  // Asks SQL first, because the bucket's keys do not say which account owns a call.
+  // Queries SQL first, because the bucket's keys do not tell which account owns a call.
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
@@ -109,7 +108,7 @@ async function context(
   if (row.final !== null) return row.final;
   const current = await contexts
     .get(contextKey({ botId: scope.botId, callId }))
-    // Without the bucket, the stored events still have a context.
+    // If NATS is unreachable, falls back to the context in the stored events.
     .catch(() => undefined);
   return (
     current ??
@@ -202,7 +201,7 @@ type AttemptColumns = {
   readonly attempt: number;
   readonly started_at: Date;
   readonly duration_ms: number;
-  /** Null if no response came. */
+  /** Null if no response arrived. */
   readonly response_status: number | null;
   readonly error: string | null;
   readonly delivered: boolean;
