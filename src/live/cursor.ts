@@ -1,12 +1,12 @@
-// A position in the event log, and the cursor that carries it: an opaque text, used as the `id` of
-// server-sent events.
+// Positions in the event log, and their cursors. A cursor is an opaque text that is sent as the
+// `id` of server-sent events.
 
 /**
- * The position after this event. If `callId` is empty, the position before every event of
+ * The position after this event. An empty `callId` means the position before all events of
  * `transactionId`.
  */
 export type Position = {
-  /** An xid8: it grows without limit and does not fit into a number. */
+  /** An xid8 of PostgreSQL as text: its 64 bits do not fit into a number. */
   readonly transactionId: string;
   readonly callId: string;
   readonly eventSequence: number;
@@ -14,7 +14,7 @@ export type Position = {
 
 export type Cursor = {
   readonly position: Position;
-  /** The time at which the events before the position were stored, or earlier. */
+  /** Time of the position. A cursor that is older than the events' retention is not accepted. */
   readonly at: Date;
 };
 
@@ -22,7 +22,7 @@ export function beforeTransaction(transactionId: string): Position {
   return { transactionId, callId: '', eventSequence: 0 };
 }
 
-/** Compares two positions for `sort`: the result is below, at or above 0. */
+/** Compares two positions, as `sort` expects it. */
 export function compare(a: Position, b: Position): number {
   const byTransaction = BigInt(a.transactionId) - BigInt(b.transactionId);
   if (byTransaction !== 0n) return byTransaction < 0n ? -1 : 1;

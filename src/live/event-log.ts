@@ -1,9 +1,8 @@
-// The events of all calls as a log in the order of their transaction ids. It is read only below the
-// oldest running transaction, so that any later commit has a higher id than all events already
-// read. No event can be missed.
+// Reads the events of all calls as a log, ordered by transaction id. A read ends before the oldest
+// running transaction. All later commits have higher ids, so the next read can't miss an event.
 //
-// A transaction that stays open holds up the log. The gateway's own transactions have one statement
-// each. A long transaction of another program on the same server holds it up too.
+// An open transaction holds up the log. The gateway's own transactions have one statement each, but
+// a long transaction of another program on the same server delays all events after it.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
@@ -11,10 +10,7 @@ import type { Queries } from '../store/queries.ts';
 import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
-/**
- * The events to read: those of some bots, or of one call if `callId` is given. A read without a
- * scope covers all events.
- */
+/** The events that a follower may see: of these bots, or of one of their calls (`callId`). */
 export type EventScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -25,15 +21,15 @@ export type LoggedEvent = { readonly position: Position; readonly event: CallEve
 
 export type LogPage = {
   readonly events: readonly LoggedEvent[];
-  /** The position at which the next read continues. */
+  /** Position for the next read. */
   readonly end: Position;
-  /** True if more events can be read now. */
+  /** True if more events may be readable now. */
   readonly isFull: boolean;
-  /** True if there are events that become readable when an older transaction ends. */
+  /** True if some events become readable only when an older transaction ends. */
   readonly isHeldUp: boolean;
 };
 
-/** Rows of all bots that are read for a page: some 100 KB to 1 MB. */
+/** Number of rows of a page, before the scope filters them: some 100 KB to 1 MB. */
 const pageRows = 500;
 
 type Columns = {
@@ -48,13 +44,13 @@ type Columns = {
 };
 
 export type EventLog = {
-  /** Returns the present end of the log. Later events stand after it. */
+  /** Returns the current end of the log. Events that are not readable yet come after it. */
   end(scope: EventScope): Promise<Position>;
-  /** Reads a page. Without a scope, it reads for all followers of this process at once. */
+  /** Reads a page. Without a scope, it reads the events of all accounts. */
   read(after: Position, scope?: EventScope): Promise<LogPage>;
   /**
-   * Reports whether this database can have produced the position. A restored or replaced database
-   * counts from the start.
+   * Whether this database can have produced the position. The transaction ids of a replaced
+   * database start again from low numbers.
    */
   knows(position: Position, scope: EventScope): Promise<boolean>;
 };
@@ -88,7 +84,7 @@ async function readPage(
   scope: EventScope | undefined,
 ): Promise<LogPage> {
   const wanted = scope === undefined ? sql`true` : inScope(scope);
-  // One call is read by the primary key. The log of all calls is read by its own index.
+  // With a call id, the primary key is used. Otherwise the index on the log's order is used.
   const within =
     scope?.callId === undefined
       ? sql`true`

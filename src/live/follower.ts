@@ -1,35 +1,36 @@
-// A follower of live events, with the chunks that it has not taken yet.
+// One client that follows live events, with the chunks that it has not taken yet.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { compare, type Position } from './cursor.ts';
 import type { EventScope } from './event-log.ts';
 
-/** The text that is sent, built once for all connections. */
+/** A piece of the server-sent event stream. It is built once for all followers. */
 export type Chunk = {
   readonly text: string;
   /** Undefined if the chunk only carries the follower's position. */
   readonly event?: CallEvent;
 };
 
-/** A follower with this much waiting does not read. It is disconnected. */
-export const mostBehindBytes = 1_048_576;
+/** A follower with more than this waiting is too slow, and is disconnected. */
+export const maxWaitingBytes = 1_048_576;
 
 /**
- * The pause after which a comment is sent. Proxies close silent connections, and a dead client is
- * noticed only by writing to it.
+ * A comment is sent after this pause: proxies close silent connections, and only a write reveals
+ * that a client is dead.
  */
 const quietMs = 15_000;
 
 export class Follower {
   readonly #scope: EventScope;
-  /** The follower itself has read the events up to here. */
+  /** The follower has already read the events up to here on its own. */
   readonly #from: Position;
   readonly #onTooSlow: () => void;
   #waiting: Chunk[] = [];
   #bytes = 0;
-  #place: Chunk | undefined;
+  /** The chunk with the position that was last passed to `advance`. */
+  #positionChunk: Chunk | undefined;
   #wake: (() => void) | undefined;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(scope: EventScope, from: Position, onTooSlow: () => void) {
     this.#scope = scope;
@@ -38,41 +39,41 @@ export class Follower {
   }
 
   offer(event: CallEvent, position: Position, chunk: Chunk): void {
-    if (this.#isOver || !isFor(this.#scope, event) || compare(position, this.#from) <= 0) return;
+    if (this.#hasEnded || !isFor(this.#scope, event) || compare(position, this.#from) <= 0) return;
     this.#waiting.push(chunk);
     this.#bytes += chunk.text.length;
-    if (this.#bytes > mostBehindBytes) {
+    if (this.#bytes > maxWaitingBytes) {
       this.end();
       this.#onTooSlow();
     }
     this.#wake?.();
   }
 
-  /** Notes that the log was read up to here and had no event for this follower. */
-  reach(place: Chunk): void {
-    if (this.#waiting.length === 0) this.#place = place;
+  /** Notes that the log was read up to this position without an event for this follower. */
+  advance(position: Chunk): void {
+    if (this.#waiting.length === 0) this.#positionChunk = position;
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#wake?.();
   }
 
   /**
-   * Waits until chunks are there, and returns all of them. After a pause it returns a comment with
+   * Waits for chunks and returns all of them. If none arrive for a while, it returns a comment and
    * the follower's position.
    *
    * @returns undefined once the follower has ended
    */
   async next(): Promise<readonly Chunk[] | undefined> {
-    if (!this.#isOver && this.#waiting.length === 0) await this.#untilWoken();
-    if (this.#isOver) return undefined;
+    if (!this.#hasEnded && this.#waiting.length === 0) await this.#untilWoken();
+    if (this.#hasEnded) return undefined;
     const chunks = this.#waiting;
-    const place = this.#place;
+    const position = this.#positionChunk;
     this.#waiting = [];
     this.#bytes = 0;
-    this.#place = undefined;
-    return chunks.length > 0 ? chunks : [{ text: `:\n${place?.text ?? '\n'}` }];
+    this.#positionChunk = undefined;
+    return chunks.length > 0 ? chunks : [{ text: `:\n${position?.text ?? '\n'}` }];
   }
 
   #untilWoken(): Promise<void> {

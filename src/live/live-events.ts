@@ -1,14 +1,14 @@
-// Sends stored events to clients that follow them over HTTP. One reader of the log serves all
-// followers of this process. A follower has two phases:
+// Sends stored events to clients that follow them over HTTP. A follower has two phases:
 //
-// catching up: a follower with a cursor reads its own pages, as fast as it takes them, until it
-// reaches the position of the shared reader.
+// catching up: the follower reads its own pages, as fast as it takes them, until it reaches the
+// position of the shared reader.
 //
-// live: the follower gets the events that the shared reader finds. Events that it has not taken yet
-// are kept up to a bound. A slower follower is disconnected, and may come back with its cursor.
+// live: one shared reader passes the events that it reads to all live followers of this process.
+// Events that a follower has not taken yet wait in memory, up to a bound. A slower follower is
+// disconnected and can reconnect with its cursor.
 //
-// The shared reader looks when it is woken because an event was published, and once a second in
-// case that signal was lost. Without followers it does not read.
+// The shared reader reads when an event was published, and once a second in case that signal was
+// lost. It stops while there are no live followers.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inBackground } from '../lib/in-background.ts';
@@ -20,11 +20,11 @@ import { type Chunk, Follower } from './follower.ts';
 export type LiveOptions = {
   readonly log: EventLog;
   readonly logger: Logger;
-  /** How long events are kept. */
+  /** Retention of events. An older cursor is not accepted. */
   readonly retentionMs: number;
   /**
-   * Starts with the first follower, and stops when the last one leaves. Calls `wake` whenever any
-   * process published something.
+   * Calls `wake` whenever any process has published an event. Called for the first live follower,
+   * and stopped when the last one leaves. Default: only the sweep finds events.
    */
   readonly watch?: (wake: () => void) => { stop(): void };
   readonly now?: () => Date;
@@ -33,21 +33,21 @@ export type LiveOptions = {
 
 export type Following = {
   readonly signal: AbortSignal;
-  /** Called when more chunks wait for the follower than may be kept. They are discarded. */
+  /** Called if too much waits for the follower. The waiting chunks are discarded. */
   readonly onTooSlow: () => void;
 };
 
-/** The shortest pause between reads, so that events that come together are read together. */
-const shortestRestMs = 40;
+/** Minimum pause between reads, so that one read gets all events of a burst. */
+const minRestMs = 40;
 /**
- * The pause between reads while events keep coming, instead of one read for each event. Ten screens
- * then cost 3 % of a core, not 8 %.
+ * Minimum pause between reads while events keep arriving. With it, ten screens cost 3 % of a core
+ * instead of 8 %.
  */
 const busyRestMs = 150;
 const readsUntilBusy = 5;
 const defaultSweepEveryMs = 1_000;
-/** How much of a page is passed on at once. A page may have megabytes. */
-const mostAtOnceBytes = 65_536;
+/** How much of a page is delivered before followers get a turn. A page may have megabytes. */
+const maxTurnBytes = 65_536;
 
 export class LiveEvents {
   readonly #log: EventLog;
@@ -73,28 +73,28 @@ export class LiveEvents {
   }
 
   /**
-   * Yields events until the signal aborts, the follower is too slow, or the gateway ends. Without a
-   * cursor it begins now, or at the beginning of the call if the scope is one call.
+   * Yields events until the signal aborts, the follower is too slow, or the gateway stops. Without
+   * a cursor it begins with the next event, or with the call's first event if the scope is a call.
    *
-   * @throws if the database is unreachable before the follower is live
+   * @throws if the database is unreachable while the follower catches up
    */
   async *follow(
     scope: EventScope,
     cursor: string | undefined,
-    how: Following,
+    following: Following,
   ): AsyncGenerator<readonly Chunk[]> {
     const begin = await this.#begin(scope, cursor);
     yield [begin.chunk];
     let { position } = begin;
-    while (!how.signal.aborted && !this.#isStopped) {
+    while (!following.signal.aborted && !this.#isStopped) {
       const page = await this.#log.read(position, scope);
       position = page.end;
       if (page.events.length > 0) yield this.#chunksOf(page);
       if (page.isFull) continue;
-      // No await from here to the first event, so that this follower gets all that the shared
-      // reader finds from now on.
+      // Don't await between this check and adding the follower in `#live`: the shared reader could
+      // pass an event that this follower would miss.
       if (this.#position !== undefined && compare(position, this.#position) < 0) continue;
-      yield* this.#live(scope, position, how);
+      yield* this.#live(scope, position, following);
       return;
     }
   }
@@ -140,9 +140,10 @@ export class LiveEvents {
       cursor !== undefined &&
       cursor.at.getTime() >= oldest &&
       (await this.#log.knows(cursor.position, scope));
-    if (isKnown) return { position: cursor.position, chunk: placeOf(cursor.position, cursor.at) };
+    if (isKnown)
+      return { position: cursor.position, chunk: positionChunk(cursor.position, cursor.at) };
     const position = scope.callId === undefined ? await this.#log.end(scope) : beginningOfCall;
-    if (text === undefined) return { position, chunk: placeOf(position, this.#now()) };
+    if (text === undefined) return { position, chunk: positionChunk(position, this.#now()) };
     const reason = cursor === undefined ? 'the cursor is not valid' : 'the cursor is too old';
     const data = JSON.stringify({ reason });
     return {
@@ -167,7 +168,7 @@ export class LiveEvents {
       this.#dueAt = Math.min(this.#dueAt, performance.now() + inMs);
       return;
     }
-    const at = Math.max(performance.now() + inMs, this.#readAt + this.#shortestRestMs);
+    const at = Math.max(performance.now() + inMs, this.#readAt + this.#minRestMs);
     if (this.#timer !== undefined && this.#dueAt <= at) return;
     clearTimeout(this.#timer);
     this.#dueAt = at;
@@ -186,8 +187,8 @@ export class LiveEvents {
     let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
     try {
       const page = await this.#log.read(position);
-      // The position differs if all followers left during the read. A new follower may have set
-      // another one since.
+      // The position has changed if all followers left during the read. A new follower may then
+      // have set another position.
       if (this.#position === position) {
         this.#position = page.end;
         const isBusy = page.events.length > 0 && sinceLastMs < 2 * busyRestMs && !page.isFull;
@@ -203,13 +204,13 @@ export class LiveEvents {
     this.#schedule(Math.max(0, Math.min(restMs, this.#dueAt - performance.now())));
   }
 
-  get #shortestRestMs(): number {
-    return this.#busyReads < readsUntilBusy ? shortestRestMs : busyRestMs;
+  get #minRestMs(): number {
+    return this.#busyReads < readsUntilBusy ? minRestMs : busyRestMs;
   }
 
   /**
-   * Returns the pause before the next read. The gateway's own transactions last milliseconds. The
-   * longer another transaction goes on, the longer the pauses become.
+   * Returns the pause before the next read. While a transaction holds up the log, it begins with
+   * 20 ms, because our own transactions last milliseconds, and doubles up to the sweep interval.
    */
   #restAfter({ isFull, isHeldUp }: LogPage, sweepEveryMs: number): number {
     this.#heldUpRounds = isHeldUp ? this.#heldUpRounds + 1 : 0;
@@ -219,8 +220,8 @@ export class LiveEvents {
 
   async #deliver(page: LogPage): Promise<void> {
     if (page.events.length === 0) {
-      const place = placeOf(page.end, this.#now());
-      for (const follower of this.#followers) follower.reach(place);
+      const end = positionChunk(page.end, this.#now());
+      for (const follower of this.#followers) follower.advance(end);
       return;
     }
     let bytes = 0;
@@ -228,8 +229,8 @@ export class LiveEvents {
       const { event, position } = page.events[index] as LoggedEvent;
       for (const follower of this.#followers) follower.offer(event, position, chunk);
       bytes += chunk.text.length;
-      if (bytes < mostAtOnceBytes) continue;
-      // Lets readers take their chunks before more follow.
+      if (bytes < maxTurnBytes) continue;
+      // Lets followers take their chunks before more arrive.
       bytes = 0;
       await nextTurn();
     }
@@ -255,9 +256,9 @@ function idLine(cursor: string): string {
 }
 
 /**
- * A chunk with an id but without data. A client that reconnects continues from there, and the
- * browser dispatches no event (HTML, section 9.2.6).
+ * Returns a chunk with an id but without data. A browser stores the id for a reconnect and
+ * dispatches no event (HTML, section 9.2.6).
  */
-function placeOf(position: Position, at: Date): Chunk {
+function positionChunk(position: Position, at: Date): Chunk {
   return { text: `${idLine(writeCursor({ position, at }))}\n` };
 }
