@@ -1,4 +1,5 @@
-// Captures in SQL. A capture is written once, when its call is over, and is deleted with the call.
+// Captures in SQL. A capture is written once, after its call has ended, and is deleted with the
+// call.
 
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib';
@@ -8,7 +9,7 @@ import type { CallNotesView } from '../calls/capture/capture.ts';
 import { type Immutable, matching } from '../calls/contract/schema.ts';
 import type { SipLogView } from './sip-log.ts';
 
-/** The loudness of both sides, as base64 of bytes. */
+/** Loudness of both sides over time. `heard` and `said` are base64, one byte for each step. */
 export type AudioView = {
   readonly startedAt: number;
   readonly stepMs: number;
@@ -54,7 +55,7 @@ const noteSchema = z.discriminatedUnion('kind', [
 ]);
 const notesSchema = z.object({ notes: z.array(noteSchema), left: z.number() });
 
-/** A capture that another node returns. */
+/** Schema of a capture that another node sends. */
 export const captureSchema = z.object({
   sip: sipSchema.exactOptional(),
   audio: audioSchema.exactOptional(),
@@ -63,8 +64,8 @@ export const captureSchema = z.object({
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
-// An existing capture stays. A call has one owner at a time, and the first owner that writes its
-// capture has seen most of the call.
+// Keeps an existing capture. A call has one owner at a time, and the first owner to write a capture
+// has seen most of the call.
 const writeStatement = {
   name: 'write captures',
   text: `
@@ -77,8 +78,8 @@ on conflict do nothing`,
 } as const;
 
 /**
- * A window of 4 KB holds the messages of a transaction, which resemble each other. The defaults of
- * zlib would need 270 KB, cleared for each call.
+ * Messages of a SIP transaction resemble each other, and a window of 4 KB holds them. zlib's
+ * defaults would allocate and clear 270 KB for each call.
  */
 const packing = { level: 1, windowBits: 12, memLevel: 5 };
 
@@ -127,18 +128,15 @@ export async function readCapture(
 }
 
 /**
- * A call of a minute takes some 20 µs to compress here, a quarter of the cost of using another
- * thread.
+ * Maximum length of a text to compress on this thread. That takes some 20 µs for a call of a
+ * minute, a quarter of the cost of using another thread.
  */
-const mostInThisThread = 8_192;
+const maxLengthOnThisThread = 8_192;
 
-/**
- * Compresses at the fastest level. SIP repeats itself so much that a higher level would gain
- * little.
- */
+/** Compresses at the fastest level: SIP is so repetitive that a higher level gains little. */
 async function packed(value: SipLogView | AudioView | CallNotesView): Promise<string> {
   const text = JSON.stringify(value);
-  const isShort = text.length <= mostInThisThread;
+  const isShort = text.length <= maxLengthOnThisThread;
   const bytes = isShort
     ? deflateRawSync(text, packing)
     : await promisify(deflateRaw)(text, packing);
@@ -146,8 +144,7 @@ async function packed(value: SipLogView | AudioView | CallNotesView): Promise<st
 }
 
 /**
- * @returns undefined if the column is null, or if another version wrote a form that this version
- * does not know
+ * @returns undefined if the column is null, or if another version wrote it in an unknown form
  */
 async function unpacked<Schema extends z.ZodType>(
   bytes: Buffer | null,

@@ -7,7 +7,7 @@ import type { LoggedMessage } from './sip-log.ts';
 /** https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/ */
 const magic = 0xa1b2c3d4;
 const rawIp = 101;
-const longestPacket = 65_535;
+const maxPacketBytes = 65_535;
 const udp = 17;
 const defaultPort = 5060;
 
@@ -18,7 +18,7 @@ export function pcapOf(messages: readonly LoggedMessage[]): Buffer {
   header.writeUInt32LE(magic, 0);
   header.writeUInt16LE(2, 4);
   header.writeUInt16LE(4, 6);
-  header.writeUInt32LE(longestPacket, 16);
+  header.writeUInt32LE(maxPacketBytes, 16);
   header.writeUInt32LE(rawIp, 20);
   return Buffer.concat([header, ...messages.flatMap((message) => recordOf(message, messages))]);
 }
@@ -43,9 +43,8 @@ function placeOf({ address, port }: LoggedMessage): Place {
 }
 
 /**
- * Returns the receiver of a message. A captured message names only its sender. The receiver is
- * therefore the sender of a message in the other direction, if possible one with the same Call-ID,
- * and so of the same gateway.
+ * Guesses the receiver of a message, because a captured message names only its sender: the sender
+ * of a message in the other direction, preferably with the same Call-ID and so of the same gateway.
  */
 function receiverOf(message: LoggedMessage, all: readonly LoggedMessage[]): Place {
   const answers = all.filter(({ isOurs, address }) => isOurs !== message.isOurs && address !== '');
@@ -71,10 +70,7 @@ function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
   ]);
 }
 
-/**
- * Omits the checksums. For UDP, 0 means that there is no checksum. Programs that read pcap files
- * ignore the IP checksum.
- */
+/** Omits the checksums: in UDP, 0 means no checksum, and pcap readers ignore the IP checksum. */
 function ip4Header(from: Place, to: Place, { length }: Buffer): Buffer {
   const header = Buffer.alloc(20);
   header[0] = 0x45;

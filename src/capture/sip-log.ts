@@ -1,5 +1,5 @@
-// The SIP messages of one call, up to a bound. In a call with many messages, first bodies are
-// dropped, then the messages in the middle.
+// The SIP messages of one call, up to a size limit. In a call with many messages, later ones lose
+// their bodies first. Then messages in the middle are dropped.
 
 import type { SipMessage } from '../calls/capture/capture.ts';
 
@@ -12,17 +12,17 @@ export type LoggedMessage = Omit<SipMessage, 'at'> & {
 
 export type SipLogView = {
   readonly messages: readonly LoggedMessage[];
-  /** The number of messages that there was no room for. */
+  /** Number of messages that were dropped for lack of room. */
   readonly left: number;
 };
 
-/** The bound for all messages of a call, as JSON before compression. */
-const mostBytes = 60_000;
-/** Above this size, further messages are kept without bodies. */
+/** Maximum size of a call's messages, as JSON before compression. */
+const maxBytes = 60_000;
+/** Beyond this size, further messages lose their bodies. */
 const bodiesUpTo = 40_000;
-/** No reader needs more of one message. The socket's own bound is much higher. */
-const longestText = 6_000;
-/** The size of a message beside its text. */
+/** Maximum length of one message. The socket accepts much longer ones, but no reader needs more. */
+const maxTextLength = 6_000;
+/** Size of a message in addition to its text. */
 const overheadBytes = 120;
 
 export class SipLog {
@@ -32,14 +32,14 @@ export class SipLog {
 
   add({ at, isOurs, transport, address, port, text }: SipMessage, leg?: number): void {
     const kept = this.#bytes < bodiesUpTo ? text : withoutBody(text);
-    const redacted = redact(kept.slice(0, longestText));
+    const redacted = redact(kept.slice(0, maxTextLength));
     const bytes = redacted.length + overheadBytes;
-    if (this.#bytes + bytes > mostBytes) {
-      // The end of the call is more useful than the messages in between.
+    if (this.#bytes + bytes > maxBytes) {
+      // The end of the call is more useful than the middle.
       const gone = this.#messages.splice(Math.floor(this.#messages.length / 2), 1)[0];
       this.#left += 1;
       if (gone !== undefined) this.#bytes -= gone.text.length + overheadBytes;
-      if (this.#bytes + bytes > mostBytes) return;
+      if (this.#bytes + bytes > maxBytes) return;
     }
     this.#bytes += bytes;
     const from = { isOurs, transport, address, port };
@@ -59,22 +59,17 @@ function withoutBody(text: string): string {
 
 const hidden = '(not kept)';
 
-/**
- * Digest and similar credentials, signed identities, and headers of a trunk that probably carry a
- * secret.
- */
+/** Headers with Digest or similar credentials, signed identities, or probably a trunk's secret. */
 const secretHeader =
   /^([ \t]*(?:[\w-]*(?:authorization|authenticate|authentication-info|token|secret|password|api-?key|cookie)[\w-]*|identity|y)[ \t]*:)[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gim;
-/**
- * `sip:user:password@host`.
- */
+/** `sip:user:password@host` */
 const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
-/** SRTP keys, and keys of the old `k=` line. */
+/** SRTP keys, and keys in the obsolete `k=` line. */
 const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
 
 /**
- * Removes secrets from a SIP message that is kept: responses to challenges, tokens, keys,
- * passwords. The header names stay, so that a reader sees that something was removed.
+ * Removes secrets from a SIP message: responses to challenges, tokens, keys, passwords. Header
+ * names stay, so that a reader sees that something was removed.
  */
 export function redact(text: string): string {
   return text
