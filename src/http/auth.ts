@@ -1,6 +1,6 @@
 // Authenticates clients. The header `auth` carries a JWT of a registered app, signed by the
 // algorithm that the app registered and with one of its live keys. The header `x-api-key` carries
-// an API key. A bot that the app may not use is answered like a bot that does not exist.
+// an API key. A bot that the app may not use gets the same 404 as a bot that does not exist.
 
 import type { Logger } from '../lib/logger.ts';
 import type { App, AppDirectory, Scope } from '../store/apps/app-directory.ts';
@@ -17,7 +17,7 @@ export type Authenticated = {
   readonly keyId?: string;
 };
 
-/** For each scheme, finds the app that a request's headers authenticate. */
+/** For each scheme, finds the app whose credentials are in the request's headers. */
 export type Authenticator = Readonly<
   Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<Authenticated>>
 >;
@@ -33,7 +33,7 @@ export function createAuthenticator(
   { audiences, logger }: AuthenticatorOptions,
 ): Authenticator {
   const verify = createTokenVerifier(apps);
-  const warnOfUncapped = createUncappedWarning(logger);
+  const warnIfUncapped = createUncappedWarning(logger);
 
   return {
     async jwt({ auth }) {
@@ -47,7 +47,7 @@ export function createAuthenticator(
         nowS: Date.now() / 1_000,
       });
       if (wrong !== undefined) throw unauthorized(wrong);
-      warnOfUncapped(app);
+      warnIfUncapped(app);
       return { app, keyId };
     },
     async apiKey({ 'x-api-key': header }) {
@@ -61,8 +61,10 @@ export function createAuthenticator(
 }
 
 /**
- * Answers 404 for a bot of another account. A bot that is not registered belongs to the app that
- * names it.
+ * Returns the bot that `name` identifies. A bot that is not registered belongs to the account of
+ * the app that names it.
+ *
+ * @throws ProblemError `not-found` if the app may not use the bot
  */
 export function authorizeBot(app: App, name: string, bot: Bot | undefined): Bot {
   const names = [name, bot?.botId, bot?.streamId];
@@ -80,8 +82,8 @@ export function authorizeScope(app: App, scope: Scope): void {
 }
 
 /**
- * The same text for a missing token, an unknown app, another algorithm and a wrong signature, so
- * that a guess reveals nothing.
+ * One text for a missing token, an unknown app, another algorithm and a wrong signature, so that a
+ * wrong guess reveals nothing.
  */
 const unverified =
   'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
@@ -100,8 +102,8 @@ function tokenFrom(header: string | readonly string[] | undefined): string {
 }
 
 /**
- * Warns once in this process about each app whose tokens have no longest life. Memory is bounded by
- * the number of registered apps.
+ * Warns once per app, for the life of this process, if the app's tokens have no maximum lifetime.
+ * The set is bounded by the number of registered apps.
  */
 function createUncappedWarning(logger: Logger): (app: App) => void {
   const warned = new Set<string>();

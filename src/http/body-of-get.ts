@@ -1,5 +1,5 @@
-// Reads the body of a GET. Fastify never reads it, so that a body does no harm on routes that do
-// not expect one. A route that documents a body of its GET reads it with `bodyOfGet`.
+// Reads the body of a GET. Fastify itself never reads it, so a body does no harm on other routes.
+// A GET route that documents a body uses `bodyOfGet`.
 
 import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -9,12 +9,12 @@ import { invalidBody, parseJsonBody } from './json-body.ts';
 import { ProblemError } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
-/** The body of a GET has only a few filters. */
+/** A GET's body holds only a few filters. */
 const longestBytes = 4_096;
 
 /**
- * Returns options to be spread into a route. A body, if there is one, is checked and becomes
- * `request.body`. The OpenAPI document describes it.
+ * Returns options to spread into a route. They validate the body, if the request has one, set it as
+ * `request.body`, and describe it in the OpenAPI document.
  */
 export function bodyOfGet(schema: z.ZodType) {
   const check = validatorCompiler({ schema, method: 'GET', url: '', httpPart: 'body' });
@@ -40,8 +40,7 @@ async function bytesOf({ raw }: FastifyRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    // Reads even a body that is too large to its end. Otherwise the connection could not be used
-    // for the next request.
+    // Drain even an oversized body. Otherwise the connection can't be reused for the next request.
     for await (const chunk of raw as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes <= longestBytes) chunks.push(chunk);

@@ -1,6 +1,6 @@
 // Handles requests that fail because of their client: a body arrives too slowly or breaks off, or
-// the bytes are not HTTP. Each is answered and counted as a 4xx. It is logged at level debug,
-// because the gateway is not at fault.
+// the bytes are not HTTP. The client gets a 4xx, and metrics count a 4xx. The log entry has level
+// debug, because the gateway is not at fault.
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -11,18 +11,18 @@ import type { ApiInstance } from './http.ts';
 import { invalidBody } from './json-body.ts';
 import { ProblemError, problemBody, problemHeaders } from './problem.ts';
 
-/** A refused client has this long to read why. Then its connection is cut. */
+/** Time for a refused client to read why. Then its connection is cut. */
 const lingerMs = 1_000;
 
 export type ClientFaults = {
-  /** The `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
+  /** Use as `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
   readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
-  /** Notes which bodies are still arriving. Must be called before routes are registered. */
+  /** Tracks which bodies are still arriving. Call it before any route is registered. */
   readonly watch: (server: ApiInstance) => void;
   /**
-   * Returns the problem of the client that caused the error.
+   * Returns the problem to answer if the client caused the error.
    *
-   * @returns undefined if the client is not at fault.
+   * @returns undefined if the client is not at fault
    */
   readonly problemOf: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
 };
@@ -40,7 +40,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
       socket.end(answerTo(problem));
-      // The client may keep sending, and its request would wait for the rest of the body.
+      // Otherwise a client that keeps sending would keep its request waiting for the body's end.
       const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
       socket.once('close', () => clearTimeout(cut));
     },
@@ -50,14 +50,15 @@ export function createClientFaults(logger: Logger): ClientFaults {
       });
       server.addHook('preValidation', async (request) => {
         arriving.delete(request);
-        // The rest of the body came after the refusal: the client knows that nothing was accepted.
+        // The rest of the body came after the refusal. The client was told that the request failed,
+        // so the route must not run.
         const problem = refused.get(request.raw.socket);
         if (problem !== undefined) throw problem;
       });
     },
     problemOf(request, error) {
       if (!arriving.has(request)) return undefined;
-      // The metric must count the answer that the client has read.
+      // The metric must count the answer that the client actually got.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
       switch (codeOf(error)) {

@@ -7,13 +7,13 @@ import type { Socket } from 'node:net';
 import type { ApiInstance } from './http.ts';
 import { answerProblem, dependencyRetryAfterS, ProblemError } from './problem.ts';
 
-/** Answers that are being sent take milliseconds, and event streams end by themselves. */
+/** Answers under way take milliseconds, and event streams end when the close begins. */
 const defaultGraceMs = 500;
 
 /**
- * Bounds the duration of `close` by a grace period. When the close begins, connections that never
- * had a request are cut. During the grace period, requests under way get their answer, and new
- * requests get a 503 with `Connection: close`. Then the remaining connections are cut.
+ * Bounds `close` by a grace period. It first cuts the connections that never had a request. During
+ * the grace period, requests under way get their answer, and new requests get a 503 with
+ * `Connection: close`. Then it cuts the remaining connections.
  */
 export function closeInTime(
   server: ApiInstance,
@@ -29,7 +29,7 @@ export function closeInTime(
     }
   });
   server.server.on('request', ({ socket }: IncomingMessage) => unused.delete(socket));
-  // Fastify itself adds `Connection: close` while it closes.
+  // Fastify adds `Connection: close` while it is closing.
   server.addHook('onRequest', async (request, reply) =>
     isClosing ? answerProblem(shuttingDown(), request, reply) : undefined,
   );

@@ -1,6 +1,6 @@
-// Serves `/docs`: a page that shows the OpenAPI document and sends requests. The gateway serves
-// everything that the page loads, so that it works without the Internet. The page contains no
-// secrets, and asks for the credentials that a request needs.
+// Serves `/docs`: a page that shows the OpenAPI document and sends requests. It works offline: the
+// gateway serves everything that the page loads. The page contains no secrets; it asks the user for
+// the credentials that a request needs.
 
 import swaggerUi from '@fastify/swagger-ui';
 import type { ApiInstance } from './http.ts';
@@ -28,8 +28,8 @@ const headers = {
 };
 
 /**
- * Runs in the browser, which receives the function as text. Sets `Accept`, which the page itself
- * would not set to JSON.
+ * Sets `Accept`, which Swagger UI would not set to JSON. The function runs in the browser, which
+ * receives it as text.
  */
 function acceptJson(request: { [name: string]: unknown }) {
   const headers = request['headers'] as object;
@@ -40,7 +40,7 @@ type Parameter = { readonly name: string; readonly schema?: { readonly pattern?:
 type Operation = { readonly parameters?: readonly Parameter[]; readonly requestBody?: unknown };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** Removes from the document what would keep the page from sending a request. */
+/** Removes the parts of the document that would keep the page from sending a request. */
 function sendablePaths(paths: Paths) {
   const entries = Object.entries(paths).map(([path, operations]) => [
     path,
@@ -62,24 +62,24 @@ function sendable(method: string, { requestBody, parameters, ...operation }: Ope
     ...(parameters === undefined
       ? {}
       : {
-          // `acceptJson` sends this header. The page would ask for its value and then not send it.
-          parameters: parameters.filter(({ name }) => name !== 'accept').map(checkable),
+          // `acceptJson` sets this header. The page would ask for a value and then not send it.
+          parameters: parameters.filter(({ name }) => name !== 'accept').map(withoutUnicodePattern),
         }),
   };
 }
 
 /**
- * Removes a pattern with `\p{Cc}`: the page reads it without the flag `u`, as letters, and refuses
- * valid values. The gateway checks the pattern itself.
+ * Removes a pattern with `\p{…}`. The page compiles patterns without the flag `u`, takes `\p` for
+ * the letter p, and so refuses valid values. The gateway still checks the pattern.
  */
-function checkable(parameter: Parameter): Parameter {
+function withoutUnicodePattern(parameter: Parameter): Parameter {
   const { pattern, ...schema } = parameter.schema ?? {};
   return pattern?.includes('\\p{') ? { ...parameter, schema } : parameter;
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
-  // For people who know only the address of the gateway. Relative, because a proxy may serve the
-  // gateway under a path.
+  // For people who know only the gateway's address. The redirect is relative, because a proxy may
+  // serve the gateway under a path.
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('docs'));
   await server.register((scope, _options, done) => {
     scope.addHook('onSend', async (_request, reply) => {
@@ -95,7 +95,7 @@ export async function registerDocsPage(server: ApiInstance): Promise<void> {
         persistAuthorization: false,
         requestInterceptor: acceptJson,
       },
-      // Requests go to the origin of the page, whatever the public URL is. The page's policy allows
+      // Requests go to the page's own origin, whatever the public URL is: the page's policy allows
       // no other origin.
       transformSpecification: (document) => ({
         ...document,

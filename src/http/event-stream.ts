@@ -1,5 +1,5 @@
-// Sends server-sent events (HTML standard, section 9.2). Limits how many streams an app may have
-// open, and cuts off a client that does not read.
+// Sends server-sent events (HTML standard, section 9.2). Limits the streams that an app may have
+// open, and cuts off clients that do not read.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -8,10 +8,10 @@ import type { Logger } from '../lib/logger.ts';
 import type { ApiInstance } from './http.ts';
 import { ProblemError } from './problem.ts';
 
-/** Streams that one app may have open at one gateway: enough for some screens and some programs. */
+/** Streams that one app may have open at one gateway: enough for a few screens and programs. */
 export const mostConnections = 50;
 
-export type EventSource = (how: {
+export type EventSource = (options: {
   readonly signal: AbortSignal;
   readonly onTooSlow: () => void;
 }) => AsyncIterable<readonly { readonly text: string }[]>;
@@ -20,12 +20,10 @@ export type EventStreams = {
   /**
    * Occupies one of the app's connections while the work runs.
    *
-   * @throws ProblemError if the app has too many
+   * @throws ProblemError if the app has too many connections
    */
   within<Result>(appId: string, work: () => Promise<Result>): Promise<Result>;
-  /**
-   * Streams what the source yields, until the client leaves, is too slow, or may no longer read.
-   */
+  /** Streams what the source yields until the client leaves, is too slow, or loses access. */
   send(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -37,9 +35,7 @@ export type EventStreams = {
 };
 
 export type EventStreamOptions = {
-  /**
-   * Called before each piece is sent, including the comments that are sent while nothing happens.
-   */
+  /** Whether the app still has access. Called before each piece, keep-alive comments included. */
   readonly mayRead: (appId: string) => Promise<boolean>;
   readonly logger: Logger;
 };
@@ -50,7 +46,7 @@ export function createEventStreams(
 ): EventStreams {
   const open = new Map<string, number>();
   const closing = new AbortController();
-  // A client that stays connected would delay the close of the server.
+  // Otherwise a client that stays connected would delay the server's close.
   server.addHook('preClose', async () => closing.abort());
 
   const within: EventStreams['within'] = async (appId, work) => {
@@ -76,8 +72,7 @@ export function createEventStreams(
         raw.on('close', () => left.abort());
         const signal = AbortSignal.any([left.signal, closing.signal]);
         const pieces = source({ signal, onTooSlow: () => raw.destroy() })[Symbol.asyncIterator]();
-        // The status is sent with the first piece: an error before it is still answered as a
-        // problem.
+        // The status goes out with the first piece, so an earlier error still becomes a problem.
         const first = await pieces.next();
         reply.hijack();
         raw.writeHead(200, headersFor(request));
@@ -115,9 +110,9 @@ function headersFor(request: FastifyRequest): Record<string, string> {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-request-id': request.id,
-    // No request follows a stream. A connection that is kept alive would delay the gateway's end.
+    // No request follows a stream. A kept-alive connection would only delay the shutdown.
     connection: 'close',
-    // Without this header, nginx holds events back until its buffer is full.
+    // Without this header, nginx buffers events.
     'x-accel-buffering': 'no',
   };
 }
@@ -131,8 +126,9 @@ function tooMany(): ProblemError {
 }
 
 /**
- * @returns the `Last-Event-ID` of a client that reconnects; undefined if it is missing or was sent
- * twice
+ * Returns the `Last-Event-ID` of a client that reconnects.
+ *
+ * @returns undefined if the header is missing or was sent twice
  */
 export function lastEventId(request: FastifyRequest): string | undefined {
   const header = request.headers['last-event-id'];

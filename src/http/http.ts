@@ -1,4 +1,4 @@
-// The fastify types of the HTTP API, and the authentication hook of its routes.
+// The types of the HTTP API's fastify server, and the authentication hook of its routes.
 
 import type {
   FastifyBaseLogger,
@@ -35,7 +35,7 @@ export type Access = {
   readonly scheme?: 'jwt' | 'apiKey';
   /** Name of the path parameter that names the bot. Undefined if the path has no bot. */
   readonly botParameter?: string;
-  /** Content type of a successful answer. Default: JSON. Problems are always JSON. */
+  /** Content type of a success. Default: JSON. Problems are always JSON. */
   readonly answers?: 'text/event-stream';
 };
 

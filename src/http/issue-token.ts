@@ -5,14 +5,14 @@ import type { App } from '../store/apps/app-directory.ts';
 import { isPublicKeyAlgorithm } from '../store/apps/jwt-keys.ts';
 
 /**
- * A token that lives longer than a month is a password. An app that needs such a token signs it
- * itself.
+ * A token that lives longer than a month is as good as a password. An app that needs one has to
+ * sign it itself.
  */
 export const longestTokenTtlS = 31 * 86_400;
 
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
 
-/** @returns undefined if the app signs with a private key, which only the app has */
+/** @returns undefined if the app signs with a private key that only the app has */
 export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
   const [jwtSecret] = jwtKeys;
   return jwtSecret === undefined || isPublicKeyAlgorithm(jwtAlgorithm)

@@ -1,17 +1,17 @@
-// Parses the bytes of a body as JSON. If a member is given twice, the last one counts, as in
-// JSON.parse. Anything else that two parsers could read differently is refused.
+// Parses a body's bytes as JSON. If a member is given twice, the last one counts, as in JSON.parse.
+// Everything else that two parsers could read differently is refused.
 
 import { jsonMistake } from './json-syntax.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
 /** RFC 8259 section 8.1: JSON between systems is UTF-8. The decoder drops a byte order mark. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Replaces bytes that are not UTF-8 by U+FFFD, so that the error can name their place. */
+/** Replaces invalid bytes by U+FFFD, so that the error can say where they are. */
 const lenientUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const replacement = '\ufffd';
 const replacementBytes = Buffer.from(replacement);
 
-/** @throws ProblemError that says what is wrong with the body. */
+/** @throws ProblemError that says what is wrong with the body */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.length === 0) {
     throw invalidBody('The body is empty: JSON is expected at line 1, column 1.');
@@ -23,7 +23,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   } catch (error) {
     throw invalidBody(describeMistake(text), error);
   }
-  // Only texts that match can contain a forbidden name. Most bodies need not be walked.
+  // Most bodies cannot contain a forbidden name, so we skip the walk.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
   if (path === undefined) return body;
   const message = 'is refused: no member may be `__proto__`, or `constructor` with a `prototype`';
@@ -38,47 +38,43 @@ function decoded(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch (error) {
-    const at = placeIn(...firstWrongBytes(bytes));
-    throw invalidBody(`The body is not UTF-8: its first wrong byte is at ${at}.`, error);
+    const at = placeIn(...firstInvalidBytes(bytes));
+    throw invalidBody(`The body is not UTF-8: its first invalid byte is at ${at}.`, error);
   }
 }
 
 function describeMistake(text: string): string {
   const mistake = jsonMistake(text);
-  // Happens only if `jsonMistake` and JSON.parse disagree.
+  // Only if `jsonMistake` and JSON.parse disagree.
   if (mistake === undefined) return 'The body is not JSON.';
   const { index, expected } = mistake;
   const at = placeIn(text, index);
   if (index === text.length) return `The body is not JSON: it ends at ${at}, where ${expected}.`;
-  return `The body is not JSON: at ${at} ${expected}${insteadAt(text, index)}.`;
+  return `The body is not JSON: at ${at} ${expected}${foundAt(text, index)}.`;
 }
 
-/**
- * Returns words that show the character.
- *
- * @returns an empty text for a character that is invisible or ambiguous in print
- */
-function insteadAt(text: string, index: number): string {
+/** Quotes the character at `index`. Empty if it would be invisible or ambiguous in print. */
+function foundAt(text: string, index: number): string {
   const char = String.fromCodePoint(text.codePointAt(index) ?? 0);
   return /^[!-~]$/.test(char) ? `, not \`${char}\`` : '';
 }
 
 /**
- * Counts lines and columns from 1, as editors do. Each character is one column; a byte order mark
- * does not count.
+ * Returns the line and column of an index, both counted from 1 as in editors. Each character is one
+ * column; a byte order mark does not count.
  */
 function placeIn(text: string, index: number): string {
   const lines = text
     .slice(0, index)
     .replace(/^\ufeff/, '')
     .split(/\r\n|\r|\n/);
-  // Drops the first halves of surrogate pairs. One code unit per character is left.
+  // Dropping the first half of each surrogate pair leaves one code unit per character.
   const before = (lines.at(-1) ?? '').replaceAll(/[\ud800-\udbff]/g, '');
   return `line ${lines.length}, column ${before.length + 1}`;
 }
 
-/** Returns the leniently decoded text, and the index in it at which the first wrong bytes are. */
-function firstWrongBytes(bytes: Uint8Array): readonly [string, number] {
+/** Returns the leniently decoded text, and the index of the first invalid bytes in it. */
+function firstInvalidBytes(bytes: Uint8Array): readonly [string, number] {
   const text = lenientUtf8.decode(bytes);
   let offset = 0;
   let from = 0;
@@ -105,8 +101,7 @@ type Place = {
  */
 function pathToPrototype(body: unknown): string | undefined {
   if (!isObject(body)) return undefined;
-  // The list grows while it is walked. Recursion would overflow the stack at the depth that a body
-  // may have.
+  // The list grows while we walk it. Recursion could overflow the stack: a body may be that deep.
   const places: Place[] = [{ value: body, name: '', parent: undefined }];
   for (const place of places) {
     for (const [name, value] of Object.entries(place.value)) {

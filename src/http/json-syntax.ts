@@ -1,9 +1,9 @@
 // Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often does
-// not report the place, and its messages differ between versions of V8. Only texts that JSON.parse
-// has refused are read here.
+// not report the place, and its messages differ between versions of V8. This parser runs only on
+// texts that JSON.parse has refused.
 
 export type JsonMistake = {
-  /** Index in the text. The length of the text if it ends too early. */
+  /** Index in the text, or its length if it ends too early. */
   readonly index: number;
   /** What is expected at this place, in words for people. */
   readonly expected: string;
@@ -26,8 +26,7 @@ const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /**
- * Finds the first mistake. It is not recursive, because the nesting of a body may be as deep as its
- * length allows.
+ * Finds the first mistake. It is not recursive: only a body's length limits how deeply it nests.
  *
  * @returns undefined if the text is JSON
  */

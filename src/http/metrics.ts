@@ -1,4 +1,4 @@
-// Prometheus metrics of one process. Other parts receive the functions that they need, never the
+// Prometheus metrics of one process. Other modules get the functions that they need, never the
 // registry.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -26,10 +26,10 @@ export type Metrics = {
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
-/** Interval at which the event loop's delay is measured. Each measurement wakes the process. */
+/** Sampling interval of the event loop's delay. Each sample wakes the process. */
 const loopDelayEveryMs = 10;
 
-/** Counters and levels of the bots' audio streams in this process, since it started. */
+/** Counters of the bots' audio streams since this process started, and their current levels. */
 export type StreamMetric = {
   readonly open: number;
   readonly framesSent: number;
@@ -55,7 +55,7 @@ export type MediaMetric = {
   readonly streams: StreamMetric;
 };
 
-/** The functions are called each time the metrics are read. */
+/** Calls the three functions on each scrape. */
 export function createMetrics(
   activeCalls: () => number = () => 0,
   gateways: () => readonly GatewayMetric[] = () => [],
@@ -125,8 +125,8 @@ export function createMetrics(
 
 type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
 
-// Counters exist with 0 from the first scrape. To Prometheus, a counter that begins at 1 has not
-// risen, so that the first dead letter would not raise an alert.
+// Every counter exists with 0 from the first scrape. Prometheus does not see a counter rise that
+// begins at 1, so the first dead letter would not raise an alert.
 
 function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
   const ended = new Counter({
@@ -203,7 +203,7 @@ const rtpCounters = {
 function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
   const setStreams = streamMetrics(registry);
-  // The media workers count. They are asked when the metrics are read.
+  // The media workers hold the counts. Each scrape asks them.
   return async () => {
     const now = await read();
     setRtp(now);
@@ -241,7 +241,7 @@ function counters<Member extends string>(
   );
   return (now) => {
     for (const [member, counter] of all) {
-      // The counts of a worker that died are lost. Prometheus handles a counter that starts again.
+      // The counts of a worker that died are lost. Prometheus handles a counter that is reset.
       counter.reset();
       counter.inc(now[member]);
     }
@@ -249,15 +249,15 @@ function counters<Member extends string>(
 }
 
 /**
- * Metrics of the process itself. They start when the metrics are read for the first time, so that a
- * process without a scraper is not woken for them.
+ * Metrics of the process itself. Sampling starts with the first scrape, so that a process without a
+ * scraper is never woken for it.
  */
 function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
-    // Without a first measurement the delays would be NaN. A delay is measured between two turns of
-    // the event loop. On a busy machine, one long pause may not contain a measurement.
+    // Without a sample the delays would be NaN. A sample needs two turns of the event loop, and on
+    // a busy machine one long pause may not contain any.
     for (let turn = 0; turn < 3; turn += 1) await pause(loopDelayEveryMs);
   };
   return () => (measuring ??= start());

@@ -1,7 +1,7 @@
-// Turns every error that leaves the API into a problem document (RFC 9457). Errors that are meant
-// for the client are thrown as `ProblemError`. Any other error becomes a 500, or a 503 while the
-// database is unreachable. Its document has a request id to ask about and reveals nothing of the
-// cause.
+// Turns every error that leaves the API into a problem document (RFC 9457). Code throws a
+// `ProblemError` for errors that the client should read. Any other error becomes a 500, or a 503
+// while the database is unreachable. That document hides the cause; it has a request id, with which
+// operators find the cause in the log.
 
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
@@ -10,10 +10,7 @@ import type { MemberError } from '../calls/contract/schema.ts';
 import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
-/**
- * The status and title of each kind. The table of problems in src/api/README.md is generated from
- * them.
- */
+/** The status and title of each kind. They also make the table of problems in src/api/README.md. */
 export const problemKinds = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
@@ -94,7 +91,7 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
   };
 }
 
-/** Returns the document as text, so that no response schema can change or refuse it. */
+/** Returns the document as text, because a response schema could change or refuse an object. */
 export function problemBody(problem: ProblemError, requestId: string): string {
   const { status, title } = problemKinds[problem.kind];
   return JSON.stringify({
@@ -150,21 +147,18 @@ export const problemSchema = z
   });
 
 /**
- * Bytes. A request with every member at its limit has under 40 KiB; this leaves room for ignored
- * members.
+ * In bytes. A request with every member at its limit has under 40 KiB; the rest is room for members
+ * that we ignore.
  */
 export const defaultBodyLimit = 256 * 1_024;
 
-/**
- * Seconds that a client should wait if a dependency is unreachable. Most restarts and fail-overs
- * take less.
- */
+/** Time to wait while a dependency is unreachable. Most restarts and fail-overs take less. */
 export const dependencyRetryAfterS = 5;
 
 /**
  * Translates any error into a problem.
  *
- * @param bodyLimit limit of the route in bytes, which the problem of a larger body names
+ * @param bodyLimit the route's limit in bytes, which the problem of an oversized body names
  */
 export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): ProblemError {
   if (error instanceof ProblemError) return error;
@@ -206,7 +200,7 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
     case 400:
       // A wrong Content-Length, or a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
-    case 403: // A path that leads out of the folder of static files.
+    case 403: // The path leads out of the folder of static files.
     case 404:
       return new ProblemError('not-found', 'There is nothing at this address.', cause);
     case 408:

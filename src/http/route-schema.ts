@@ -23,7 +23,7 @@ const tooManyFailuresDescription =
 
 export type ProblemStatus = keyof typeof descriptions;
 
-/** Makes `response` of a route: its success, and the problems that it may answer. */
+/** Builds the `response` of a route: its success, and the problems that it may return. */
 export function responses<Success extends z.ZodType>(
   description: string,
   success: Success,
@@ -47,7 +47,7 @@ export function responses<Success extends z.ZodType>(
   };
 }
 
-/** Makes `response` of a route whose success is a 202: work that continues (RFC 9110, 15.3.3). */
+/** Like `responses`, for a route that returns 202 because its work continues (RFC 9110, 15.3.3). */
 export function accepted<Success extends z.ZodType>(
   description: string,
   success: Success,
@@ -60,5 +60,5 @@ export function accepted<Success extends z.ZodType>(
 /** Spread into the schema of a route that needs a token. */
 export const authenticated = { security: [{ auth: [] }] };
 
-/** Spread into the schema of a route that needs an API key instead: the connections. */
+/** Spread into the schema of a route that needs an API key instead, as connections do. */
 export const authenticatedByApiKey = { security: [{ apiKey: [] }] };

@@ -1,5 +1,5 @@
-// Checks JSON from clients before it is stored: its size and depth are bounded, and it contains
-// nothing that PostgreSQL refuses to store.
+// Checks JSON from clients before it is stored. It bounds size and depth, and refuses what
+// PostgreSQL cannot store.
 
 /**
  * Deeper nesting is an attack on code that walks JSON recursively, including PostgreSQL's parser.
@@ -39,8 +39,8 @@ function stringProblem(text: string): string | undefined {
 }
 
 /**
- * Serialises a value with its members in alphabetical order. Equal values give equal texts, which
- * can be hashed and compared.
+ * Serialises a value with its members in alphabetical order, so that equal values give equal texts
+ * to hash or compare.
  */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, child: unknown) =>

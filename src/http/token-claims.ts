@@ -3,15 +3,15 @@
 import { errors, type JWTPayload } from 'jose';
 
 /**
- * The clocks of dialers and gateways differ. A difference of over 30 s is a fault that an operator
- * should see.
+ * The clocks of dialers and gateways differ. An operator should notice a difference of more than
+ * 30 s.
  */
 export const clockToleranceS = 30;
 
 export type ClaimRules = {
   /** Accepted values of `aud`, if a token has this claim (RFC 7519 section 4.1.3). */
   readonly audiences: readonly string[];
-  /** Longest life of a token, in seconds. Undefined if tokens may live as long as they say. */
+  /** Maximum lifetime of a token in seconds. Undefined if the token alone decides. */
   readonly maxTtlS: number | undefined;
   readonly nowS: number;
 };
@@ -31,7 +31,8 @@ export function wrongClaim(
   if (iat !== undefined && iat > nowS + clockToleranceS) {
     return 'The claim `iat` is in the future.';
   }
-  // A token without `iat` must expire within the longest life from now. Clocks may differ.
+  // A token without `iat` must expire within the maximum lifetime from now, give or take the
+  // clocks.
   const livesS = iat === undefined ? exp - nowS - clockToleranceS : exp - iat;
   if (maxTtlS !== undefined && livesS > maxTtlS) {
     return `The claim \`exp\` is too late: tokens of this app may live for ${maxTtlS} s from \`iat\`, or from now if they have no \`iat\`.`;
@@ -43,11 +44,11 @@ export function wrongClaim(
 }
 
 /**
- * Words the errors of the claims that jose checks after the signature.
+ * Describes the error of a claim that jose checked after it had verified the signature.
  *
- * @returns undefined if the signature is not verified
+ * @returns undefined for any other error: the signature is not verified then
  */
-export function claimRefusedBy(error: unknown): string | undefined {
+export function describeClaimError(error: unknown): string | undefined {
   if (error instanceof errors.JWTExpired) return 'The token has expired (claim `exp`).';
   if (!(error instanceof errors.JWTClaimValidationFailed)) return undefined;
   if (error.reason === 'missing') return `The token has no claim \`${error.claim}\`.`;

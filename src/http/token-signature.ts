@@ -1,6 +1,6 @@
-// Finds the app that signed a token. Until the signature is verified, all refusals are the same and
-// take about the same time: a token of an unknown app, or with another algorithm than the app's, is
-// verified with a decoy key.
+// Finds the app that signed a token. Until the signature is verified, all refusals look the same
+// and take about the same time. For an unknown app, or another algorithm than the app's, the
+// signature is checked against a decoy key.
 
 import {
   createPublicKey,
@@ -23,7 +23,7 @@ import {
   readVerificationKeys,
   type VerificationKey,
 } from '../store/apps/jwt-keys.ts';
-import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
+import { clockToleranceS, describeClaimError } from './token-claims.ts';
 
 const longestAppId = 128;
 /**
@@ -31,11 +31,11 @@ const longestAppId = 128;
  * expires. The cache takes 4 MB at most.
  */
 const mostKept = 1_000;
-/** Characters. Unusually long tokens are not cached. */
+/** In characters. Longer tokens are unusual, and not cached. */
 const longestKept = 2_000;
 
 export type VerifiedToken =
-  /** jose has also checked the claims `exp` and `nbf`, and that times are numbers. */
+  /** jose has also checked `exp` and `nbf`, and that all times are numbers. */
   | {
       readonly kind: 'verified';
       readonly app: App;
@@ -50,7 +50,7 @@ export type VerifiedToken =
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
 
 export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
-  return remembering(apps, createVerifier(apps));
+  return cached(apps, createVerifier(apps));
 }
 
 type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
@@ -59,7 +59,7 @@ type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
  * Caches verified tokens. A token is verified again after its app was changed or revoked: the
  * directory then returns another object for the app, or undefined.
  */
-function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
+function cached(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
   const known = new LRUCache<string, Verified>({ max: mostKept });
   return async (text) => {
     const before = known.get(text);
@@ -74,8 +74,7 @@ function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
 }
 
 function createVerifier(apps: AppDirectory): TokenVerifier {
-  // The directory returns the same object for some seconds, so that keys are not imported for each
-  // request.
+  // The directory caches each `App` object for some seconds. We import its keys only once.
   const imported = new WeakMap<App, readonly AppKey[]>();
   const keysOf = (app: App): readonly AppKey[] => {
     const keys = imported.get(app) ?? importKeys(app);
@@ -85,9 +84,9 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
   const decoyKeys = makeDecoyKeys();
 
   return async (token) => {
-    const named = namedBy(token);
-    if (named === undefined) return { kind: 'unverified' };
-    const { appId, algorithm, kid } = named;
+    const hints = readHints(token);
+    if (hints === undefined) return { kind: 'unverified' };
+    const { appId, algorithm, kid } = hints;
     const app = await apps.find(appId);
     const keys = app?.jwtAlgorithm === algorithm ? candidates(keysOf(app), kid) : [];
     if (app === undefined || keys.length === 0) {
@@ -96,38 +95,34 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
     }
     const { claims, keyId, error } = await verifyWithOneOf(token, algorithm, keys);
     if (claims !== undefined) return { kind: 'verified', app, claims, keyId };
-    const message = claimRefusedBy(error);
+    const message = describeClaimError(error);
     return message === undefined
       ? { kind: 'unverified', cause: error }
       : { kind: 'wrong-claim', message, cause: error };
   };
 }
 
-/**
- * Compares whole seconds, as jose does. `nbf` need not be checked again: it was already in the
- * past.
- */
+/** Compares whole seconds, as jose does. `nbf` was in the past before, and still is. */
 function hasExpired({ exp = 0 }: JWTPayload): boolean {
   return exp <= Math.floor(Date.now() / 1_000) - clockToleranceS;
 }
 
-type Named = {
+/** What an unverified token says about its app and key. */
+type Hints = {
   readonly appId: string;
   readonly algorithm: JwtAlgorithm;
   readonly kid: string | undefined;
 };
 
-/**
- * Reads the token before anything in it is trusted, only to find the app and key to verify it with.
- */
-function namedBy(token: string): Named | undefined {
+/** Reads the token before anything in it is trusted, to find the app and key to verify it with. */
+function readHints(token: string): Hints | undefined {
   if (!token.split('.').every(isCanonical)) return undefined;
   try {
     const { alg, kid } = decodeProtectedHeader(token) as { alg?: unknown; kid?: unknown };
     const algorithm = jwtAlgorithms.find((name) => name === alg);
     const appId = decodeJwt(token)['appId'];
     if (algorithm === undefined || typeof appId !== 'string') return undefined;
-    // An id with a NUL would cause an error of the database instead of an unknown app.
+    // An id with a NUL would be a database error, not an unknown app.
     if (appId.length > longestAppId || !/^[\x21-\x7e]+$/.test(appId)) return undefined;
     return { appId, algorithm, kid: typeof kid === 'string' ? kid : undefined };
   } catch {
@@ -136,9 +131,9 @@ function namedBy(token: string): Named | undefined {
 }
 
 /**
- * RFC 7515 section 2 requires base64url without padding, and RFC 4648 section 3.5 requires the bits
- * beyond the last byte to be zero. Otherwise one token could be written in many ways and evade a
- * list of revoked tokens.
+ * Whether a part is base64url without padding (RFC 7515 section 2), with zero bits beyond the last
+ * byte (RFC 4648 section 3.5). Otherwise one token could be written in many ways, and evade a list
+ * of revoked tokens.
  */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
@@ -157,10 +152,7 @@ function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly AppKey[] {
   });
 }
 
-/**
- * Returns the keys that the `kid` of a token may mean. A key that was registered without a `kid`
- * matches every token.
- */
+/** Returns the keys that match a token's `kid`. A key registered without one matches any token. */
 function candidates(keys: readonly AppKey[], kid: string | undefined): readonly AppKey[] {
   return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
 }
@@ -169,9 +161,7 @@ type Verification =
   | { readonly claims: JWTPayload; readonly keyId: string; readonly error?: never }
   | { readonly claims?: never; readonly keyId?: never; readonly error: unknown };
 
-/**
- * Tries the keys in turn. During the grace time after a rotation, the former key is one of them.
- */
+/** Tries the keys in turn. During the grace time after a rotation, the old key is among them. */
 async function verifyWithOneOf(
   token: string,
   algorithm: JwtAlgorithm,
@@ -195,13 +185,12 @@ async function verifyWithOneOf(
 }
 
 /**
- * Makes a random key for each algorithm. A token of an unknown app or key is verified with one of
- * them, and refused. The time that the refusal takes then does not reveal which app ids exist.
+ * Makes a random key for each algorithm, to check the tokens of unknown apps and keys against. So
+ * the time of a refusal does not reveal which app ids exist.
  */
 function makeDecoyKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
-  // An odd random number of 2048 bits. Its factors are unknown. Nothing checks that they are two
-  // primes.
+  // Any odd random number of 2048 bits will do: nothing checks that it is a product of two primes.
   const modulus = randomBytes(256);
   modulus[0] = 0x80 | (modulus[0] ?? 0);
   modulus[255] = 0x01 | (modulus[255] ?? 0);

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest, type MemberError } from './problem.ts';
 
-/** Nobody reads more. A body that consists of mistakes must not cause a far larger answer. */
+/** Nobody reads more, and a body full of mistakes must not cause a far larger answer. */
 export const mostErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {
@@ -18,16 +18,13 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
   };
 };
 
-/**
- * Checks everything but the body. For a route whose schema only documents the body, which its
- * handler reads.
- */
+/** Checks everything but the body. For routes that parse the body in their handler. */
 export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
   part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part);
 
 /**
- * Adds the place to an error that would be ambiguous: a header may have the name of a parameter,
- * and a whole body has no name.
+ * Adds the place to an error that would be ambiguous without it: a header may have the name of a
+ * parameter, and the whole body has no name.
  */
 export function withPlace(
   { path, message }: MemberError,
@@ -52,8 +49,8 @@ export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]):
 }
 
 /**
- * An array whose length is checked before its items. `z.array().max()` would report the mistakes of
- * a million items.
+ * An array whose length is checked before its items. `z.array().max()` would check all of a million
+ * items.
  */
 export function boundedArray<Item extends z.ZodType>(item: Item, longest: number) {
   return z.preprocess(

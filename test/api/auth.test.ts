@@ -167,17 +167,17 @@ describe('authentication', () => {
     ['as long as allowed', { iat: nowS() - 60, exp: nowS() + 86_340 }],
     ['not longer than that from now, without `iat`', { exp: nowS() + 86_400 }],
     ['shortly, issued by a clock that is ahead', { iat: nowS() + 20, exp: nowS() + 60 }],
-  ])('accepts tokens of an app with a longest life that live %s', async (_how, claims) => {
+  ])('accepts tokens of an app with a maximum lifetime that live %s', async (_how, claims) => {
     expect((await answerTo(await capped(claims))).status).toBe(200);
   });
 
-  test('accepts tokens of any life from an app without a longest life', async () => {
+  test('accepts tokens of any lifetime from an app without a maximum', async () => {
     const auth = await signed({ appId: 'app-1', iat: 1, exp: 4_102_444_800 });
 
     expect((await answerTo(auth)).status).toBe(200);
   });
 
-  test('warns once about each app without a longest life, when it accepts a token', async () => {
+  test('warns once about each app without a maximum lifetime, when it accepts a token', async () => {
     const { logger, lines } = recordedLogger();
     const authenticator = createAuthenticator(
       { find: async (appId) => apps[appId], findByApiKey: async () => undefined },

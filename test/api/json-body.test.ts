@@ -73,7 +73,7 @@ test.each<[readonly number[], string]>([
   [[...Buffer.from('"a'), 0xe2, 0x82], 'line 1, column 3'],
 ])('names the place of bytes that are not UTF-8: %j', (bytes, place) => {
   expect(refusalOf(Uint8Array.from(bytes))).toBe(
-    `The body is not UTF-8: its first wrong byte is at ${place}.`,
+    `The body is not UTF-8: its first invalid byte is at ${place}.`,
   );
 });
 

@@ -165,7 +165,7 @@ describe('a body', () => {
 
     expect(response.statusCode).toBe(400);
     expect(response.json<ProblemDocument>().detail).toBe(
-      `The body is not UTF-8: its first wrong byte is at line 1, column ${before.length + 1}.`,
+      `The body is not UTF-8: its first invalid byte is at line 1, column ${before.length + 1}.`,
     );
     expect(harness.submissions).toEqual([]);
   });

@@ -1,4 +1,5 @@
-// offhook apps and bots: on PostgreSQL, through a gateway with the embedded database, and on that while nothing runs.
+// Tests `offhook apps` and `offhook bots` on PostgreSQL, through a gateway with the embedded
+// database, and on the embedded database while no gateway runs.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -40,7 +41,7 @@ async function onDatabase(kind: 'postgres' | 'pglite'): Promise<Place> {
   }
   const database = await openTestDatabase(kind);
   const { databaseUrl = '', dataDir } = database.location;
-  // The command opens it itself.
+  // The command opens the database itself.
   await database.close();
   return {
     env: { DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32), DATA_DIR: dataDir },
@@ -76,7 +77,7 @@ describe.each(places)('commands on %s', (_name, open) => {
   const run = async (command: Command) => await printedBy(place.env, command);
   const made = async (command: Command) => JSON.parse((await run(command)).out) as AppCredentials;
 
-  test('an app is created, listed, rotated and revoked', async () => {
+  test('create, list, rotate and revoke an app', async () => {
     const creation = await run((context) => createApp(context, { ...acme, jwtAlgorithm: 'HS512' }));
     const created = JSON.parse(creation.out) as AppCredentials;
     const { appId } = created;
@@ -105,7 +106,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     );
   });
 
-  test('a second rotation within the grace time says what it would end, and needs --force', async () => {
+  test('reject a second rotation within the grace time unless --force is given', async () => {
     const { appId } = await made((context) =>
       createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
     );
@@ -121,7 +122,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     expect(Object.keys(JSON.parse((await rotate(true)).out) as object)).toContain('webhookSecret');
   });
 
-  test('tokens live no longer than those of their app may, until that is changed', async () => {
+  test('limit the lifetime of tokens to the limit of their app', async () => {
     const { appId } = await made((context) =>
       createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
     );
@@ -130,7 +131,7 @@ describe.each(places)('commands on %s', (_name, open) => {
 
     await token('24h');
     await expect(token('25h')).rejects.toThrow(
-      `ttlS: must be at most 86400, the longest life of this app's tokens; offhook apps limit ${appId} --token-ttl changes it`,
+      `ttlS: must be at most 86400, the maximum lifetime of this app's tokens; offhook apps limit ${appId} --token-ttl changes it`,
     );
     expect(JSON.parse((await limit('7d')).out)).toEqual({
       ...{ appId, limits: {} },
@@ -147,7 +148,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     }
   });
 
-  test('an app brings its own public key, and another one later', async () => {
+  test('accept the public key of an app, and replace it later', async () => {
     const keyFile = join(place.env['DATA_DIR'] ?? '', 'key.pem');
     const setFile = join(place.env['DATA_DIR'] ?? '', 'jwks.json');
     await writeFile(keyFile, pem);
@@ -166,32 +167,32 @@ describe.each(places)('commands on %s', (_name, open) => {
 
   test.each<[string, Command, string | RegExp]>([
     [
-      'a key that is missing',
+      'a missing key',
       (context) => createApp(context, { ...acme, jwtAlgorithm: 'RS256' }),
       '400: One member is not valid; see errors.\n  publicKeys: RS256 needs a public key',
     ],
     [
-      'a file that is not there',
+      'a missing file',
       (context) => createApp(context, { ...acme, jwtAlgorithm: 'RS256', jwks: '/no/such/file' }),
       '/no/such/file cannot be read',
     ],
     [
-      'an account that breaks a subject',
+      'an account that is not valid in a subject',
       (context) => createApp(context, { ...acme, account: 'a.b', jwtAlgorithm: 'HS256' }),
       /400: .*\n {2}accountId: must be 1 to 128 letters/,
     ],
     [
-      'a grace time that is none',
+      'an invalid grace time',
       (context) => rotateApp(context, 'app-x', 'jwt', { grace: 'soon' }),
       '--grace must be e.g.',
     ],
     [
-      'an app that is none',
+      'an unknown app',
       (context) => rotateApp(context, 'app-x', 'jwt', { grace: '1h' }),
       '404: There is no such app',
     ],
     [
-      'a logo that is no URL',
+      'a logo that is not a URL',
       (context) => addBot(context, 'b', { account: 'acme', icon: 'logo.png' }),
       /400: .*\n {2}iconUrl: must be an http or https URL/,
     ],
@@ -201,26 +202,26 @@ describe.each(places)('commands on %s', (_name, open) => {
       /400: .*\n {2}iconUrl: must name a host after `\/\/`/,
     ],
     [
-      'a stream that is no WebSocket',
+      'a stream URL that is not a WebSocket URL',
       (context) => addBot(context, 'b', { account: 'acme', streamUrl: 'https://b.example/' }),
       /400: .*\n {2}stream.url: must be a ws or wss URL/,
     ],
     [
-      'when a stream is wanted that there is not',
+      'a start time without a stream',
       (context) => addBot(context, 'b', { account: 'acme', streamConnect: 'person' }),
       /400: .*\n {2}stream.url: is required: the bot has no stream yet/,
     ],
     [
-      'a stream that is taken away and changed',
+      'removing and changing a stream at once',
       (context) =>
         addBot(context, 'b', { account: 'acme', streamUrl: false, streamConnect: 'person' }),
       /--stream-connect goes with a stream/,
     ],
-  ])('%s is told in words', async (_what, command, words) => {
+  ])('explain %s', async (_what, command, words) => {
     await expect(run(command)).rejects.toThrow(words);
   });
 
-  test('bots are registered once for one account', async () => {
+  test('register a bot for only one account', async () => {
     const add = (account: string) => (context: CliContext) =>
       addBot(context, 'shop', { account, stream: 'st-shop', icon: 'https://x.example/i.png' });
 
@@ -234,7 +235,7 @@ describe.each(places)('commands on %s', (_name, open) => {
   });
 });
 
-test('a bot’s stream is added, changed and taken away, and its query never told', async () => {
+test('a bot’s stream is added, changed and removed, and its query is never printed', async () => {
   const place = await onDatabase('pglite');
   onTestFinished(() => place.close());
   const streamAfter = async (options: Partial<AddBotOptions>) => {
@@ -258,7 +259,7 @@ test('a bot’s stream is added, changed and taken away, and its query never tol
   expect(await streamAfter({ streamUrl: false })).toBeUndefined();
 });
 
-test('commands open the embedded database themselves while nothing runs', async () => {
+test('commands open the embedded database themselves while no gateway runs', async () => {
   const place = await onDatabase('pglite');
   onTestFinished(() => place.close());
 
@@ -282,7 +283,7 @@ describe('a running gateway', () => {
       await readFile(join(running.env['DATA_DIR'] ?? '', 'dev-app.json'), 'utf8'),
     ) as AppCredentials;
 
-  test('takes what an app was given, and nothing from the moment that it is revoked', async () => {
+  test('accepts the credentials of an app until the app is revoked', async () => {
     const keyFile = join(running.env['DATA_DIR'] ?? '', 'key.pem');
     await writeFile(keyFile, pem);
     const app = JSON.parse(
@@ -309,7 +310,7 @@ describe('a running gateway', () => {
     expect(await statusOf(connections, { 'x-api-key': app.apiKey })).toBe(401);
   });
 
-  test('takes both keys and secrets of the dev app, whose file has the new ones', async () => {
+  test('accepts old and new credentials of the dev app, and writes the new ones to its file', async () => {
     const before = await devApp();
     const oldToken = await run((context) => printToken(context, { ttl: '1m' }));
     for (const what of ['api-key', 'jwt', 'webhook-secret'] as const) {
@@ -328,7 +329,7 @@ describe('a running gateway', () => {
     for (const auth of [oldToken, newToken]) expect(await statusOf(calls, { auth })).toBe(200);
   });
 
-  test('caps the tokens of the dev app like those of any other', async () => {
+  test('limits the tokens of the dev app like those of any other app', async () => {
     const token = (ttl: string) => run((context) => printToken(context, { ttl }));
 
     expect(await statusOf(calls, { auth: await token('24h') })).toBe(200);
@@ -351,7 +352,7 @@ describe('a running gateway', () => {
     expect(await statusOf('/api/public/bot/st-desk/calls', { auth })).toBe(404);
   });
 
-  test('keeps a call that was asked for by the alias under the id of the bot', async () => {
+  test('stores a call that was requested by the alias under the id of the bot', async () => {
     await run((context) => addBot(context, 'kiosk', { account: 'dev', stream: 'st-kiosk' }));
     const headers = {
       auth: await run((context) => printToken(context, { ttl: '1m' })),

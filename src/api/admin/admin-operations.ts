@@ -159,7 +159,7 @@ export const adminOperations = {
       if (ttlS > mostS) {
         throw refused(
           'ttlS',
-          `must be at most ${mostS}, the longest life of this app's tokens; offhook apps limit ${named} --token-ttl changes it`,
+          `must be at most ${mostS}, the maximum lifetime of this app's tokens; offhook apps limit ${named} --token-ttl changes it`,
         );
       }
       return { token: await issueToken(signer, ttlS) };
