@@ -8,7 +8,6 @@ import { chunkMs } from '../../../src/amd/stt/protocol.ts';
 import { createTranscribedDetector } from '../../../src/amd/stt/transcribed-detector.ts';
 import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
-import { eventually } from '../../support/eventually.ts';
 import type { Engine, EngineKind } from './engine.ts';
 import type { HeardWord } from './mishearing.ts';
 
@@ -59,11 +58,7 @@ async function listenOnce(
     if (ms % chunkMs !== 0 || isOver(events, detector)) continue;
     const before = understood();
     // Both ends are in this process, so this takes one or two turns of the event loop.
-    await eventually(
-      () => understood() > before || failed() !== undefined,
-      'the recogniser answers, or its connection fails',
-      patienceMs,
-    );
+    await answered(() => understood() > before || failed() !== undefined);
   }
   events.push(...detector.stop('recording-ended'));
   const reason = failed();
@@ -102,4 +97,17 @@ function openCall(url: string, kind: EngineKind, language: string) {
     },
   });
   return { detector: create(settings), understood: () => understood, failed: () => failure };
+}
+
+/**
+ * Waits for the recogniser's answer to one frame. Both ends are in this process, so the answer comes
+ * within a turn or two of the event loop. Polling every few milliseconds would make a corpus of
+ * thousands of answers take hours.
+ */
+async function answered(isAnswered: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + patienceMs;
+  while (!isAnswered()) {
+    if (performance.now() > deadlineMs) throw new Error('the recogniser did not answer a frame');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
