@@ -1,5 +1,5 @@
-// The platform's other areas: routes on the same HTTP server, and tables in the same database,
-// filled by what producers publish on NATS. Each area has a folder. This file lists them.
+// The platform's areas besides calls. They have routes on the same HTTP server and tables in the
+// same database. Clients and producers on NATS fill the tables. Each area has a folder.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';
@@ -28,7 +28,7 @@ export function companionRoutes(dependencies: CompanionDependencies): RegisterRo
   };
 }
 
-/** Starts to consume what producers publish. `closers` stops it. */
+/** Starts consuming resources from producers, and the hourly deletion of old history. */
 export async function openIngest(
   dependencies: CompanionDependencies,
   closers: Closers,

@@ -1,5 +1,5 @@
-// Finds which bots an app may see when a request names none. It returns the bots' own ids, because
-// an app can be granted a bot by its id or its alias.
+// Finds the bots that an app may see, for requests that name no bot. Grants can use a bot's id or
+// its alias, so the aliases are resolved to ids.
 
 import type { App } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';

@@ -1,6 +1,5 @@
-// Pages of what clients stored, newest first or by id, each with a cursor for the next page. A page
-// ends at a number of items or at a size: two hundred of the largest items would take 100 MB, in
-// memory twice.
+// Pages of stored items, newest first or by id, with a cursor for the next page. The size of a page
+// is limited too, because two hundred of the largest items take 100 MB and are in memory twice.
 
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
@@ -8,7 +7,7 @@ import { type Sql, sql } from '../store/sql.ts';
 
 const maxPageBytes = 8 * 1_024 * 1_024;
 
-/** Spread it into a strict object: an unknown filter would silently list everything. */
+/** Spread it into a strict object, so that an unknown filter does not silently list everything. */
 export const pageParameters = {
   limit: z.coerce
     .number()
@@ -28,13 +27,12 @@ export type PageQuery = { readonly limit: number; readonly cursor?: string };
 
 export const nextCursor = z.string().exactOptional().describe('absent on the last page');
 
-/** Part of each row of `pageStatement`: how many rows it found, at most one more than the limit. */
+/** Column of each row of `pageStatement`: the number of found rows, up to one more than `limit`. */
 export type Paged = { readonly found: number };
 
 /**
- * Selects the rows of `select` in their order, as many as fit into `limit` and the size of a page.
- * The first row always fits. It also reads one row more than `limit`, to know whether there is
- * another page.
+ * Selects rows of `select` in order, as many as fit into `limit` and the size of a page. The first
+ * row always fits. It reads one row more than `limit`, which reveals whether another page follows.
  */
 export function pageStatement(parts: {
   /** The query with its conditions, but without order and limit. */

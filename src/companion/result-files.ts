@@ -1,6 +1,6 @@
-// Result files of batch tests, in an object store of NATS. The test runner puts a file there, or
-// this process does if the file came with the message. Files are read in pieces, as fast as the
-// reader takes them: the NATS client's own `get` would hold a whole file for a slow reader.
+// Result files of batch tests, in an object store of NATS. The test runner puts a file there. If
+// the file came with the message, this process does. Files are read in chunks, as fast as the
+// client takes them: the NATS client's own `get` would buffer a whole file for a slow client.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -18,14 +18,14 @@ export type ResultFile = {
 };
 
 export type ResultFiles = {
-  /** Stores a file. If one with this name exists, it is kept. */
+  /** Stores a file, unless a file with this name exists. */
   put(name: string, content: string): Promise<void>;
-  /** @returns undefined if the file does not exist, or no longer exists */
+  /** @returns undefined if the file does not exist or has expired */
   open(name: string): Promise<ResultFile | undefined>;
 };
 
 /**
- * Test runners put files into `test-results` by this name. Another prefix on the same NATS must not
+ * Test runners use the store by its name `test-results`. Another prefix on the same NATS must not
  * share it.
  */
 export function resultBucket(prefix: string): string {
@@ -47,7 +47,7 @@ export async function ensureResultBucket(
 /** Opens the store of result files. `ensureResultBucket` must have created the bucket. */
 export function createResultFiles(connection: EventConnection): ResultFiles {
   const opened = async (): Promise<ObjectStore> => {
-    // Otherwise the request would wait for its time-out.
+    // Otherwise the request would wait for the reconnect until its time-out.
     if (!connection.connected()) throw new Error('NATS is unreachable');
     return await new Objm(connection.jetstream).open(resultBucket(connection.prefix), false);
   };

@@ -1,6 +1,6 @@
 // The two forms of a body for provider `API`. In the custom-provider form the client describes the
-// requests. In the existing-provider form it maps the provider to a known one. Any member of the
-// second form selects that form.
+// requests to the provider. In the existing-provider form it maps the provider to a known provider.
+// Any member of the existing-provider form selects that form.
 
 const customOnly = [
   'promptVars',
@@ -24,7 +24,7 @@ type Members = Readonly<Record<string, unknown>>;
 type Body = Members & { readonly fields: Members };
 type Problem = { readonly path: string[]; readonly message: string };
 
-/** Returns the problems of the members taken together. */
+/** Returns the problems of combinations of members. */
 export function apiFormProblems(body: Body): readonly Problem[] {
   const marks = [...existingOnly, ...mapped.map(({ inside }) => inside)];
   const mark = marks.find((name) => name in body || name in body.fields);

@@ -1,6 +1,6 @@
-// Schemas of connections in requests and responses. What the specification calls required is
-// required. Members that are not listed are refused by name: a setting that is silently dropped, or
-// a secret that is stored unencrypted, would be a trap.
+// Schemas of connections in requests and responses. Members that the specification calls required
+// are required. Unknown members are refused by name. Otherwise a setting might be dropped silently,
+// or a secret stored unencrypted.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -30,7 +30,7 @@ const secret = z
   .min(1)
   .max(4_096)
   .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
-  // Otherwise a client that sends a response back would store the mask as the key.
+  // A client that sends back a response must not store the mask as the key.
   .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
   .meta({ examples: ['sk-0123456789'] });
 

@@ -1,5 +1,5 @@
-// The secrets of a connection: keys and header values. They are encrypted when they arrive, and
-// masks replace them from then on. So code that reads connections never has a secret.
+// Handles a connection's secrets: keys and header values. They are encrypted on arrival, and masks
+// replace them. So code that reads connections never has a secret.
 
 /** A fixed length, so that a mask does not reveal the length of the secret. */
 const stars = '*'.repeat(12);

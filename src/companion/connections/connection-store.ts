@@ -36,8 +36,8 @@ export async function listConnections(
     provider && sql`provider = ${provider}`,
     status && sql`status = ${status}`,
   ]);
-  // The total is counted before the limit is applied, in the same statement. The limit is at least
-  // 1, so a row carries the total if any connection matches.
+  // The same statement counts the total before it applies the limit. The limit is at least 1, so if
+  // any connection matches, a row has the total.
   const { rows } = await queries.query<Summary & { readonly total: number }>(sql`
     select ${summary}, (count(*) over ())::integer as total from connections where ${wanted}
     order by created_on desc, connection_id desc limit ${limit}`);

@@ -1,5 +1,5 @@
-// Reads a dial-out call as a conversation between the bot and the person that it called. The trunk
-// appears as the queue in which the call waits.
+// Presents a dial-out call as a conversation between the bot and the person it called. The trunk
+// appears as the queue in which the call waited.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';

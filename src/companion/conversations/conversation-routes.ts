@@ -57,7 +57,7 @@ export function registerConversationRoutes(
         if (request.headers.accountid !== accountId) throw noSuchConversation();
         const owned = { accountId, botId: clients.botOf(request).botId };
         const days = oneOf(request.query, (request.body ?? {}) as Days);
-        // If a call was passed on to agents, the contact center's version takes precedence.
+        // If a call was transferred to agents, the contact center's version takes precedence.
         const found =
           (await findPublished(database, owned, request.params.sessionId)) ??
           (await findCall(database, owned, request.params.sessionId));
@@ -70,7 +70,7 @@ export function registerConversationRoutes(
   }
 }
 
-/** Loose, because a strict schema would remove all other headers from the request. */
+/** Loose, because zod would otherwise remove all other headers from the request. */
 const headers = z.looseObject({
   accountid: identifier.describe('the account of the app; any other account is a 404'),
   accept: z.string().describe('must include `application/json`; `*/*` alone is a 406'),

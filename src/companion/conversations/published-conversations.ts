@@ -13,7 +13,7 @@ import {
   publishedConversation,
 } from './conversation-schema.ts';
 
-/** A conversation, with the period in which it took place. */
+/** A conversation and its period. */
 export type FoundConversation = { readonly session: ConversationSession; readonly period: Period };
 
 const upsert = `
@@ -25,7 +25,7 @@ on conflict (account_id, bot_id, session_id)
   do update set version = excluded.version, document = excluded.document
   where conversations.version < excluded.version`;
 
-/** Most sessions have some kilobytes. A batch of the largest ones has 25 MiB. */
+/** Most sessions have some kilobytes. A batch of the largest sessions has 25 MiB. */
 const maxBatch = 100;
 
 export function followConversations(
@@ -46,14 +46,14 @@ export function followConversations(
 }
 
 /**
- * Stores a batch. It is idempotent and accepts any order: the latest version of a session stays.
+ * Stores a batch. Idempotent, and correct in any order: the latest version of a session wins.
  */
 export async function storeConversations(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedConversation>[],
 ): Promise<void> {
-  // A statement may change a row only once. Every node stores the rows in the same order, so that
-  // no two nodes wait for each other.
+  // A statement may change a row only once. All nodes store rows in the same order, which prevents
+  // deadlocks.
   const latest = new Map<string, string>();
   for (const { bot, body, version } of batch.toSorted((a, b) => a.version - b.version)) {
     const { sessionId, accountId: _accountOfBot, ...document } = body;
@@ -103,7 +103,7 @@ function periodOf(session: ConversationSession, publishedAt: Date): Period {
   };
 }
 
-/** `to` is undefined while the conversation goes on. */
+/** `to` is undefined while the conversation continues. */
 type Period = { readonly from: Date; readonly to?: Date };
 
 const day = z.iso.date({ error: 'must be a date, YYYY-MM-DD' });

@@ -1,5 +1,5 @@
-// Reads the history. An index finds the messages of a page in the order of the response. Messages
-// are sent as their stored text: this code does not parse them.
+// Reads the history. An index provides the messages of a page in the order of the response. The
+// stored JSON text is sent without parsing it.
 
 import type { Database } from '../../store/database.ts';
 import type { Sql } from '../../store/sql.ts';
@@ -29,7 +29,7 @@ export type HistoryReader = {
   botsOf(accountId: string): Promise<readonly string[]>;
 };
 
-/** Maximum number of rows of one statement. It bounds what is in memory twice. */
+/** Maximum number of rows of one statement. Limits how many rows are in memory twice. */
 const chunkRows = 1_000;
 /**
  * Maximum size of a page. Ten thousand messages have about 5 MB. A page of very large messages ends
@@ -37,8 +37,8 @@ const chunkRows = 1_000;
  */
 const maxPageCharacters = 32 * 1_024 * 1_024;
 /**
- * Bounds of the search for the sessions to skip. It reads `chunkRows` messages, and this many more
- * for each session. Each retry reads `lookFurther` times as many.
+ * Limits the search for sessions to skip. It reads `chunkRows` messages, and this many more for
+ * each session. Each retry reads `lookFurther` times as many messages.
  */
 const messagesPerSession = 16;
 const lookFurther = 8;
@@ -100,8 +100,8 @@ async function readPage(
       now,
       ...(position === undefined ? {} : { start: { ...position, included } }),
     });
-  // If both directions are requested, the message itself comes with the older ones. Each side gets
-  // half of the page, and what one side lacks goes to the other.
+  // With both directions, `msgId`'s own message belongs to the older side. Each side gets half of
+  // the page. If one side has fewer messages, the other side gets the rest.
   const older = direction <= 0 ? await walk('older', true) : nothing;
   const newer = direction >= 0 ? await walk('newer', direction > 0) : nothing;
   const half = Math.floor(limit / 2);

@@ -1,5 +1,4 @@
-// Reads a history request: the parameters of the query (for GET and also POST), the members of the
-// body, and what they mean together.
+// Reads a history request: validates the query (of GET and POST) and the body, and combines them.
 
 import { z } from 'zod';
 import { inRange } from '../../calls/contract/timestamp.ts';
@@ -105,8 +104,8 @@ export function getQuery(version: Version) {
 }
 
 /**
- * For version 1 the specification says that the parameters of the GET are usable as well. For
- * version 2 it says nothing, so the query only has what the body lacks.
+ * For version 1, the specification lets a POST use the GET's parameters. For version 2 it is
+ * silent, so the query may only add members that the body lacks.
  */
 export function postQuery(version: Version) {
   const known = queryMembers(version);
@@ -162,7 +161,7 @@ export function postBody(version: Version) {
 type Query = Partial<z.infer<ReturnType<typeof getQuery>>>;
 type Body = z.infer<ReturnType<typeof postBody>>;
 
-/** @throws ProblemError that names every member that does not go with the others */
+/** @throws ProblemError that names every member that conflicts with others */
 export function toHistoryQuery(version: Version, query: Query, body: Body = {}): HistoryQuery {
   const given = { ...query, ...body };
   const errors = [...twice(query, body), ...conflicts(given)];

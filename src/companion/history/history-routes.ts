@@ -25,17 +25,17 @@ import { messagePage } from './message-schema.ts';
 
 const compression: FastifyCompressOptions = {
   encodings: ['br', 'gzip', 'deflate'],
-  /** Smaller responses gain nothing. */
+  /** Compressing smaller responses gains nothing. */
   threshold: 1_024,
   /** Larger responses are compressed off the event loop. */
   syncThreshold: 16_384,
-  /** Requests are not decompressed, as on all other routes. */
+  /** Compressed requests are not supported, as on all other routes. */
   globalDecompression: false,
 };
 
 /**
- * Limits for pages. A page takes two database connections for a moment, and the largest one some
- * hundred MB of memory. Waiting requests are answered within seconds.
+ * Limits how many pages are read concurrently. A page takes two database connections for a moment,
+ * and the largest takes some hundred MB of memory. Waiting requests are answered within seconds.
  */
 const atOnce = { running: 4, waiting: 100 } as const;
 

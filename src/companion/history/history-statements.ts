@@ -26,8 +26,8 @@ type Part = {
 
 const dayMs = 86_400_000;
 /**
- * The limit of the specification. Older trace ids are deleted within the hour, and are in no
- * response before that.
+ * Retention of trace ids, from the specification. Older ones are deleted within the hour. Until
+ * then, responses omit them.
  */
 export const traceIdDays = 30;
 
@@ -104,7 +104,7 @@ export function positionStatement({ accountId, botIds }: HistoryScope, messageId
       and message_id = ${messageId}`;
 }
 
-/** Steps from bot to bot through the primary key, so its cost does not depend on their messages. */
+/** Finds the bots by skipping through the primary key, without reading all their messages. */
 export function botsStatement(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
@@ -118,8 +118,8 @@ export function botsStatement(accountId: string): Sql {
 }
 
 /**
- * Selects the nearest messages. If there are several bots, each one's nearest messages are selected
- * first, which their indexes can answer.
+ * Selects the nearest messages. With several bots, it first selects the nearest messages of each
+ * bot, because the index is ordered by bot.
  */
 function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: Sql): Sql {
   const nearestOfBot = (bot: Sql) => sql`

@@ -109,8 +109,8 @@ export const messagePage = z
   });
 
 /**
- * What producers publish on `<prefix>.ingest.messages.<botId>`: the complete message, each time
- * that it changes.
+ * A message as producers publish it on `<prefix>.ingest.messages.<botId>`. They publish the
+ * complete message after each change.
  */
 export const publishedMessage = z
   .object({

@@ -1,5 +1,4 @@
-// Stores the messages that producers publish. The latest version of each message is kept as a row,
-// for a limited time.
+// Stores the messages that producers publish: the latest version of each, for a limited time.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -24,7 +23,7 @@ const columns = `account_id text, bot_id text, message_id text, version bigint, 
   secure_form text`;
 const names = columns.split(',').map((column) => column.trim().replace(/ .*/, ''));
 
-// Every node stores rows in the same order, so that no two nodes wait for each other.
+// All nodes store rows in the same order, which prevents deadlocks.
 const upsert = `
 insert into messages (${names.join(', ')})
 select ${names.join(', ')}
@@ -54,7 +53,7 @@ export function followMessages(
 }
 
 /**
- * Stores a batch. It is idempotent and accepts any order: the latest version of a message stays.
+ * Stores a batch. Idempotent, and correct in any order: the latest version of a message wins.
  */
 export async function storeMessages(
   { pool }: Pick<Database, 'pool'>,

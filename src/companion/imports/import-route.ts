@@ -1,5 +1,5 @@
-// Imports contact-center configuration: all records are checked before any is stored. A GET on the
-// same address reads what was imported.
+// Imports contact-center configuration. All records are checked before any is stored. A GET on the
+// same path reads the imported records.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -23,11 +23,11 @@ import {
   skillGroup,
 } from './skill-group-schemas.ts';
 
-/** Number of records that are checked in one turn of the event loop, which also controls calls. */
+/** Number of records to check in one turn of the event loop, which must also control calls. */
 const recordsPerTurn = 10;
 /**
- * Enough for some hundred thousand agents in groups. Parsing JSON of this size takes 20 ms, in
- * which nothing else runs.
+ * Enough for some hundred thousand agents in groups. Parsing JSON of this size blocks the event
+ * loop for 20 ms.
  */
 const bodyLimit = 5 * 1_024 * 1_024;
 

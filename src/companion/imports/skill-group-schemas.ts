@@ -1,5 +1,5 @@
-// Schemas of an import's body. Exports of contact centers have more members than the specification
-// lists. Those are kept unchanged.
+// Schemas of an import's body. Exports of contact centers have members that the specification does
+// not list. They are kept unchanged.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';

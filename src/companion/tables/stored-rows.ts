@@ -1,5 +1,4 @@
-// Reads rows of a data table, newest first, regardless of the definition under which they were
-// written.
+// Reads rows of a data table, newest first, even if they were written under an older definition.
 
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
 import type { Queries } from '../../store/queries.ts';

@@ -1,5 +1,5 @@
 // /api/public/tables/{tableName}: POST adds one row to a data table, GET reads its rows in pages.
-// The table's definition says which apps may do both.
+// The table's definition lists the apps that may do both.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -127,8 +127,7 @@ export function registerTableRoutes(
 }
 
 /**
- * Opens the tables of the client's account. A table that grants an app access lets it write and
- * read.
+ * Opens the tables of the client's account. An app with access to a table may write and read.
  */
 function openTables(clients: Clients, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);

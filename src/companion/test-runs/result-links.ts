@@ -1,5 +1,5 @@
-// Links to result files. A link is valid for any holder, for a limited time. It is not stored;
-// every node can check it.
+// Signed links to result files. Anybody who has a link may use it, for a limited time. Links are
+// not stored, and every node can check them.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -8,8 +8,8 @@ import type { RunKey } from './stored-test-runs.ts';
 
 export const resultPath = '/api/public/test-results';
 /**
- * Long enough to click on the link, or for a program to follow it. The status returns a new link at
- * any time.
+ * Long enough for a person or a program to follow the link. Each request for the status returns a
+ * new link.
  */
 const lifetimeS = 15 * 60;
 
@@ -47,9 +47,9 @@ export function createResultLinks(
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Returns the base of links: PUBLIC_URL, or the address on which the request arrived. A client can
- * write anything into the header `Host`, and a link carries a signature. So the header is only used
- * if it names the client's own machine.
+ * Returns the base of links: PUBLIC_URL, or the address on which the request arrived. A link has a
+ * signature, and a client can write anything into the `Host` header. So the header is used only if
+ * it names the client's own machine.
  */
 export function linkBase(request: FastifyRequest, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');

@@ -1,5 +1,5 @@
-// Stores the test runs that the test runner publishes, in any order and with repetitions, and reads
-// them for the apps that started them.
+// Stores the test runs that the test runner publishes, in any order and with repetitions. Reads
+// them for apps.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -131,8 +131,8 @@ export function applyTestRuns(
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
     const rows = await Promise.all(batch.map((item) => toRow(item, files, clock.now())));
-    // A statement may change a row only once. Every node stores the rows in the same order, so that
-    // no two nodes wait for each other.
+    // A statement may change a row only once. All nodes store rows in the same order, which
+    // prevents deadlocks.
     const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), JSON.stringify(row)]));
     const keys = [...latest.keys()].toSorted();
     await pool.query(upsert, [jsonRows(keys.map((key) => latest.get(key) ?? ''))]);
@@ -153,8 +153,8 @@ async function toRow(
     const { isAvailable, fileId = null } = run.result;
     return { ...row, document, is_completed: true, file_name: isAvailable ? fileId : null };
   }
-  // No producer may use this name. Each version has another name, so that a reader of an earlier
-  // file can read it to its end.
+  // Producers can't use this name. Each version of a run has its own file name, so that a client
+  // that is reading an older file can finish.
   const fileName = `${keyOf(key)}/${version}`;
   await files.put(fileName, resultCsv);
   const result = { ...run.result, fileId: run.result.fileId ?? key.run_id };

@@ -37,8 +37,7 @@ const forms = [
 ] as const;
 
 /**
- * Long enough for the largest file and the slowest reader. A client that takes longer holds the
- * connection on purpose.
+ * Long enough for the largest file and the slowest client. A client that takes longer is stalling.
  */
 const downloadTimeoutMs = 10 * 60_000;
 
@@ -120,7 +119,7 @@ function registerDownload(
   server.route({
     method: 'GET',
     url: `${resultPath}/:accountId/:botId/:testRunId`,
-    // Every problem of a link gets the same response, whatever was changed.
+    // All invalid links get the same response, so that it does not reveal what is wrong.
     attachValidation: true,
     handlerTimeout: downloadTimeoutMs,
     schema: {

@@ -7,8 +7,7 @@ import { plainId as id } from '../../lib/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
 /**
- * Text from another service. It is bounded, and contains nothing that breaks a line or the
- * database.
+ * Text from another service: bounded, and without characters that break a line or the database.
  */
 const text = z.string().max(256).regex(plain, 'must not contain control characters');
 const count = z.number().min(0);
@@ -155,7 +154,7 @@ export type TestRun = z.infer<typeof testRun>;
 
 const published = { testSuiteName: suiteName };
 
-/** What the test runner publishes: the complete run, each time that it changes. */
+/** A run as the test runner publishes it: the complete run, after each change. */
 export const publishedTestRun = z
   .discriminatedUnion('status', [
     running.extend(published),
