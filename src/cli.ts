@@ -317,7 +317,7 @@ function addDoctorCommand(program: Command): void {
 function addWebhooksCommand(program: Command): void {
   program
     .command('webhooks')
-    .description('help to build a receiver of notifications')
+    .description('test a receiver of notifications')
     .command('test <url>')
     .description(
       'test a receiver: send every status, duplicates, a swapped order and wrong signatures; print a score and what to fix',

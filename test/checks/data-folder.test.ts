@@ -1,4 +1,4 @@
-// Folders that a gateway cannot use: said at once, with the reason.
+// Tests that unusable folders are reported at once, with the reason.
 
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ async function examined(dataDir: string, keep = true) {
 }
 
 describe('a data folder', () => {
-  test('is made with all that is missing above it, for its owner only', async () => {
+  test('is created with its missing parents, for its owner only', async () => {
     const dataDir = join(folder, 'a', 'b');
 
     expect(await examined(dataDir)).toMatchObject({ state: 'ok' });
@@ -31,7 +31,7 @@ describe('a data folder', () => {
     expect(await readdir(dataDir)).toEqual([]);
   });
 
-  test('that is not there is tried, and nothing of it is left', async () => {
+  test('is created for the check if it is missing, and removed afterwards', async () => {
     expect(await examined(join(folder, 'a', 'b'), false)).toMatchObject({
       state: 'ok',
       detail: expect.stringContaining('not there yet') as string,
@@ -40,7 +40,7 @@ describe('a data folder', () => {
   });
 
   test.runIf(process.platform === 'linux')(
-    'where the file system takes none: said, and not tried for ever',
+    'fails without endless retries if the file system accepts no folders',
     async () => {
       expect(await examined('/proc/x/y')).toMatchObject({
         state: 'failed',
@@ -50,7 +50,7 @@ describe('a data folder', () => {
     },
   );
 
-  test('that is a file, or below one', async () => {
+  test('fails if it is a file, or below a file', async () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
 
@@ -58,7 +58,7 @@ describe('a data folder', () => {
     expect((await examined(join(file, 'x')))?.detail).toContain('a part of the path is a file');
   });
 
-  test('is not made twice by those who make it at once', async () => {
+  test('is created only once by concurrent callers', async () => {
     const path = join(folder, 'a', 'b', 'c');
 
     const made = await Promise.all([makeFolder(path), makeFolder(path), makeFolder(path)]);
@@ -71,7 +71,7 @@ describe('a data folder', () => {
 });
 
 describe('the disk', () => {
-  test('is that of the nearest folder there is', async () => {
+  test('is the disk of the nearest existing folder', async () => {
     const [result] = await runChecks([diskCheck(join(folder, 'a'), { embedded: false })]);
 
     expect(result).toMatchObject({

@@ -1,4 +1,4 @@
-// Servers and ports that a gateway is pointed at: there, not there, or not what they should be.
+// Tests the checks of servers and ports that are available, missing or wrong.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const server of open.splice(0)) await new Promise((resolve) => server.close(resolve));
 });
 
-/** Takes connections, and never says a word. */
+/** Opens a port that accepts connections and never sends anything. */
 async function silentPort(): Promise<number> {
   const server = createServer((socket) => socket.resume());
   open.push(server);
@@ -36,7 +36,7 @@ async function finding(check: Check, timeoutMs?: number) {
   return result;
 }
 
-/** Of what is asked and answers: a machine that stands still for seconds has it asked again. */
+/** Repeats a check that timed out, because the machine may have stood still for seconds. */
 async function answerTo(check: Check) {
   let result: Awaited<ReturnType<typeof finding>>;
   await eventually(async () => {
@@ -50,20 +50,20 @@ const searchPath = process.env['PATH'] ?? '';
 const secretsKey = 'ab'.repeat(32);
 
 describe('every check', () => {
-  test('has its end, whatever it asks', async () => {
+  test('ends, even if its server never answers', async () => {
     const never: Check = { name: 'never', run: () => new Promise(() => undefined) };
 
     expect(await finding(never, 10)).toEqual({
       name: 'never',
       isAwaited: false,
       state: 'failed',
-      detail: 'the check of never was not done within 0.01 s',
+      detail: 'the never check did not finish within 0.01 s',
     });
   });
 });
 
 describe('ports', () => {
-  test('that another program has are named by their variable', async () => {
+  test('used by another program are named by their variable', async () => {
     const taken = await silentPort();
     const free = String(await freeUdpPort());
     const examined = (variables: Record<string, string>) =>
@@ -90,7 +90,7 @@ describe('nats-server', () => {
     });
   });
 
-  test('that is not there is named by its variable, with what to install', async () => {
+  test('is named by its variable if it is missing, with what to install', async () => {
     const config = loadConfig({ NATS_SERVER_BIN: '/nowhere/nats-server' });
 
     expect(await answerTo(natsServerCheck(config))).toMatchObject({
@@ -101,7 +101,7 @@ describe('nats-server', () => {
 });
 
 describe('NATS', () => {
-  test('is one that answers, has JetStream, and takes our credentials', async () => {
+  test('passes if it answers, has JetStream and accepts the credentials', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
     const server = await startNatsServer({ dataDir, searchPath, logger });
     onTestFinished(async () => {
@@ -124,7 +124,7 @@ describe('NATS', () => {
     );
   });
 
-  test('that is not there', async () => {
+  test('fails if it is missing', async () => {
     const url = `nats://127.0.0.1:${await freeUdpPort()}`;
 
     expect(await answerTo(natsCheck(loadConfig({ NATS_URL: url })))).toMatchObject({
@@ -135,7 +135,7 @@ describe('NATS', () => {
 });
 
 describe('drachtio', () => {
-  test('is a server that takes our secret', async () => {
+  test('passes if it accepts the secret', async () => {
     await using engine = await startSipEngine({
       ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
       ...{ secret: 'right', logger },
@@ -157,12 +157,12 @@ describe('the database', () => {
   const examined = (databaseUrl: string, check = databaseCheck) =>
     answerTo(check(loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey })));
 
-  test('is one that answers, and has the time that we have', async () => {
+  test('passes if it answers and its clock agrees', async () => {
     expect(await examined(inject('postgresUrl'))).toMatchObject({ state: 'ok' });
     expect(await examined(inject('postgresUrl'), clockCheck)).toMatchObject({ state: 'ok' });
   });
 
-  test('that is not there, or says nothing', async () => {
+  test('fails if it is missing or silent', async () => {
     const unusedPort = await freeUdpPort();
 
     expect((await examined(`postgres://127.0.0.1:${unusedPort}/x`))?.detail).toBe(
@@ -174,11 +174,11 @@ describe('the database', () => {
   });
 
   test.each([
-    [0, 'ok', 'as the database'],
+    [0, 'ok', 'agrees with the database'],
     [5_000, 'warning', '5.0 s behind the database'],
     [-5_000, 'warning', '5.0 s ahead of the database'],
     [90_000, 'failed', '90.0 s behind'],
-  ] as const)('whose clock is %d ms ahead of ours: %s', (aheadMs, state, detail) => {
+  ] as const)('with a clock %d ms ahead of this machine: %s', (aheadMs, state, detail) => {
     const now = Date.now();
 
     expect(judgeClock(now + aheadMs, now, now)).toEqual({
@@ -191,7 +191,7 @@ describe('the database', () => {
 describe('a receiver', () => {
   const loopback = ['127.0.0.0/8'];
 
-  test('that accepts connections is well; nothing is sent that it would take for a notification', async () => {
+  test('passes if it accepts connections, and gets no request', async () => {
     const receiver = await startReceiver();
     onTestFinished(() => receiver.close());
 
@@ -199,7 +199,7 @@ describe('a receiver', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  test('that is not there, or that notifications may not be sent to', async () => {
+  test('fails if it is missing, or if notifications to it are not allowed', async () => {
     const unusedPort = `http://127.0.0.1:${await freeUdpPort()}/`;
 
     expect((await answerTo(receiverCheck(unusedPort, loopback)))?.detail).toContain(

@@ -1,4 +1,4 @@
-// The side door of the command line.
+// Tests the admin server, through which the command line reaches a running gateway.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
@@ -55,7 +55,7 @@ describe('the admin server', () => {
     expect(response.body).not.toContain('appId');
   });
 
-  test('makes an app, lists it without its secrets, and signs tokens for it', async () => {
+  test('creates an app, lists it without its secrets, and signs tokens for it', async () => {
     const { appId } = await create();
 
     const listed = await ask('apps.list');
@@ -68,7 +68,7 @@ describe('the admin server', () => {
     expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(60);
   });
 
-  test('makes an app that signs with a key of its own, and has no tokens for it', async () => {
+  test('creates an app with its own key, and cannot sign tokens for it', async () => {
     const created = await create({ jwtAlgorithm: 'EdDSA', publicKeys: pem });
 
     expect(Object.keys(created)).toEqual([
@@ -102,7 +102,7 @@ describe('the admin server', () => {
     expect(response.json<{ errors: object[] }>().errors).toMatchObject([{ path }]);
   });
 
-  test('rotates each credential, and revokes', async () => {
+  test('rotates each credential, and revokes an app', async () => {
     const created = await create();
     const { appId } = created;
     const rotate = async (what: string) =>
@@ -166,7 +166,10 @@ describe('the admin server', () => {
     },
   );
 
-  test.each(['apps.delete', 'toString', '__proto__'])('%s is no operation', async (operation) => {
-    expect((await ask(operation)).statusCode).toBe(404);
-  });
+  test.each(['apps.delete', 'toString', '__proto__'])(
+    '%s is not an operation',
+    async (operation) => {
+      expect((await ask(operation)).statusCode).toBe(404);
+    },
+  );
 });

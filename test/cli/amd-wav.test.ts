@@ -1,4 +1,4 @@
-// WAV files as programs and strangers write them.
+// Tests the reader with WAV files of many programs, and with broken files.
 
 import { describe, expect, test } from 'vitest';
 import { readWav } from '../../src/cli/amd/amd-wav.ts';
@@ -21,7 +21,7 @@ function problem(file: Buffer, channel = 1): string {
 /** Share of the power that is the sine wave, 0 to 1. */
 function purity(samples: Int16Array, hz: number): number {
   let [real, imaginary, power] = [0, 0, 0];
-  // Away from the ends, where the filter meets nothing.
+  // Measured away from the ends, where the filter lacks samples.
   const middle = samples.subarray(400, samples.length - 400);
   for (const [index, sample] of middle.entries()) {
     real += sample * Math.cos((2 * Math.PI * hz * index) / 8_000);
@@ -31,12 +31,12 @@ function purity(samples: Int16Array, hz: number): number {
   return (2 * (real ** 2 + imaginary ** 2)) / (power * middle.length);
 }
 
-describe('what is read', () => {
-  test('PCM of 16 bits, sample by sample', () => {
+describe('the reader', () => {
+  test('reads PCM of 16 bits sample by sample', () => {
     expect(read({ samples: [tone] }).samples).toEqual(tone);
   });
 
-  test.each([8, 24, 32])('PCM of %i bits', (bits) => {
+  test.each([8, 24, 32])('reads PCM of %i bits', (bits) => {
     const { samples } = read({ samples: [tone], bits });
 
     expect(samples).toHaveLength(tone.length);
@@ -56,7 +56,7 @@ describe('what is read', () => {
     expect(purity(old.samples, 1_000)).toBeGreaterThan(0.99);
   });
 
-  test('float, clipped, and what is no number as silence', () => {
+  test('reads float, clips it, and reads NaN as silence', () => {
     const data = Buffer.alloc(16);
     for (const [index, value] of [0.5, -0.25, 7, Number.NaN].entries()) {
       data.writeFloatLE(value, index * 4);
@@ -65,7 +65,7 @@ describe('what is read', () => {
     expect([...read({ data, code: 3, bits: 32 }).samples]).toEqual([16_384, -8_192, 32_767, 0]);
   });
 
-  test('the channel that is asked for', () => {
+  test('reads the chosen channel', () => {
     const other = sine(440, 8_000, 500);
     const samples = [tone, other];
 
@@ -75,7 +75,7 @@ describe('what is read', () => {
   });
 
   test.each([11_025, 16_000, 22_050, 32_000, 44_100, 47_999, 48_000, 96_000])(
-    'at %i Hz: tones below 4 kHz are kept, those above do not fold into them',
+    'keeps tones below 4 kHz at %i Hz, and does not alias those above',
     (rate) => {
       const low = read({ samples: [sine(1_000, rate, 500)], rate }).samples;
       const high = read({ samples: [sine(5_000, rate, 500)], rate }).samples;
@@ -88,7 +88,7 @@ describe('what is read', () => {
     },
   );
 
-  test('chunks in between, odd ones too, and lengths that a pipe left open', () => {
+  test('skips other chunks, also of odd length, and reads lengths that a pipe left open', () => {
     const extra = { id: 'LIST', content: Buffer.from('odd') };
 
     expect(read({ samples: [tone], chunks: [extra] }).samples).toEqual(tone);
@@ -96,7 +96,7 @@ describe('what is read', () => {
   });
 });
 
-describe('what cannot be read is told', () => {
+describe('the error', () => {
   test.each<[string, Buffer, string]>([
     ['an empty file', Buffer.alloc(0), 'not a WAV file (no RIFF header)'],
     ['an MP3', Buffer.from('ID3\x04 and so on and on'), 'not a WAV file (no RIFF header)'],
@@ -129,13 +129,13 @@ describe('what cannot be read is told', () => {
     expect(problem(file)).toBe(expected);
   });
 
-  test('whatever is broken in a file, reading it does not throw', () => {
+  test('is not thrown, whatever is broken in a file', () => {
     const random = seeded(7);
     const good = makeWav({ samples: [tone.subarray(0, 200)], extensible: true });
     for (let round = 0; round < 3_000; round += 1) {
       const bad = Buffer.from(good.subarray(0, Math.floor(random() * (good.length + 1))));
       for (let flip = 0; flip < 4 && bad.length > 0; flip += 1) {
-        // Mostly the header: there lengths, rates and formats are.
+        // Mostly the header is changed, because it has the lengths, rates and formats.
         bad[Math.floor(random() ** 2 * bad.length)] = Math.floor(random() * 256);
       }
 

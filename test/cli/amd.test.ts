@@ -1,4 +1,4 @@
-// `offhook amd`: recordings in, events out; and the page.
+// Tests `offhook amd`: the events that it prints for recordings, and its page.
 
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,8 +42,8 @@ async function amd(paths: readonly string[], options: Partial<AmdOptions> = {}) 
   return { out, err, failure };
 }
 
-describe('what is printed', () => {
-  test('the events of a recording, with their times and evidence', async () => {
+describe('the output', () => {
+  test('has the events of a recording, with their times and evidence', async () => {
     const { out, failure } = await amd([join(folder, 'person.wav')]);
 
     expect(failure).toBe('');
@@ -53,7 +53,7 @@ describe('what is printed', () => {
     expect(out).toHaveLength(3);
   });
 
-  test('with --json one object a recording, in every folder below', async () => {
+  test('has one object per recording with --json, including subfolders', async () => {
     const { out, err } = await amd([folder], { json: true });
 
     const lines = out.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -71,7 +71,7 @@ describe('what is printed', () => {
     expect(err).toEqual([]);
   });
 
-  test('what cannot be read is told file by file, the others are heard, and the command fails', async () => {
+  test('names each file that cannot be read; the others are analysed, and the command fails', async () => {
     const broken = join(folder, 'broken.wav');
     await writeFile(broken, 'RIFF');
     const paths = [broken, join(folder, 'nowhere.wav'), '/dev/zero', join(folder, 'person.wav')];
@@ -91,9 +91,9 @@ describe('what is printed', () => {
     await writeFile(broken, makeWav({ samples: [silence] }));
   });
 
-  test('the side of a stereo recording that is asked for', async () => {
+  test('has the chosen channel of a stereo recording', async () => {
     const person = await readFile(join(folder, 'person.wav'));
-    // µ-law interleaved with its silence: left is silent.
+    // The recording interleaves µ-law silence on the left with audio on the right.
     const voice = person.subarray(person.length - 4_800);
     const data = Buffer.alloc(voice.length * 2, 0xff);
     for (const [index, byte] of voice.entries()) data[index * 2 + 1] = byte;
@@ -109,7 +109,7 @@ describe('what is printed', () => {
     expect((await amd([path], { channel: '3' })).err).toEqual([`${path}: no channel 3; it has 2`]);
   });
 
-  test('timers and the word rule are those of a dial-out request', async () => {
+  test('follows the timers and the word rule of a dial-out request', async () => {
     const quiet = join(folder, 'deep', 'er', 'quiet.WAV');
     const timed = await amd([quiet], { timer: ['noSpeechTimeoutMs=300'] });
     expect(timed.out[1]).toMatch(/^ +0\.30 s {2}no speech/);
@@ -129,7 +129,7 @@ describe('what is printed', () => {
     expect((await amd([join(folder, 'person.wav')], options)).failure).toContain(message);
   });
 
-  test('nothing to hear is said', async () => {
+  test('reports that there are no recordings', async () => {
     expect((await amd([])).failure).toBe('no recordings or folders given');
     await mkdir(join(folder, 'empty'), { recursive: true });
     expect((await amd([join(folder, 'empty')])).failure).toBe('no WAV files found');
@@ -168,7 +168,7 @@ test('the page holds every recording and asks no server for anything', async () 
   ]);
 });
 
-test('as it is typed: help, a verdict, and exit code 1 for what cannot be read', async () => {
+test('the command prints help and a verdict, and exits with 1 if a file cannot be read', async () => {
   const offhook = (...args: string[]) => run('cli', ['amd', ...args], {}).finished;
   const [help, heard, failed] = await Promise.all([
     offhook('--help'),

@@ -5,10 +5,10 @@ import { loadConfig } from '../../src/config.ts';
 import type { AppCredentials } from '../../src/store/apps/apps.ts';
 import { openTestDatabase } from '../support/databases.ts';
 
-test('offhook apps limit sets limits, shows them, changes one and lifts one', async () => {
+test('offhook apps limit sets limits, shows them, changes one and removes one', async () => {
   await using database = await openTestDatabase('postgres');
   const { databaseUrl, dataDir } = database.location;
-  // The command opens it itself.
+  // The command opens the database itself.
   await database.close();
   const run = commandsIn({
     DATA_DIR: dataDir,
@@ -46,7 +46,7 @@ test('offhook apps limit sets limits, shows them, changes one and lifts one', as
   );
 });
 
-test('offhook apps create and limit say how numbers without + are read, one way at a time', async () => {
+test('offhook apps create and limit set one way to read numbers without +', async () => {
   await using database = await openTestDatabase('postgres');
   const { databaseUrl, dataDir } = database.location;
   await database.close();

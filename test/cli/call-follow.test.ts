@@ -1,4 +1,5 @@
-// offhook call --follow where events are late: SQL has the end at once, the stream brings the rest of the timeline.
+// Tests `offhook call --follow` with late events. SQL has the end at once, and the stream delivers
+// the rest of the timeline later.
 
 import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -21,7 +22,7 @@ const timeline: readonly TimelineEntry[] = types.map((type, index) => ({
   data: {},
 }));
 
-/** The entries of these sequences. */
+/** Returns the entries with these sequences. */
 function known(...sequences: readonly number[]): readonly TimelineEntry[] {
   return timeline.filter(({ eventSequence }) => sequences.includes(eventSequence));
 }
@@ -32,7 +33,7 @@ describe('call --follow', () => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();
   });
 
-  /** A gateway whose call has ended, and whose timeline is one of these with each look at it. */
+  /** Serves a call that has ended. Each request returns the next of these timelines. */
   async function gatewayWith(looks: readonly (readonly TimelineEntry[])[]): Promise<string> {
     let look = 0;
     const server: Server = createServer((request, response) => {
@@ -84,7 +85,7 @@ describe('call --follow', () => {
     return lines;
   }
 
-  test('tells what was on its way to the timeline when the call ended, before the end', async () => {
+  test('prints events that reach the timeline after the call has ended, before the end', async () => {
     const httpUrl = await gatewayWith([known(1, 3, 5), known(1, 2, 3, 5), timeline]);
 
     const lines = await follow(httpUrl);
@@ -93,7 +94,7 @@ describe('call --follow', () => {
     expect(lines.at(-1)).toBe('ended: completed (200 OK, Caller-disconnected)');
   });
 
-  test('tells how long the call was up, to the millisecond', async () => {
+  test('prints the duration of the call to the millisecond', async () => {
     const data = { ...eventBuilder().completed().data, callDurationMs: 7_982 };
     const told = timeline.map((entry) => (entry.type === 'completed' ? { ...entry, data } : entry));
 
@@ -107,7 +108,7 @@ describe('call --follow', () => {
 });
 
 describe('a timeline that grows', () => {
-  test('is told once and in order, what comes after a gap when it is filled', () => {
+  test('is printed once and in order; a gap holds back later events until it is filled', () => {
     const reader = createCallTimeline();
 
     expect(reader.take(known(1), 0)).toEqual(known(1));
@@ -119,7 +120,7 @@ describe('a timeline that grows', () => {
     expect(reader.waiting).toBe(false);
   });
 
-  test('with an event that never comes: the rest is told after 5 s', () => {
+  test('is printed after 5 s if an event never comes', () => {
     const reader = createCallTimeline();
 
     expect(reader.take(known(1, 2, 3, 5), 1_000)).toEqual(known(1, 2, 3));
@@ -128,7 +129,7 @@ describe('a timeline that grows', () => {
     expect(reader.waiting).toBe(false);
   });
 
-  test('an event that was given up is told when it comes after all', () => {
+  test('still prints an event that comes after the wait for it', () => {
     const reader = createCallTimeline();
     reader.take(known(1, 3), 0);
     reader.take(known(1, 3), 5_000);

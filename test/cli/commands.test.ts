@@ -1,4 +1,4 @@
-// The `offhook` command as people run it, against a gateway with everything embedded.
+// Tests the `offhook` command as people run it, against a gateway with all embedded parts.
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const offhook = (args: readonly string[], dataDir = folder) =>
 
 type Command = (context: CliContext) => Promise<void>;
 
-/** Without the half second that a process takes. */
+/** Runs a command in this process, which saves the half second that a new process takes. */
 const within = (command: Command) => printedBy({ DATA_DIR: folder }, command);
 
 describe('without a gateway', () => {
@@ -36,7 +36,7 @@ describe('without a gateway', () => {
     [['listen']],
     [['calls']],
     [['context', 'call-1']],
-  ])('%j says how to start one', async (args) => {
+  ])('%j explains how to start one', async (args) => {
     const { code, err } = await offhook(args, join(folder, 'nothing')).finished;
 
     expect(code).toBe(1);
@@ -51,7 +51,7 @@ describe('without a gateway', () => {
     ['nodes'],
     ['token --app app-1'],
     ['calls --app app-1'],
-  ])('%s says so, and leaves nothing behind', async (command) => {
+  ])('%s reports it, and leaves no files behind', async (command) => {
     const elsewhere = join(folder, 'elsewhere');
     const { code, out, err } = await offhook(command.split(' '), elsewhere).finished;
 
@@ -61,7 +61,7 @@ describe('without a gateway', () => {
     expect(existsSync(elsewhere)).toBe(false);
   });
 
-  test('a gateway says that an address for media is not its own', async () => {
+  test('a gateway reports a media address that its machine does not have', async () => {
     await seedPglite(join(folder, 'media'));
     const { code, err } = await run('main', [], {
       DATA_DIR: join(folder, 'media'),
@@ -76,7 +76,7 @@ describe('without a gateway', () => {
     );
   });
 
-  test('a gateway that waits for its database ends soon when told to', async () => {
+  test('a gateway that waits for its database ends soon after a signal', async () => {
     const gateway = run('main', [], {
       DATA_DIR: join(folder, 'waiting'),
       HTTP_PORT: '0',
@@ -105,7 +105,7 @@ describe('without a gateway', () => {
     expect((await engine.finished).code).toBe(0);
   });
 
-  test('listen with a secret of its own needs no gateway', async () => {
+  test('listen with --secret needs no gateway', async () => {
     const listener = offhook(['listen', '--port', '0', '--secret', 'whsec_x', '--json']);
     let err = '';
     listener.process.stderr?.on('data', (chunk: string) => {
@@ -161,7 +161,7 @@ describe('with a gateway', () => {
     expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(300);
   });
 
-  test('apps are made and listed through the gateway, and get tokens', async () => {
+  test('apps are created and listed through the gateway, and get tokens', async () => {
     const wanted = ['--name', 'crm', '--account', 'acme', '--jwt-algorithm', 'HS384'];
     const created = await offhook(['apps', 'create', ...wanted]).finished;
     const { appId } = JSON.parse(created.out) as { appId: string };
@@ -182,7 +182,7 @@ describe('with a gateway', () => {
     });
   });
 
-  test('call and notifications act for the app that is named', async () => {
+  test('call and notifications act for the named app', async () => {
     const created = await offhook(['apps', 'create', '--name', 'n', '--account', 'other']).finished;
     const { appId } = JSON.parse(created.out) as { appId: string };
 
@@ -196,7 +196,7 @@ describe('with a gateway', () => {
     expect(foreign.err).toBe('offhook: 404: There is no such call.\n');
   });
 
-  test('call --follow tells of the call until it ended, with its notifications', async () => {
+  test('call --follow prints the events and notifications of the call until it ends', async () => {
     const { code, out, err } = await offhook(['call', 'busy', '--follow']).finished;
 
     expect(err).toBe('');
@@ -205,7 +205,7 @@ describe('with a gateway', () => {
     expect(out).toMatch(/notified +#1 Failed +486 Busy Here, Busy here, busy +✓ signed/);
     expect(out).toMatch(/ended: busy \(486 Busy Here, Busy here\)\n$/);
     const { callId } = JSON.parse(out.split('\n')[0] ?? '') as { callId: string };
-    // That its answer came is stored a little later.
+    // The gateway stores the receiver's answer a little later.
     const listed = async () =>
       (await within((context) => listNotifications(context, callId, {}))).out;
     await eventually(async () => /^#1 Failed {2}delivered/.test(await listed()), 'it is delivered');
@@ -213,7 +213,7 @@ describe('with a gateway', () => {
     expect(notifications.out).toMatch(/^#1 Failed {2}delivered/);
   });
 
-  test('what is known of a call is found by its id, whichever bot it is of', async () => {
+  test('a call is found by its id, whatever its bot', async () => {
     const placed = await offhook(['call', 'busy', '--bot', 'sales-bot', '--follow']).finished;
     const { callId } = JSON.parse(placed.out.split('\n')[0] ?? '') as { callId: string };
 
@@ -238,7 +238,7 @@ describe('with a gateway', () => {
     expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
   });
 
-  test('the beginning of an id is enough, for every command that takes one', async () => {
+  test('every command accepts the beginning of an id', async () => {
     const placed = await offhook(['call', 'person-stays', '--amd', 'detect']).finished;
     const { callId } = JSON.parse(placed.out) as { callId: string };
     const start = callId.slice(0, 13);
@@ -264,7 +264,7 @@ describe('with a gateway', () => {
     expect(over.out).toMatch(/ {2}completed {2}person, \d+\.\d s {2}\(200 OK\)$/);
   });
 
-  test('a beginning that no id has, or that is too short, is an error', async () => {
+  test('an unknown or too short beginning of an id is an error', async () => {
     const none = (context: CliContext) => showCall(context, 'call-ffffffff-ffff', {});
 
     await expect(within(none)).rejects.toThrow(
@@ -284,7 +284,7 @@ describe('with a gateway', () => {
       (await within((context) => listNotifications(context, callId, {}))).out;
     await eventually(async () => (await listed()).includes('failed (gone)'), 'it is given up');
 
-    // As README.md says it: what was given up.
+    // Without a call, the command lists dead letters, as README.md says.
     const letters = await offhook(['notifications']).finished;
     expect(letters.out).toContain(`${callId}  dev-bot  #1 Failed  gone`);
 
@@ -328,7 +328,7 @@ describe('with a gateway', () => {
     return await ticksLateOf(JSON.parse(runtime) as { httpUrl: string });
   };
 
-  test('call sends metadata, headers, timers and the threshold along', async () => {
+  test('call sends metadata, headers, timers and the threshold', async () => {
     await undisturbed(ticksLate, async () => {
       const receiver = await startReceiver();
       const options = ['--metadata', '{"customer":"4711"}', '--header', 'X-Campaign: spring:1'];
@@ -353,7 +353,7 @@ describe('with a gateway', () => {
         expect(receiver.received.map(({ headers }) => headers['x-campaign'])).toEqual(
           told.map(() => 'spring:1'),
         );
-        // One word is enough for this rule, so that "Hello?" is a machine's.
+        // This rule takes one word for a machine, so "Hello?" is a machine.
         expect(told.at(-1)).toMatchObject({ machineDetection: 'amd_machine_detected' });
       } finally {
         await receiver.close();
@@ -361,7 +361,7 @@ describe('with a gateway', () => {
     });
   }, 180_000);
 
-  test('Ctrl-C hangs up, and the end is still told', async () => {
+  test('Ctrl-C hangs up, and the end is still printed', async () => {
     const call = offhook(['call', 'person-stays', '--follow']);
     let line = '';
     while (!/^\S+ +answered/.test(line)) line = await call.line();
@@ -374,7 +374,7 @@ describe('with a gateway', () => {
     expect(out).toMatch(/ended: completed \(200 OK, Bot-disconnected\)\n$/);
   });
 
-  test('a call that is up is played to, has keys pressed, is transferred and hung up', async () => {
+  test('commands play to a call, press keys, transfer it and hang it up', async () => {
     const placed = await offhook(['call', 'person-stays']).finished;
     const { callId } = JSON.parse(placed.out) as { callId: string };
     const timeline = async () => (await within((context) => showCall(context, callId, {}))).out;
@@ -387,7 +387,7 @@ describe('with a gateway', () => {
     expect(again.out).toBe(pressed.out);
     const stopped = await within((context) => stopPlaying(context, callId, {}));
     expect(stopped.out).toMatch(/^stopped \(cmd-/);
-    // A person who stays, however long the next command takes to start.
+    // This person stays on the line, however long the next command takes to start.
     const wanted = ['person-stays', '--timeout', '60000', '--caller', '49301234'];
     const transferred = await offhook(['calls', 'transfer', callId, ...wanted]).finished;
     expect(transferred.out).toMatch(/^transferring to tel:\+12025550102 \(cmd-/);
@@ -401,7 +401,7 @@ describe('with a gateway', () => {
     expect(late.err).toBe('offhook: 409: The call has ended.\n');
   });
 
-  test('a table is created through the gateway, and takes a row of the dev app at once', async () => {
+  test('a table is created through the gateway, and accepts a row of the dev app at once', async () => {
     const file = join(folder, 'visits.json');
     const columns = [{ name: 'name', type: 'string', required: true }];
     await writeFile(file, JSON.stringify({ name: 'visits', columns, writers: ['*'] }));
@@ -425,7 +425,7 @@ describe('with a gateway', () => {
     expect(await row.json()).toMatchObject({ name: 'Jane', Created_By: 'app-dev' });
   });
 
-  test('a refused request is told member by member', async () => {
+  test('the errors of a refused request are printed by member', async () => {
     const { code, err } = await offhook(['call', 'tel:12', '--caller', 'a b']).finished;
 
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-// What the demo says of the message that its mailbox has recorded.
+// Tests how the demo judges the message that its mailbox recorded.
 
 import { describe, expect, test } from 'vitest';
 import { leftMessageIn, problemsOfMessage } from '../../src/cli/demo/message.ts';
@@ -24,13 +24,13 @@ describe('a recorded message', () => {
   test.each([
     ['begins late', message.subarray(8_000)],
     ['ends early', message.subarray(0, 12_000)],
-  ])('that %s is told', (_name, part) => {
+  ])('that %s is reported', (_name, part) => {
     const left = leftMessageIn(mailbox(silence(120), part, silence(2_500)));
 
     expect(problemsOfMessage(left)).toEqual(['the mailbox has not recorded the whole message']);
   });
 
-  test('that is none is told', () => {
+  test('that contains no message is reported', () => {
     expect(problemsOfMessage(leftMessageIn(mailbox(silence(2_000))))).not.toEqual([]);
     const { recorded: _recorded, ...other } = mailbox();
     expect(leftMessageIn(other)).toBeUndefined();

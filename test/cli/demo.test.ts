@@ -1,4 +1,4 @@
-// `npm run demo -- --json`: what it promises.
+// Tests the output of `npm run demo -- --json`.
 
 import { expect, test } from 'vitest';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
@@ -16,12 +16,12 @@ type Line = {
 };
 
 const testTimeoutMs = 300_000;
-/** Of all demos so far. */
+/** Late ticks of all demo runs so far. */
 let ticksLate = 0;
 let lookAtTicks = async (): Promise<number> => ticksLate;
 
 async function runDemo(): Promise<Finished> {
-  // What else is set must not matter.
+  // Other variables must not matter.
   const demo = run('demo', ['--json'], {
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
     NATS_URL: 'nats://127.0.0.1:1',
@@ -37,7 +37,7 @@ async function runDemo(): Promise<Finished> {
     return ticksLate;
   };
   const finished = await demo.finished;
-  // It ended by itself: what it told last remains.
+  // The demo ended by itself. Its last lines remain to be read.
   lookAtTicks = async () => ticksLate;
   return finished;
 }

@@ -1,4 +1,5 @@
-// offhook doctor, and the same checks at a start: as processes of their own, which end with a code and a reason.
+// Tests `offhook doctor`, and the same checks at a start. Both run as separate processes, which
+// exit with a code and a reason.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,8 +26,9 @@ async function doctor(args: readonly string[], variables: Variables = {}): Promi
   const env = { DATA_DIR: join(folder, 'data'), HTTP_PORT: free, SIP_PORT: '0', ...variables };
   for (let tries = 1; ; tries += 1) {
     const examined = await run('cli', ['doctor', ...args], env).finished;
-    // What stood still for seconds is asked again.
-    if (tries === maxTries || !/was not done within/.test(examined.out)) return examined;
+    // Repeats the command if a check timed out, because the machine may have stood still for
+    // seconds.
+    if (tries === maxTries || !/did not finish within/.test(examined.out)) return examined;
   }
 }
 
@@ -41,7 +43,7 @@ function checksIn({ out }: Finished): Readonly<Record<string, string>> {
 }
 
 describe('offhook doctor', () => {
-  test('on a laptop: all is well, and its data folder stays empty', async () => {
+  test('passes on a laptop, and leaves the data folder empty', async () => {
     const finished = await doctor(['--json']);
 
     expect(checksIn(finished)).toEqual({
@@ -62,7 +64,7 @@ describe('offhook doctor', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('says what is wrong, a line each, and exits with 1', async () => {
+  test('prints a line per problem, and exits with 1', async () => {
     const unusedPort = await freeUdpPort();
     const { code, out, err } = await doctor(['--notify', `http://127.0.0.1:${unusedPort}/`], {
       DATA_DIR: '/dev/null',
@@ -83,7 +85,7 @@ describe('offhook doctor', () => {
     expect(err).toBe('offhook: 4 of 12 checks failed\n');
   });
 
-  test('of a gateway that runs: asks it, and does not take its ports for a stranger’s', async () => {
+  test('checks a running gateway, and does not report its ports as taken', async () => {
     const dataDir = await makeSeededDataDir();
     const gateway = await startGateway(dataDir.path);
     const { port } = new URL(gateway.runtime.httpUrl);
@@ -98,7 +100,7 @@ describe('offhook doctor', () => {
 });
 
 describe('a start', () => {
-  /** Says why it did not, which is all that it says. */
+  /** Starts a gateway that must fail. Returns the reason, which is all that it prints. */
   async function failure(variables: Variables): Promise<string> {
     const env = { DATA_DIR: join(folder, 'data'), HTTP_PORT: '0', SIP_PORT: '0', ...variables };
     const { code, err } = await run('main', [], { LOG_LEVEL: 'silent', ...env }).finished;
@@ -110,7 +112,7 @@ describe('a start', () => {
     ['DATABASE_URL', 'foo', 'must be postgres://user:password@host:5432/database'],
     ['NATS_URL', 'foo', 'must be nats://user:password@host:4222, several separated by commas'],
     ['NATS_URL', 'nats://', 'must be nats://user:password@host:4222, several separated by commas'],
-  ])('with %s=%s names the variable, and what it must be', async (name, value, words) => {
+  ])('with %s=%s names the variable and the valid form', async (name, value, words) => {
     const secrets = { SECRETS_KEY: 'ab'.repeat(32) };
 
     expect(await failure({ [name]: value, ...secrets })).toBe(
@@ -118,20 +120,23 @@ describe('a start', () => {
     );
   });
 
-  test('in a folder that cannot be made names DATA_DIR, and the reason', async () => {
+  test('names DATA_DIR and the reason if the folder cannot be created', async () => {
     expect(await failure({ DATA_DIR: '/dev/null/x' })).toBe(
       'offhook: DATA_DIR: /dev/null/x cannot be created: a part of the path is a file (ENOTDIR)\n',
     );
   });
 
-  test.runIf(process.platform === 'linux')('in /proc, where Node would try for ever', async () => {
-    expect(await failure({ DATA_DIR: '/proc/x' })).toBe(
-      'offhook: DATA_DIR: /proc/x cannot be created: the file system accepts no folders there (ENOENT)\n',
-    );
-  });
+  test.runIf(process.platform === 'linux')(
+    'fails in /proc, where Node would retry forever',
+    async () => {
+      expect(await failure({ DATA_DIR: '/proc/x' })).toBe(
+        'offhook: DATA_DIR: /proc/x cannot be created: the file system accepts no folders there (ENOENT)\n',
+      );
+    },
+  );
 
-  test('on a disk that takes no byte', async () => {
-    // As a full disk does, and for root too: no file may have one.
+  test('fails on a full disk', async () => {
+    // Simulates a full disk, even for root: no file may have a single byte.
     const child = spawn('sh', ['-c', `ulimit -f 0; exec ${process.execPath} dist/main.js`], {
       env: {
         PATH: process.env['PATH'],
@@ -149,7 +154,7 @@ describe('a start', () => {
     expect(err).toMatch(/^offhook: DATA_DIR: .*data cannot be written: .*\(EFBIG\)\n$/);
   });
 
-  test('says what is wrong with its files before it looks at ports, and opens nothing', async () => {
+  test('reports mistakes in files before it checks ports, and opens nothing', async () => {
     const dataDir = join(folder, 'data');
     const trunks = join(folder, 'trunks.yaml');
     await writeFile(trunks, 'trunks:\n  - name: carrier\n    colour: red\n');
@@ -167,7 +172,7 @@ describe('a start', () => {
     expect(await readdir(folder)).toEqual(['trunks.yaml']);
   });
 
-  test('says all that is wrong, before it opens anything', async () => {
+  test('reports all problems before it opens anything', async () => {
     const dataDir = join(folder, 'data');
     const err = await failure({
       DATA_DIR: dataDir,

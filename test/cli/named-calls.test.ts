@@ -1,4 +1,4 @@
-// Calls by the beginning of their id, at a gateway whose answers are written here.
+// Tests finding calls by the beginning of their id. The test supplies the gateway's answers.
 
 import { describe, expect, test } from 'vitest';
 import { callIdNamed } from '../../src/cli/calls/named-call.ts';
@@ -29,14 +29,14 @@ function overviewOf(count: number) {
   return { overview, asked };
 }
 
-test('one call is found by one request', async () => {
+test('a call is found with one request', async () => {
   const { overview, asked } = overviewOf(1);
 
   expect(await callIdNamed(overview, '0d9c')).toBe('call-0d9c4c52-0000-4000-8000-000000000000');
   expect(asked).toEqual([{ callIdPrefix: 'call-0d9c', limit: '11' }]);
 });
 
-test('a whole id, and what is none, are left to the gateway', async () => {
+test('a whole id, and text that cannot begin an id, are left to the gateway', async () => {
   const { overview, asked } = overviewOf(1);
   const whole = 'call-0d9c4c52-0000-4000-8000-000000000000';
 
@@ -49,7 +49,7 @@ test.each([
   [2, 2, false],
   [10, 10, false],
   [11, 10, true],
-])('of %i calls %i are listed; more are said to be there: %s', async (count, shown, more) => {
+])('of %i matching calls, %i are listed; "and more" is printed: %s', async (count, shown, more) => {
   const { overview } = overviewOf(count);
 
   const error: unknown = await callIdNamed(overview, 'call-0d9c').catch((cause: unknown) => cause);
@@ -81,7 +81,7 @@ describe('the beginning of an id', () => {
     expect(idPrefixOf('call', text)).toBe(prefix);
   });
 
-  test('that several have lists a bounded number of them', () => {
+  test('with several matches lists a bounded number of them', () => {
     const lines = Array.from({ length: 11 }, (_, index) => `line ${index}`);
 
     expect(severalBegin('call-0d9c', lines.slice(0, 2))).toBe(

@@ -1,4 +1,4 @@
-// offhook nodes: on PostgreSQL itself, and through a gateway that has the embedded database open.
+// Tests `offhook nodes` on PostgreSQL, and through a gateway that has the embedded database open.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readRuntime } from '../../src/app/runtime-file.ts';
@@ -29,7 +29,9 @@ async function listed(env: Env, options: { json?: boolean } = {}) {
 type Fill = (node: (id: string, leaseMs?: number) => Node) => unknown;
 type Node = ReturnType<typeof createNodeStore> & { enter(): Promise<void> };
 
-/** What `fill` leaves in /** What `fill` leaves in the database, which the command opens itself. */
+/**
+ * Creates a database, fills it with `fill`, and returns the environment of a command that opens it.
+ */
 async function databaseWith(fill: Fill): Promise<Env> {
   const database = await openTestDatabase('postgres');
   onTestFinished(() => database.remove());
@@ -42,7 +44,7 @@ async function databaseWith(fill: Fill): Promise<Env> {
 }
 
 describe('offhook nodes', () => {
-  test('has a line for each, first started first: state, calls, age of its lease, version', async () => {
+  test('prints a line per node in the order of their starts: state, calls, age of the lease, version', async () => {
     const env = await databaseWith(async (node) => {
       const [a, gone, b, late] = [node('gw-1'), node('gw-2', 0), node('gw-30'), node('gw-4', 0)];
       for (const each of [a, gone]) await each.enter();
@@ -62,7 +64,7 @@ describe('offhook nodes', () => {
     expect(lines[3]).toMatch(new RegExp(`^gw-4   late      0 calls    ${rest}$`));
   });
 
-  test('has one JSON object a line with --json', async () => {
+  test('prints one JSON object per line with --json', async () => {
     const env = await databaseWith((node) => node('gw-1').enter());
 
     const { lines } = await listed(env, { json: true });
@@ -81,7 +83,7 @@ describe('offhook nodes', () => {
     ]);
   });
 
-  test('says so when there is none', async () => {
+  test('reports that no gateway runs', async () => {
     const env = await databaseWith(() => undefined);
 
     expect(await listed(env)).toEqual({
@@ -90,7 +92,7 @@ describe('offhook nodes', () => {
     });
   });
 
-  test('shows no gateway as up that was killed', async () => {
+  test('does not show a killed gateway as up', async () => {
     const dataDir = await makeSeededDataDir();
     onTestFinished(() => dataDir.remove());
     const env = { DATA_DIR: dataDir.path };

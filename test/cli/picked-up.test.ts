@@ -1,4 +1,4 @@
-// Who picked up and for how long, and a call in one line.
+// Tests the description of who picked up and for how long, and the line of a call.
 
 import { describe, expect, test } from 'vitest';
 import { callLine } from '../../src/cli/calls/call-line.ts';

@@ -1,4 +1,4 @@
-// The receiver of `offhook listen` and the demo.
+// Tests the receiver of `offhook listen` and of the demo.
 
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ async function post(body: string, signature: string) {
 }
 
 describe('the receiver', () => {
-  test('takes a signed notification, to the byte', async () => {
+  test('accepts a signed notification, and passes on its exact bytes', async () => {
     const body = '{"status": "Answered", "x": "ü"}';
 
     const { status, received } = await post(body, sign(body));
@@ -43,16 +43,16 @@ describe('the receiver', () => {
     ['another secret', sign('{}', 'whsec_other'), 'no-match'],
     ['another body', sign('{"a":1}'), 'no-match'],
     ['no signature', 'hello', 'malformed-header'],
-  ])('refuses %s, and shows it', async (_name, signature, reason) => {
+  ])('refuses %s, and reports it', async (_name, signature, reason) => {
     const { status, received } = await post('{}', signature);
 
     expect(status).toBe(401);
     expect(received).toMatchObject([{ verified: false, reason }]);
   });
 
-  test('does not read for ever', async () => {
+  test('rejects a body that is too long', async () => {
     const { status, received } = await post('x'.repeat(1_100_000), 'none').catch(() => ({
-      // The connection may be gone before the whole body was written.
+      // The receiver may close the connection before the whole body is written.
       status: 413,
       received: [],
     }));

@@ -1,4 +1,4 @@
-// The sample bot, driven as a gateway would: its messages are the wire format's, and its conversation is one.
+// Tests the sample bot with the messages of a gateway: its wire format and its conversation.
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { BotEvent } from '../../src/cli/bot/bot-events.ts';
@@ -19,7 +19,7 @@ let bot: SampleBot;
 let events: BotEvent[];
 
 beforeEach(async () => {
-  // Its own: a bot that is closed may still tell of the end.
+  // Each test has its own array: a closed bot may still report the end of its call.
   const told: BotEvent[] = [];
   events = told;
   bot = await startSampleBot({
@@ -36,7 +36,7 @@ async function connect(customParameters: Readonly<Record<string, string>> = {}) 
     url: `${bot.url}audio?tenant=acme`,
     streamSecret: secret,
     customParameters,
-    // Its clock is the audio.
+    // The bot's clock is the audio, so it can run faster than real time.
     speed: 20,
   });
 }
@@ -46,14 +46,14 @@ const saidLines = () => events.flatMap((event) => (event.type === 'said' ? [even
 const untilSaid = (line: string) => eventually(() => saidLines().includes(line), `said ${line}`);
 const marksOf = (gateway: FakeGateway) => gateway.marks.map(({ name }) => name);
 
-/** What the far end heard from one time to another is silence alone. */
+/** Returns whether the far end heard only silence in this interval. */
 const isSilent = (gateway: FakeGateway, fromMs: number, toMs: number) =>
   gateway.heard
     .slice(fromMs / 20, toMs / 20)
     .every((frame) => frame.every((byte) => byte === 0xff));
 
 describe('a conversation with the sample bot', () => {
-  test('it waits for the first word, greets, repeats, says goodbye and hangs up', async () => {
+  test('waits for the first word, greets, repeats, says goodbye and hangs up', async () => {
     const gateway = await connect();
     gateway.speak(recording('person-hello'));
     await untilSaid('greeting');
@@ -69,18 +69,18 @@ describe('a conversation with the sample bot', () => {
     expect(problemsOfStream(gateway.sent, { isOver: false })).toEqual([]);
   });
 
-  test('what it repeats is what it heard, to the byte', async () => {
+  test('repeats exactly the bytes that it heard', async () => {
     const gateway = await connect({ reconnect: '1' });
     gateway.speak(recording('talker-answer'));
     await untilSaid('you-said');
     gateway.stop();
 
     const played = Buffer.concat(gateway.heard);
-    // The first milliseconds are before the voice was noticed for sure.
+    // The first milliseconds may come before the bot detected the voice.
     expect(played.includes(Buffer.from(recording('talker-answer').subarray(1_600)))).toBe(true);
   });
 
-  test('the person says no word: it greets all the same, and says goodbye', async () => {
+  test('greets a silent person, and says goodbye', async () => {
     const gateway = await connect();
     await eventually(() => gateway.closeCode !== undefined, 'the bot hangs up');
 
@@ -88,7 +88,7 @@ describe('a conversation with the sample bot', () => {
     expect(gateway.marks[0]?.atMs).toBeGreaterThanOrEqual(2_000 + lengthMs('bot-greeting'));
   });
 
-  test('interrupted, it falls silent at once', async () => {
+  test('falls silent at once when it is interrupted', async () => {
     const gateway = await connect();
     gateway.speak(recording('person-hello'));
     await eventually(() => gateway.queuedMs > 0, 'it greets');
@@ -101,7 +101,7 @@ describe('a conversation with the sample bot', () => {
     expect(gateway.marks[0]).toMatchObject({ name: 'greeting', cleared: true });
     expect(isSilent(gateway, greetedAtMs, clearedAtMs)).toBe(false);
     await untilSaid('you-said');
-    // It lets the other finish first, 700 ms of pause included.
+    // The bot first lets the person finish, which includes a pause of 700 ms.
     expect(isSilent(gateway, clearedAtMs, clearedAtMs + 700)).toBe(true);
     expect(typesOf(events)).toEqual(['started', 'heard', 'interrupted', 'heard', 'said']);
     gateway.stop();
@@ -109,7 +109,7 @@ describe('a conversation with the sample bot', () => {
     expect(events.at(-1)).toMatchObject({ interruptions: 1, code: 1000 });
   });
 
-  test('a machine: it falls silent, and leaves its message after the beep', async () => {
+  test('falls silent for a machine, and leaves its message after the beep', async () => {
     const gateway = await connect();
     await eventually(() => gateway.queuedMs > 0, 'it greets');
     gateway.detect({ event: 'amd_machine_detected', reason: 'long-greeting' });
@@ -127,7 +127,7 @@ describe('a conversation with the sample bot', () => {
     ]);
   });
 
-  test('the key # ends it', async () => {
+  test('ends the call on the key #', async () => {
     const gateway = await connect();
     gateway.press('1');
     gateway.press('#');
@@ -136,7 +136,7 @@ describe('a conversation with the sample bot', () => {
     expect(typesOf(events)).toEqual(['started', 'dtmf', 'dtmf', 'said', 'ended']);
   });
 
-  test('after a break of the connection it does not greet again', async () => {
+  test('does not greet again after a reconnection', async () => {
     const first = await connect();
     first.break();
     const gateway = await connect({ reconnect: '1' });
@@ -158,12 +158,12 @@ test('the bot and the sandbox’s talker have a conversation', async () => {
 
   expect(saidLines()).toEqual(['you-said', 'you-said', 'goodbye']);
   expect(events.at(-1)).toMatchObject({ turns: 3, interruptions: 1 });
-  // The goodbye is a turn that did not end before the call did.
+  // The call ended before the turn of the goodbye ended.
   expect(talker.summary).toMatchObject({ turns: 3, answers: 1 });
   expect(talker.summary.silencedAfterMs).toBeLessThan(1_000);
 });
 
-test('what is no message of a gateway changes nothing', async () => {
+test('the bot ignores text that is not a message of a gateway', async () => {
   const gateway = await connect({ reconnect: '1' });
   for (const nonsense of [
     '',
@@ -191,11 +191,11 @@ test('what is no message of a gateway changes nothing', async () => {
   expect(gateway.ignored).toEqual([]);
 });
 
-describe('who may connect', () => {
+describe('a connection', () => {
   test.each([
     ['without a signature', undefined],
     ['with another secret', 'ss_other'],
-  ])('no person: %s', async (_name, other) => {
+  ])('is refused %s', async (_name, other) => {
     const signed = other === undefined ? {} : { streamSecret: other };
 
     await expect(FakeGateway.connect({ url: bot.url, ...signed })).rejects.toThrow('401');
@@ -203,7 +203,7 @@ describe('who may connect', () => {
   });
 });
 
-test('offhook bot is it as a command', async () => {
+test('offhook bot runs the sample bot', async () => {
   const dataDir = await temporaryFolder();
   onTestFinished(() => removeFolder(dataDir));
   const command = run('cli', ['bot', '--port', '0', '--json'], { DATA_DIR: dataDir });

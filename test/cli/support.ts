@@ -1,5 +1,5 @@
-// Commands and the gateway as processes of their own, from the build; and commands within the test, where it is their words that
-// count and not how they are typed.
+// Runs commands and the gateway from the build as separate processes. Also runs commands within the
+// test process, for tests of their output.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -66,7 +66,7 @@ export function run(
   };
 }
 
-/** What a command printed, as one text. */
+/** Runs a command within this process, and returns its output as text. */
 export async function printedBy(
   env: Readonly<Record<string, string>>,
   command: (context: CliContext) => Promise<void>,

@@ -1,4 +1,4 @@
-// offhook tables: on PostgreSQL itself, and on PGlite through the gateway that has it open.
+// Tests `offhook tables` on PostgreSQL, and on PGlite through the gateway that has it open.
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -55,7 +55,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     return path;
   }
 
-  test('creates tables from files and lists them, an account at a time', async () => {
+  test('creates tables from files, and lists them by account', async () => {
     const wide = { ...visits, name: 'wide', writers: [] };
     await createTable(context, await fileWith(visits), { account: 'b' });
     await createTable(context, await fileWith(wide), { account: 'a' });
@@ -71,7 +71,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     ]);
   });
 
-  test('leaves a table as it is unless it is told to replace it', async () => {
+  test('changes an existing table only with --replace', async () => {
     const other = { ...visits, writers: ['app-1'] };
     await createTable(context, await fileWith(visits), { account: 'a' });
 
@@ -90,7 +90,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     ]);
   });
 
-  test('says what is wrong with a file, member by member', async () => {
+  test('reports the errors of a file by member', async () => {
     const create = async (content: unknown) =>
       await createTable(context, await fileWith(content), { account: 'a' });
     const wrong = { columns: [{ name: 'sys_Id', type: 'text' }], writers: ['a b'], owner: 'x' };
@@ -109,7 +109,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     );
   });
 
-  test('asks whose table it is where there is no dev account', async () => {
+  test('requires --account if there is no dev account', async () => {
     const created = createTable(context, await fileWith(visits), {});
 
     if (kind === 'postgres') await expect(created).rejects.toThrow('--account');

@@ -1,4 +1,5 @@
-// offhook webhooks test: what is wrong with a receiver is found, named, and costs points; what is right is not.
+// Tests `offhook webhooks test`. It finds and names each fault of a receiver and subtracts points
+// for it. It finds no fault in a correct receiver.
 
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +37,7 @@ async function listen(receive: Receive): Promise<string> {
 
 type Body = { readonly callId: string; readonly eventId: string; readonly sequence: number };
 
-/** A right one; `faults` are what it does otherwise. */
+/** Creates a correct receiver, except for `faults`. */
 type Faults = {
   readonly verifyBody?: (body: string) => string;
   readonly tolerance?: VerifyOptions;
@@ -54,7 +55,7 @@ function receiver(faults: Faults = {}): Receive {
   const sequences = new Map<string, number>();
   const take = async ({ callId, eventId, sequence }: Body): Promise<string> => {
     if (faults.remembers !== false && seen.has(eventId)) return 'duplicate';
-    // Looked up and stored in two steps, as with a database but without a unique key.
+    // Looks up and stores the id in two steps, like a database without a unique key.
     if (faults.storesLate === true) await someTurns();
     seen.add(eventId);
     const known = sequences.get(callId) ?? 0;
@@ -78,7 +79,10 @@ function receiver(faults: Faults = {}): Receive {
   };
 }
 
-/** What is sent beside it is read by then, however long this process stands still meanwhile. */
+/**
+ * Waits for 20 timer turns. Requests sent at the same time are read by then, even on a slow
+ * machine.
+ */
 async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setTimeout(done, 1));
 }
@@ -102,7 +106,7 @@ const ok = (text: string): Reply => ({ status: 204, text });
 const acceptAll: Receive = () => ({ status: 200 });
 
 describe('a receiver', () => {
-  test('that does everything right has 100', async () => {
+  test('scores 100 if it is correct', async () => {
     const { failed, unseen, score, strictScore } = await examine(receiver());
 
     expect({ failed, unseen, score, strictScore }).toEqual({
@@ -119,7 +123,7 @@ describe('a receiver', () => {
     expect(await examine(receiver({ take }))).toMatchObject({ strictScore: 100 });
   });
 
-  test('gets every status that there is', async () => {
+  test('gets every status', async () => {
     const statuses = new Set<unknown>();
     const before = ({ status }: Record<string, unknown>): undefined => void statuses.add(status);
     await examine(receiver({ before }));
@@ -128,7 +132,7 @@ describe('a receiver', () => {
     expect(statuses).toEqual(new Set(['Event', ...wanted]));
   });
 
-  test('that does not say what it did cannot be seen through, and loses points only where it is strict', async () => {
+  test('that does not report what it did loses points only with --strict', async () => {
     const result = await examine(receiver({ take: () => ok('') }));
 
     expect(result.failed).toEqual([]);
@@ -139,40 +143,40 @@ describe('a receiver', () => {
 });
 
 const parsedAndWritten = (body: string): string => JSON.stringify(JSON.parse(body));
-/** What a receiver that checks nothing is told. */
+/** The checks that fail if a receiver verifies nothing. */
 const signatures = ['wrong signature', 'changed body', 'no signature', 'old timestamp'];
 
-describe('what is wrong with a receiver is found', () => {
+describe('finds a receiver that', () => {
   test.each<[string, Receive, readonly string[]]>([
-    ['takes anything', acceptAll, signatures],
-    ['parses before it checks', receiver({ verifyBody: parsedAndWritten }), ['raw body']],
+    ['accepts everything', acceptAll, signatures],
+    ['parses before it verifies', receiver({ verifyBody: parsedAndWritten }), ['raw body']],
     [
-      'looks at no timestamp',
+      'ignores the timestamp',
       receiver({ tolerance: { toleranceS: Number.POSITIVE_INFINITY } }),
       ['old timestamp'],
     ],
     [
-      'reads the first signature alone',
+      'reads only the first signature',
       receiver({ header: (header) => header.split(',').slice(0, 2).join(',') }),
       ['rotated secret'],
     ],
-    ['forgets', receiver({ remembers: false }), ['retry', 'repeat', 'repeat at once']],
+    ['remembers nothing', receiver({ remembers: false }), ['retry', 'repeat', 'repeat at once']],
     ['remembers too late', receiver({ storesLate: true }), ['repeat at once']],
-    ['lets the past win', receiver({ orders: false }), ['order swapped']],
+    ['lets older notifications win', receiver({ orders: false }), ['order swapped']],
     [
-      'refuses what it has',
+      'refuses duplicates',
       receiver({ take: (word) => ({ status: word === 'duplicate' ? 409 : 200, text: word }) }),
       ['retry', 'repeat', 'repeat at once'],
     ],
     [
-      'waits for what is missing',
+      'waits for missing notifications',
       receiver({ take: (word) => ({ status: word === 'late' ? 500 : 200, text: word }) }),
       ['order swapped'],
     ],
-    ['fails where it should refuse', receiver({ refusal: { status: 500 } }), signatures],
-    ['says gone where it should refuse', receiver({ refusal: { status: 410 } }), signatures],
+    ['answers 500 where it should refuse', receiver({ refusal: { status: 500 } }), signatures],
+    ['answers 410 where it should refuse', receiver({ refusal: { status: 410 } }), signatures],
     [
-      'takes only what it knows',
+      'rejects unknown members',
       receiver({
         before: (body) => (body['laterMember'] === undefined ? undefined : { status: 422 }),
       }),
@@ -195,16 +199,16 @@ describe('what is wrong with a receiver is found', () => {
     }
   });
 
-  test('one that redirects, or has another secret, takes nothing: 0, whatever it refuses', async () => {
+  test('redirects or has another secret: it accepts nothing and scores 0', async () => {
     const moved = await examine(() => ({ status: 308 }));
     const other = await examine(() => ({ status: 401 }));
 
     expect([moved.score, other.score]).toEqual([0, 0]);
-    expect(moved.results[0]?.mend).toContain('redirects are not followed');
+    expect(moved.results[0]?.mend).toContain('does not follow redirects');
     expect(other.results[0]?.mend).toContain('whsec_');
   });
 
-  test('one that never answers is not asked twenty times', async () => {
+  test('never answers, after the first check', async () => {
     let asked = 0;
     const { results, score } = await examine(() => {
       asked += 1;
@@ -218,7 +222,7 @@ describe('what is wrong with a receiver is found', () => {
 });
 
 describe('the example of an event', () => {
-  test.each(callEventTypes)('%s is as its schema says', (type) => {
+  test.each(callEventTypes)('%s conforms to its schema', (type) => {
     expect(callEvents[type].data.strict().parse(exampleEvent(type).data)).toEqual(
       exampleEvent(type).data,
     );
@@ -232,18 +236,20 @@ describe('offhook webhooks test', () => {
     return await run('cli', ['webhooks', 'test', ...args], { DATA_DIR: dataDir }).finished;
   };
 
-  test('prints the checks, the score and what to mend, and exits by the score', async () => {
+  test('prints the checks, the score and what to fix, and exits according to the score', async () => {
     const url = await listen(acceptAll);
     const strict = await runTest([url, '--secret', secret]);
     const lenient = await runTest([url, '--secret', secret, '--min-score', '40']);
 
     expect(strict.code).toBe(1);
-    expect(strict.out).toMatch(/^FAILED {2}wrong signature .*it was taken\n +→ compare `v1`/m);
+    expect(strict.out).toMatch(
+      /^FAILED {2}wrong signature .*the receiver accepted it\n +→ compare `v1`/m,
+    );
     expect(strict.err).toMatch(/scores \d+, less than 100/);
     expect(lenient.code).toBe(0);
   });
 
-  test('prints one JSON object a line', async () => {
+  test('prints one JSON object per line', async () => {
     const url = await listen(receiver());
     const { code, out } = await runTest([url, '--secret', secret, '--json', '--strict']);
     const lines = out.trim().split('\n');
@@ -254,7 +260,7 @@ describe('offhook webhooks test', () => {
     expect(objects.at(-1)).toMatchObject({ url, score: 100 });
   });
 
-  test('says where no server listens', async () => {
+  test('reports that no server listens', async () => {
     const { code, err } = await runTest(['http://127.0.0.1:9/', '--secret', secret]);
 
     expect(code).toBe(1);

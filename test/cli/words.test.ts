@@ -1,4 +1,4 @@
-// What commands make of what is typed, and what the demo makes of what came.
+// Tests how commands read their arguments, and how the demo judges its notifications.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BotCallSummary } from '../../src/cli/bot/bot-events.ts';
@@ -24,7 +24,7 @@ describe('a duration', () => {
     expect(parseDurationS(text)).toBe(seconds);
   });
 
-  test.each(['', 'h', '-1h', '1.5h', '1w', '1h30m', 'soon'])('%j is none', (text) => {
+  test.each(['', 'h', '-1h', '1.5h', '1w', '1h30m', 'soon'])('%j is not a duration', (text) => {
     expect(parseDurationS(text)).toBeUndefined();
   });
 });
@@ -42,7 +42,7 @@ describe('a target', () => {
     expect(targetOf(text)).toBe(target);
   });
 
-  test('another word is refused with what could be meant', () => {
+  test('an unknown word is refused with a list of names', () => {
     expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
   });
 
@@ -54,7 +54,7 @@ describe('a target', () => {
     ['4930901820123', 'write +4930901820123'],
     ['0171 1234567', 'write it with + and its country code, e.g. +12025550110'],
     ['110', 'write it with + and its country code'],
-  ])('%s has no country code, and is told how to write it', (text, advice) => {
+  ])('%s has no country code, and the error advises how to write it', (text, advice) => {
     expect(() => targetOf(text)).toThrow(`"${text}" has no country code: ${advice}`);
   });
 });
@@ -63,7 +63,7 @@ describe('a dial-out request', () => {
   const usual = { amd: 'disabled', caller: '1' };
   const request = (options: object) => dialRequest('person', undefined, { ...usual, ...options });
 
-  test('has what was typed, and nothing else', () => {
+  test('contains only the given options', () => {
     expect(request({})).toEqual({
       target: 'tel:+12025550100',
       caller: '1',
@@ -98,11 +98,11 @@ describe('a dial-out request', () => {
     expect(request({ maxDuration })).toMatchObject({ maxDurationMs });
   });
 
-  test('--max-duration takes no other words', () => {
+  test('--max-duration rejects other words', () => {
     expect(() => request({ maxDuration: 'long' })).toThrow('--max-duration must be milliseconds');
   });
 
-  test('has the plans that were typed', () => {
+  test('contains the given plans', () => {
     const voicemail = 'sound:offer';
     expect(request({ voicemail })).toMatchObject({ voicemail: { play: 'sound:offer' } });
     expect(request({ voicemail, ifNoBeep: 'hangup', screening: 'sound:who' })).toMatchObject({
@@ -132,8 +132,10 @@ describe('a dial-out request', () => {
     expect(request(options)['stream']).toEqual(stream);
   });
 
-  test('contradictions about a stream are refused', () => {
-    expect(() => request({ stream: false, streamConnect: 'person' })).toThrow('--no-stream cannot be combined');
+  test('contradictory stream options are refused', () => {
+    expect(() => request({ stream: false, streamConnect: 'person' })).toThrow(
+      '--no-stream cannot be combined',
+    );
     expect(() => request({ streamParameter: ['spring'] })).toThrow('must be name=value');
   });
 
@@ -145,7 +147,7 @@ describe('a dial-out request', () => {
     [{ timer: ['toneTimeoutMs=soon'] }, /^--timer toneTimeoutMs=soon/],
     [{ thresholdWordCount: 'six' }, /^--threshold-word-count must be a number/],
     [{ timeout: '5s' }, /^--timeout must be a number/],
-  ])('%j is refused with what is wrong', (options, message) => {
+  ])('%j is refused with a reason', (options, message) => {
     expect(() => request(options)).toThrow(message);
   });
 });
@@ -167,7 +169,7 @@ describe('a notification in one line', () => {
   const amd = (machineDetection: string, reason: string, callId = 'call-1') =>
     lineOf({ callId, status: 'Call-In-Progress', machineDetection, amd: { reason } });
 
-  test('has how long the call was up to the millisecond', () => {
+  test('shows the duration of the call to the millisecond', () => {
     expect(lineOf({ callDuration: 8, callDurationMs: 7_982 })).toContain(
       '#4 completed         Caller-disconnected, 7.982 s ',
     );
@@ -178,11 +180,11 @@ describe('a notification in one line', () => {
     [{ type: 'transfer-ringing', data: { to: 'sip:a@b', sipStatus: 180 } }, 'transfer-ringing'],
     [{ type: 'of-a-later-version', data: {} }, 'of-a-later-version'],
     ['not an event', ''],
-  ])('of the event %j has what happened', (event, details) => {
+  ])('shows the details of the event %j', (event, details) => {
     expect(lineOf({ status: 'Event', event })).toContain(`#4 Event             ${details} `);
   });
 
-  test('says at the end who picked up, by all that was notified of the call', () => {
+  test('shows at the end who picked up, from all notifications of the call', () => {
     const end = (machineDetection: string, callId = 'call-1') =>
       lineOf({ callId, callDurationMs: 7_982, machineDetection });
 
@@ -194,9 +196,9 @@ describe('a notification in one line', () => {
     amd('amd_machine_detected', 'fax-tone', 'call-2');
     expect(end('amd_machine_detected')).toContain('7.982 s, machine, beep ');
     expect(end('amd_machine_detected', 'call-2')).toContain('7.982 s, fax ');
-    // What was known of a call is forgotten at its end.
+    // The formatter forgets a call at its end.
     expect(end('amd_machine_detected')).toContain('7.982 s, machine ');
-    // Another version may have other words.
+    // Another version may have other verdicts.
     expect(end('amd_parrot_detected')).toContain('7.982 s, amd_parrot_detected ');
   });
 });
@@ -225,7 +227,7 @@ describe('the demo', () => {
   test.each([
     ['the tone after the end of the greeting', 'amd_machine_stopped_speaking', 'amd_tone_detected'],
     ['the tone before it', 'amd_tone_detected', 'amd_machine_stopped_speaking'],
-  ])('takes a voicemail with %s', (_name, first, second) => {
+  ])('accepts a voicemail with %s', (_name, first, second) => {
     const notifications = received(
       { status: 'Answered', reasonCode: 'OK' },
       amd('amd_machine_detected'),
@@ -242,7 +244,7 @@ describe('the demo', () => {
     expect(problemsOf(sceneOf('voicemail'), notifications)).toEqual([]);
   });
 
-  test('says what is missing', () => {
+  test('lists missing notifications', () => {
     const notifications = received({ status: 'Answered', reasonCode: 'OK' }, amd('amd_stopped'), {
       status: 'completed',
     });
@@ -253,7 +255,7 @@ describe('the demo', () => {
     ]);
   });
 
-  test('does not take the right events in the wrong order', () => {
+  test('rejects the right events in the wrong order', () => {
     const notifications = received(
       amd('amd_human_detected'),
       { status: 'Answered', reasonCode: 'OK' },
@@ -264,7 +266,7 @@ describe('the demo', () => {
     expect(problemsOf(sceneOf('person'), notifications)).not.toEqual([]);
   });
 
-  test('does not take an unsigned notification, or a gap', () => {
+  test('rejects an unsigned notification, and a gap', () => {
     const failed = { status: 'Failed', reason: '486 Busy Here', reasonCode: 'Busy here' };
     const [good] = received(failed);
     if (good === undefined) throw new Error('nothing received');
@@ -279,7 +281,7 @@ describe('the demo', () => {
   });
 });
 
-describe('what the demo makes of its conversation', () => {
+describe('the report of the conversation', () => {
   const bot: BotCallSummary = {
     type: 'ended',
     callId: 'call-1',
@@ -291,7 +293,7 @@ describe('what the demo makes of its conversation', () => {
   };
   const talker = { voiceMs: 7_300, turns: 3, answers: 1, silencedAfterMs: 180 };
 
-  test('is measured by both', () => {
+  test('has the measurements of both sides', () => {
     expect(problemsOfConversation({ bot, talker })).toEqual([]);
     expect(describeConversation({ bot, talker })).toEqual([
       'the bot heard 3.5 s of voice in 3 turns',
@@ -306,17 +308,17 @@ describe('what the demo makes of its conversation', () => {
     ['the bot was interrupted 0 times', { bot: { ...bot, interruptions: 0 }, talker }],
     ['the talker gave no answer', { bot, talker: { ...talker, answers: 0 } }],
     ['the bot did not fall silent', { bot, talker: { voiceMs: 1, turns: 3, answers: 1 } }],
-  ])('says that %s', (problem, conversation) => {
+  ])('reports: %s', (problem, conversation) => {
     expect(problemsOfConversation(conversation)).toEqual([problem]);
   });
 });
 
-describe('what the demo makes of its transfer', () => {
+describe('the report of the transfer', () => {
   const person = { voiceMs: 6_000, turns: 3, answers: 1 };
   const agent = { voiceMs: 1_840, turns: 1, answers: 1 };
   const msToTwoWayAudio = 18;
 
-  test('is measured by both, and by the gateway', () => {
+  test('has the measurements of both phones and of the gateway', () => {
     expect(problemsOfTransfer({ person, agent, msToTwoWayAudio })).toEqual([]);
     expect(describeTransfer({ person, agent, msToTwoWayAudio })).toBe(
       "audio went both ways 18 ms after the agent's answer, the agent heard 1.8 s of the person's voice, the person heard the agent 2 times",
@@ -331,7 +333,7 @@ describe('what the demo makes of its transfer', () => {
     ],
     ['the person heard 1 of 3 turns', { person: { ...person, turns: 1 }, agent, msToTwoWayAudio }],
     ['no audio went both ways', { person, agent }],
-  ])('says that %s', (problem, transfer) => {
+  ])('reports: %s', (problem, transfer) => {
     expect(problemsOfTransfer(transfer)).toEqual([problem]);
   });
 });

@@ -16,8 +16,8 @@ const laptop = {
 };
 const { address } = laptop.console;
 
-describe('what is shown at the start', () => {
-  test('on a laptop: address, docs, credentials, and a command to try', () => {
+describe('the banner', () => {
+  test('shows the address, docs, credentials and a command on a laptop', () => {
     expect(bannerLines(laptop)).toEqual([
       '',
       '  Offhook 1.2.3 is up, with a sandbox in place of a carrier: no real phone rings',
@@ -33,21 +33,21 @@ describe('what is shown at the start', () => {
     ]);
   });
 
-  test('with another data folder: the command names it', () => {
+  test('names another data folder in the command', () => {
     const text = bannerLines({ ...laptop, dataDir: '/tmp/try' }).join('\n');
 
     expect(text).toContain('  /tmp/try/dev-app.json');
     expect(text).toContain('DATA_DIR=/tmp/try npx offhook call person');
   });
 
-  test('without a sandbox: no number that a person may have', () => {
+  test('suggests no real number without a sandbox', () => {
     const text = bannerLines({ ...laptop, hasSandbox: false }).join('\n');
 
     expect(text).toContain('offhook call tel:NUMBER');
     expect(text).not.toContain('sandbox');
   });
 
-  test('where a link would be for others too: the address, and the command that prints one', () => {
+  test('shows the address and the sign-in command instead of a link in a log', () => {
     const lines = (facts: object) =>
       bannerLines({ ...laptop, console: { address }, ...facts }).join('\n');
 
@@ -59,7 +59,7 @@ describe('what is shown at the start', () => {
     );
   });
 
-  test('on a database of its own: how to make an app, since there is none', () => {
+  test('explains how to create an app if there is no dev app', () => {
     const text = bannerLines({ ...laptop, hasDevApp: false, hasSandbox: false }).join('\n');
 
     expect(text).toContain('npx offhook apps create --name NAME --account ID');
@@ -81,10 +81,7 @@ describe('Ctrl-C', () => {
       'Ending: 3 calls are up. They have 5 min to finish; press Ctrl-C again to hang up and end at once.',
     ],
     [{ calls: 2, drainMs: 0 }, 'Ending: hanging up 2 calls.'],
-    [
-      { starting: true },
-      'Ending after the start, within 5 s; press Ctrl-C again to end at once.',
-    ],
+    [{ starting: true }, 'Ending after the start, within 5 s; press Ctrl-C again to end at once.'],
   ])('%j: %s', (state, line) => {
     expect(stoppingLine({ ...running, ...state })).toBe(line);
   });

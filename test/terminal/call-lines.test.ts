@@ -1,4 +1,4 @@
-// What a person sees who watches a gateway's terminal.
+// Tests the lines about calls in a gateway's terminal.
 
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
@@ -21,7 +21,7 @@ import { acceptedCall } from '../support/scripted-call.ts';
 const call = acceptedCall({ target: { kind: 'tel', number: '15551234567' } });
 const accepted = progressOfAccepted(call);
 const at = (s: number) => new Date(call.acceptedAt.getTime() + s * 1_000);
-/** An event is known by the sequence that it follows. */
+/** Returns the progress of a call after the event with this sequence. */
 const following = <Progress extends CallProgress>(eventSequence: number, progress: Progress) => ({
   ...progress,
   eventSequence,
@@ -36,7 +36,7 @@ function linesOf(...events: readonly CallEvent[]): readonly string[] {
 }
 
 describe('the steps of a call', () => {
-  test('are a line each', () => {
+  test('have one line each', () => {
     const heard = { event: 'amd_human_detected', reason: 'short-greeting', words: 2 } as const;
     const detected: CallProgress = { ...answered, amdEvents: [{ ...heard, elapsedMs: 900 }] };
     const hungUp = {
@@ -74,7 +74,7 @@ describe('the steps of a call', () => {
     ]);
   });
 
-  test('say why another gateway is tried, and why a call failed', () => {
+  test('explain why another gateway is tried, and why a call failed', () => {
     const failedAttempts = [
       { gateway: '10.0.0.1:5060', sipStatus: 503, reason: 'Service Unavailable', durationMs: 20 },
     ];
@@ -91,11 +91,11 @@ describe('the steps of a call', () => {
     ]);
   });
 
-  test('are told once, however often they are stated', () => {
+  test('are printed once, even if an event arrives again', () => {
     expect(linesOf(queuedEvent(call), queuedEvent(call))).toHaveLength(1);
   });
 
-  test('have no number and no command to a terminal that a far end put into its reason', () => {
+  test('mask phone numbers and terminal commands in the reason of a far end', () => {
     const sipReason = 'Calling +15551234567\u001b[2J';
 
     expect(
