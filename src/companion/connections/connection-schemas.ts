@@ -46,8 +46,8 @@ function isPlainHttpUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
-const storable = (longestBytes: number) => (value: unknown, context: z.RefinementCtx) => {
-  const problem = jsonProblem(value, longestBytes);
+const storable = (maxBytes: number) => (value: unknown, context: z.RefinementCtx) => {
+  const problem = jsonProblem(value, maxBytes);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 };
 

@@ -7,13 +7,13 @@ import { jsonProblem } from '../../http/stored-json.ts';
 import { channelTypes, defaultChannel, identifier, messageId } from './message-schema.ts';
 
 const dayMs = 86_400_000;
-const longestSpanMs = 7 * dayMs;
+const maxSpanMs = 7 * dayMs;
 /** To read further back, a client must start from a date or a message. */
-const mostSkipped = 10_000;
-const mostSessions = 100;
-const longestTags = 8 * 1_024;
+const maxSkip = 10_000;
+const maxSessions = 100;
+const maxTagsBytes = 8 * 1_024;
 
-export const versions = { 1: { mostMessages: 100 }, 2: { mostMessages: 10_000 } } as const;
+export const versions = { 1: { maxMessages: 100 }, 2: { maxMessages: 10_000 } } as const;
 export type Version = keyof typeof versions;
 
 export type HistoryQuery = {
@@ -50,8 +50,8 @@ function members<Flag extends z.ZodType<boolean>>(
   number: z.ZodNumber | z.ZodCoercedNumber<string>,
   flag: Flag,
 ) {
-  const { mostMessages } = versions[version];
-  const skip = number.int().min(0).max(mostSkipped).exactOptional();
+  const { maxMessages } = versions[version];
+  const skip = number.int().min(0).max(maxSkip).exactOptional();
   return {
     userId: identifier.exactOptional().describe('user identifier: `createdBy` of the messages'),
     skip: skip.describe('number of sessions to skip, in the order of the messages'),
@@ -59,9 +59,9 @@ function members<Flag extends z.ZodType<boolean>>(
     limit: number
       .int()
       .min(1)
-      .max(mostMessages)
+      .max(maxMessages)
       .exactOptional()
-      .describe(`messages per page; default: ${mostMessages}`),
+      .describe(`messages per page; default: ${maxMessages}`),
     channelType: z
       .enum(channelTypes)
       .exactOptional()
@@ -120,7 +120,7 @@ export function postBody(version: Version) {
       sessionId: z
         .array(identifier)
         .min(1)
-        .max(mostSessions)
+        .max(maxSessions)
         .exactOptional()
         .describe('specific sessions'),
       forward: z
@@ -143,7 +143,7 @@ export function postBody(version: Version) {
       tags: z
         .looseObject({})
         .superRefine((value, context) => {
-          const problem = jsonProblem(value, longestTags);
+          const problem = jsonProblem(value, maxTagsBytes);
           if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
         })
         .exactOptional()
@@ -181,7 +181,7 @@ export function toHistoryQuery(version: Version, query: Query, body: Body = {}):
         : { messageId: msgId, direction: given.direction ?? (forward ? 1 : -1) },
     oldestFirst: forward,
     skipSessions: given.skip ?? given.offset ?? 0,
-    limit: given.limit ?? versions[version].mostMessages,
+    limit: given.limit ?? versions[version].maxMessages,
     include: {
       traceId: given.includeTraceId === true,
       agentInfo: given.getAgentsInfo === true,
@@ -215,9 +215,7 @@ function conflicts(given: Body): MemberError[] {
       ? named(['direction'], 'can only be used with `msgId`')
       : []),
     ...(spanMs < 0 ? named(['dateTo'], 'must not be before `dateFrom`') : []),
-    ...(spanMs >= longestSpanMs
-      ? named(['dateTo'], 'must be less than 7 days after `dateFrom`')
-      : []),
+    ...(spanMs >= maxSpanMs ? named(['dateTo'], 'must be less than 7 days after `dateFrom`') : []),
   ];
 }
 
@@ -228,7 +226,7 @@ function windowOf({ dateFrom, dateTo }: Body): Pick<HistoryQuery, 'from' | 'befo
   const wholeMs = dateTo?.includes('T') === true ? 1 : dayMs;
   const end = dateTo === undefined ? undefined : Date.parse(dateTo) + wholeMs;
   return {
-    from: new Date(first ?? (end ?? 0) - longestSpanMs),
-    before: new Date(end ?? (first ?? 0) + longestSpanMs),
+    from: new Date(first ?? (end ?? 0) - maxSpanMs),
+    before: new Date(end ?? (first ?? 0) + maxSpanMs),
   };
 }

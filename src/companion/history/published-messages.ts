@@ -14,7 +14,7 @@ const maxBatch = 100;
  * Maximum size of a message. Pages are read in chunks of a thousand messages, which must fit into
  * memory even if all have this size.
  */
-const longestMessage = 64 * 1_024;
+const maxMessageLength = 64 * 1_024;
 
 const excludedTaskTypes = new Set(['alert', 'action']);
 
@@ -42,9 +42,9 @@ export function followMessages(
     schema: publishedMessage,
     ownerOf: (name) => bots.ownerOf(name),
     refuse: ({ body }) =>
-      JSON.stringify(body).length <= longestMessage
+      JSON.stringify(body).length <= maxMessageLength
         ? undefined
-        : `larger than ${longestMessage} characters`,
+        : `larger than ${maxMessageLength} characters`,
     apply: (batch) => storeMessages(database, batch),
     refusalOf: dataRefusal,
     maxBatch,

@@ -31,7 +31,7 @@ const members = {
 const skill = z.looseObject(members).meta({ id: 'Skill' });
 
 /** Far more than the agents and skills of one group need. */
-const longestRecordBytes = 512 * 1_024;
+const maxRecordBytes = 512 * 1_024;
 
 export const skillGroup = z
   .looseObject({
@@ -44,7 +44,7 @@ export const skillGroup = z
     skills: boundedArray(skill, 1_000).exactOptional(),
   })
   .superRefine((record, context) => {
-    const problem = jsonProblem(record, longestRecordBytes);
+    const problem = jsonProblem(record, maxRecordBytes);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
   .meta({ id: 'SkillGroup', description: 'Members that are not listed are kept unchanged.' });
@@ -54,7 +54,7 @@ const type = z.enum(importTypes, {
   error: ({ input }) => (input === undefined ? 'is required' : unsupported),
 });
 /** All records are checked before the first one is stored, and are stored in one statement. */
-const mostRecords = 5_000;
+const maxRecords = 5_000;
 
 const metaData = z.object({
   userId: identifier.describe('the user who imports'),
@@ -77,7 +77,7 @@ export const importHeaders = z.looseObject({
  * one.
  */
 export const importEnvelope = z.object({
-  data: boundedArray(z.unknown(), mostRecords).pipe(z.array(z.unknown()).min(1)),
+  data: boundedArray(z.unknown(), maxRecords).pipe(z.array(z.unknown()).min(1)),
   metaData,
 });
 
@@ -114,7 +114,7 @@ export const importExample = {
 
 /** The body as the OpenAPI document describes it. */
 export const importBody = z
-  .object({ data: z.array(skillGroup).min(1).max(mostRecords), metaData })
+  .object({ data: z.array(skillGroup).min(1).max(maxRecords), metaData })
   .meta({ id: 'SkillGroupImport', examples: [importExample] });
 
 export const importAnswer = z

@@ -13,10 +13,10 @@ import {
 } from '../../store/table-definition.ts';
 
 /** The limit for the whole body is lower. */
-const longestValueBytes = 1_024 * 1_024;
+const maxValueBytes = 1_024 * 1_024;
 
 const checkStorable: z.core.CheckFn<unknown> = ({ value, issues }) => {
-  const message = jsonProblem(value, longestValueBytes);
+  const message = jsonProblem(value, maxValueBytes);
   if (message !== undefined) issues.push({ code: 'custom', input: value, message });
 };
 
