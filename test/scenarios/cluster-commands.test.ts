@@ -55,8 +55,8 @@ async function oneCallAtOnce() {
 }
 
 /**
- * Dials through `node` until `node` itself takes the call. Any node may take a queued call, and on a
- * loaded machine the sweep of another node is sometimes faster.
+ * Dials through `node` until `node` itself takes the call. Any node may take a queued call. On a
+ * loaded machine, the sweep of another node is sometimes faster.
  */
 async function callOwnedBy(node: GatewayProcess, owner: RegExp): Promise<string> {
   for (let tries = 0; tries < 10; tries += 1) {

@@ -100,9 +100,9 @@ function openCall(url: string, kind: EngineKind, language: string) {
 }
 
 /**
- * Waits for the recogniser's answer to one frame. Both ends are in this process, so the answer comes
- * within a turn or two of the event loop. Polling every few milliseconds would make a corpus of
- * thousands of answers take hours.
+ * Waits for the recogniser's answer to one frame. Both ends are in this process, so it comes within
+ * a turn or two of the event loop. Polling every few milliseconds would make a corpus of thousands
+ * of answers take hours.
  */
 async function answered(isAnswered: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + patienceMs;
