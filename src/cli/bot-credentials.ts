@@ -6,7 +6,7 @@ import { type CliContext, readDevApp } from './cli-context.ts';
 
 export function noteBotCredentials(context: CliContext, appId: string): void {
   context.note(
-    `In bots, account_sid of the app ${appId} is ${accountSidOf(appId)}, and auth_token is its streamSecret.`,
+    `Bots know the app ${appId} as account_sid ${accountSidOf(appId)}; their auth_token is its streamSecret.`,
   );
 }
 

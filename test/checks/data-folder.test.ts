@@ -34,7 +34,7 @@ describe('a data folder', () => {
   test('is created for the check if it is missing, and removed afterwards', async () => {
     expect(await examined(join(folder, 'a', 'b'), false)).toMatchObject({
       state: 'ok',
-      detail: expect.stringContaining('not there yet') as string,
+      detail: expect.stringContaining('does not exist yet') as string,
     });
     expect(await readdir(folder)).toEqual([]);
   });

@@ -88,7 +88,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     expect(creation.notes).toContain(
       `account_sid ${streamIdsOf({ appId, callId: '', request: {} }).accountSid}`,
     );
-    expect(rotated.notes).toMatch(/The former one is taken until 20\d\d-\d\d-\d\dT/);
+    expect(rotated.notes).toMatch(/The old credential stays valid until 20\d\d-\d\d-\d\dT/);
     expect(JSON.parse(rotated.out)).toMatchObject({ appId });
     expect(rotated.out).not.toContain(created.jwtSecret);
     expect(decodeJwt(token.out)['appId']).toBe(appId);
@@ -162,7 +162,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     const rotated = await run((context) =>
       rotateApp(context, appId, 'jwt', { grace: '0s', jwks: setFile }),
     );
-    expect(rotated.notes).toBe('The former one is taken no more.');
+    expect(rotated.notes).toBe('The old credential is no longer valid.');
   });
 
   test.each<[string, Command, string | RegExp]>([
@@ -215,7 +215,7 @@ describe.each(places)('commands on %s', (_name, open) => {
       'removing and changing a stream at once',
       (context) =>
         addBot(context, 'b', { account: 'acme', streamUrl: false, streamConnect: 'person' }),
-      /--stream-connect goes with a stream/,
+      /--stream-connect cannot be combined/,
     ],
   ])('explain %s', async (_what, command, words) => {
     await expect(run(command)).rejects.toThrow(words);

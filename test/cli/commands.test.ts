@@ -303,7 +303,7 @@ describe('with a gateway', () => {
     const revoked = await offhook(['apps', 'revoke', appId.slice(4, 12)]).finished;
 
     expect(decodeJwt(token.out.trim())['appId']).toBe(appId);
-    expect(revoked.err).toBe(`${appId} is refused within 5 seconds by every gateway.\n`);
+    expect(revoked.err).toBe(`Every gateway refuses ${appId} within 5 seconds.\n`);
   });
 
   const unknown = 'call-00000000-0000-4000-8000-000000000000';
@@ -418,7 +418,7 @@ describe('with a gateway', () => {
       body: JSON.stringify({ data: { name: 'Jane' } }),
     });
 
-    expect(created.err).toBe('Rows go to: POST /api/public/tables/visits\n');
+    expect(created.err).toBe('Add rows with: POST /api/public/tables/visits\n');
     expect(JSON.parse(listed.out)).toEqual(JSON.parse(created.out));
     expect(again.err).toMatch(/^offhook: 400: .*name: is already a table; --replace/s);
     expect(row.status).toBe(200);
