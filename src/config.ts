@@ -28,7 +28,7 @@ const environment = z.object({
   TRUSTED_PROXIES: trustedNetworks
     .optional()
     .describe(
-      'Networks of the proxies that the gateway trusts. It takes the client address from their X-Forwarded-For header. Default: none.',
+      'Networks of the proxies that the gateway trusts. It takes the client address from their X-Forwarded-For header. Default: it trusts no proxy.',
     ),
   TOKEN_MAX_TTL_S: z.coerce
     .number()
