@@ -13,7 +13,7 @@ export type { DialTarget } from './target/dial-target.ts';
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];
 
-/** Detection timers, in milliseconds of the sample clock, which starts with the 200 OK. */
+/** Detection timers in milliseconds. They count on the sample clock, which starts at the 200 OK. */
 export type AmdTimers = {
   readonly noSpeechTimeoutMs: number;
   readonly decisionTimeoutMs: number;
@@ -30,19 +30,19 @@ export const defaultAmdTimers: AmdTimers = {
 
 export type AmdSettings = {
   readonly timers: AmdTimers;
-  /** If set, a greeting of at least this many words is a machine. */
+  /** If set, a greeting of at least this many words means a machine. */
   readonly thresholdWordCount?: number;
   /**
-   * Set if a message is to be left. The search for the tone then ends when the machine has been
-   * silent for this time, and not at `toneTimeoutMs` from the answer.
+   * Set if the call should leave a message. The search for the tone then ends when the machine has
+   * been silent for this long, instead of `toneTimeoutMs` after the answer.
    */
   readonly waitForBeepMs?: number;
-  /** Set if the request names a provider of speech-to-text. */
+  /** Set if the request names a speech-to-text provider. */
   readonly speechToText?: SpeechToTextSettings;
 };
 
 /**
- * Speech-to-text of one call. The members are named as in a dial-out request
+ * Speech-to-text settings of one call. Members have the names of the dial-out request
  * (`callControlParameter`).
  */
 export type SpeechToTextSettings = {
@@ -56,8 +56,8 @@ export type SpeechToTextSettings = {
 };
 
 /**
- * A dial-out request after validation, in canonical spelling. Stored with the call. It holds no
- * secrets: `notifyHeaders` are stored apart.
+ * A validated dial-out request in canonical spelling. It is stored with the call and holds no
+ * secrets: `notifyHeaders` are stored separately.
  */
 export type DialoutRequest = {
   readonly target: DialTarget;
@@ -65,9 +65,9 @@ export type DialoutRequest = {
   readonly caller: string;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
-  /** How long the call may wait in the queue. After that it is not dialled. */
+  /** How long the call may wait in the queue. It is not dialled after that. */
   readonly queueTimeoutMs: number;
-  /** Longest time from the answer to the hang-up. The limit of the gateway applies as well. */
+  /** Maximum time from the answer to the hang-up. The gateway's own limit applies too. */
   readonly maxDurationMs?: number;
   /**
    * Name of a trunk. Omitted for a `sip:` target that is dialled directly. The intake fills in the
@@ -77,31 +77,30 @@ export type DialoutRequest = {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
-  /** The stream of the request, or else of its bot. If omitted, the person hears silence. */
+  /**
+   * The stream that the request defines, or else the bot's registered stream. If omitted, the
+   * person hears silence.
+   */
   readonly stream?: RequestedStream;
   /** Only with `machineDetection: detect`. */
   readonly voicemail?: RequestedVoicemail;
   readonly screening?: RequestedScreening;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
-  /** The AMD events that are notified. Default: all. An empty list: no AMD event. */
+  /** AMD events to notify. Default: all. An empty list means none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  /**
-   * Types of events that are notified with status `Event`. Omitted if the request selects no event.
-   */
+  /** Event types to notify with status `Event`. Omitted if the request selects no event. */
   readonly notifyEvents?: readonly SelectedEventType[];
   /**
-   * W3C Trace Context of the span that accepted the request. If this gateway traces nothing, the
-   * one that came with the request.
+   * W3C Trace Context of the span that accepted the request. If tracing is off, the value that came
+   * with the request.
    */
   readonly traceparent?: string;
-  /** What earlier systems added to the trace. Only together with `traceparent`. */
+  /** The `tracestate` header of earlier systems. Only set together with `traceparent`. */
   readonly tracestate?: string;
 };
 
-/**
- * An accepted call: the input of the machine, and what a process reads from SQL before it dials.
- */
+/** An accepted call. A process reads it from SQL before it dials, and passes it to the machine. */
 export type AcceptedCall = CallIdentity & {
   readonly request: DialoutRequest;
   readonly acceptedAt: Date;

@@ -1,5 +1,5 @@
-// Ports between the HTTP edge, the dial-out work and SQL: submitting a request, checking its route,
-// storing and taking calls, and finding the call of a command.
+// Ports between the HTTP API, dial-out and SQL: submit a request, check its route, store and take
+// calls, and route a command to its call.
 
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
@@ -7,7 +7,7 @@ import type { CallId } from './contract/identity.ts';
 import type { AppLimits } from './target/app-limits.ts';
 import type { NumberReading } from './target/number-reading.ts';
 
-/** A validated request. The intake fills in what the caller omitted. */
+/** A validated request. The intake fills in members that the client omitted. */
 export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
   readonly queueTimeoutMs?: number;
 };
@@ -19,9 +19,7 @@ export type Submission = {
   readonly accountId: string;
   readonly botId: string;
   readonly request: SubmittedRequest;
-  /**
-   * Headers that the caller wants on its notifications. They are encrypted before they are stored.
-   */
+  /** Headers to send with each notification. They are encrypted before they are stored. */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: Idempotency;
   /** Limits of the app. Default: no limits. */
@@ -29,11 +27,11 @@ export type Submission = {
   readonly remarks?: DialoutRemarks;
 };
 
-/** Remarks in an answer, in addition to the ids. Each is present only if it applies. */
+/** Optional members of the answer, in addition to the ids. Each is present only if it applies. */
 export type DialoutRemarks = {
-  /** URI of the dialled number, if the target was written without `+`. */
+  /** URI of the dialled number. Present if the target was written without `+`. */
   readonly target?: string;
-  /** The same for the number in `bridge`. */
+  /** URI of the number in `bridge`. Present if that number was written without `+`. */
   readonly bridge?: { readonly to: string };
   /** Paths of members that no schema knows. */
   readonly ignored?: readonly string[];
@@ -48,9 +46,9 @@ export type DialoutAnswer = DialoutRemarks & {
 
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly answer: DialoutAnswer }
-  /** The same request came before with this idempotency key. */
+  /** This request was already accepted under its idempotency key. */
   | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-  /** Another request came before with this idempotency key. */
+  /** The idempotency key was already used for a different request. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'full'; readonly retryAfterS: number }
   /** The limits of the app do not allow this target. */
@@ -63,23 +61,23 @@ export type SubmitResult =
   /** Nothing was accepted, because the process is stopping or the database is unreachable. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number }
   /**
-   * Whether the request was accepted is not known, and the call may be dialled. Either the answer
-   * of the database was lost, or the earlier answer to the key cannot be read.
+   * It is not known whether the request was accepted, so the call may still be dialled. Either the
+   * reply of the database was lost, or the earlier answer for the key cannot be read.
    */
   | { readonly kind: 'unknown'; readonly reason: string; readonly retryAfterS: number };
 
 export type Intake = { submit(submission: Submission): Promise<SubmitResult> };
 
 /**
- * Checks at the edge that a target can be routed, so that a bad request is answered with 400
- * instead of becoming a failed call.
+ * Checks that a target can be routed while the HTTP request is still open. A bad target then gets a
+ * 400 instead of becoming a failed call.
  */
 export type RoutePlanner = {
   plan(
     target: DialTarget,
     trunk: string | undefined,
     /**
-     * The account that must be allowed to use the trunk. The default trunk is that of the account,
+     * The account must be allowed to use the trunk. Without `trunk`, its own default trunk is used
      * if it has one.
      */
     accountId: string,
@@ -90,17 +88,18 @@ export type RoutePlanner = {
         readonly trunk?: string;
       }
     | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
-  /** Whether a trunk passes on this header of an application. Carriers trust such headers. */
+  /**
+   * Whether a trunk passes on this header when an application sets it. Carriers trust such headers.
+   */
   passes(trunk: string, headerName: string): boolean;
 };
 
 export type CommandRouting = {
   /**
-   * Runs a command on its call, whichever process has the call. `askedBy` names the sender in the
-   * capture of the call.
+   * Runs a command on its call, in whichever process owns the call. `askedBy` names the sender in
+   * the call's capture.
    *
-   * @returns undefined if the process of the call did not answer, so that it is not known whether
-   * the command was done
+   * @returns undefined if the owner did not answer, so it is not known whether the command ran
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
@@ -110,7 +109,7 @@ export type CommandRouting = {
 /** The notification of `queued`, as it is signed and sent. */
 export type QueuedNotification = { readonly origin: string; readonly body: string };
 
-/** What SQL stores or checks together with the call. */
+/** Data that SQL stores or checks in the same transaction as the call. */
 export type AcceptExtra = Pick<
   Submission,
   'notifyHeaders' | 'idempotency' | 'limits' | 'remarks'
@@ -129,34 +128,34 @@ export type AcceptResult =
   /** A limit of the app is reached. Nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
   /**
-   * Certainly not stored. `isKeyNew` is true if the idempotency key did not come before, and
+   * Certainly not stored. `isKeyNew` is true if the idempotency key was never used before, and
    * omitted if that is not known.
    */
   | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
 export type CallIntake = {
   /**
-   * Stores a call, once for each idempotency key (kept for 24 h). The call is durable when this
+   * Stores a call, at most once per idempotency key (kept for 24 h). The call is durable when this
    * resolves with `accepted`.
    *
    * @throws Error if it is not known whether the call was stored
    */
   accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
   /**
-   * Returns what was answered to the key before.
+   * Returns the earlier answer for the key.
    *
-   * @returns undefined if the key did not come, or has expired
-   * @throws Error if that is not known
+   * @returns undefined if the key is new or has expired
+   * @throws Error if the key cannot be looked up
    */
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
 };
 
-/** The app that placed a call, as far as commands to the call depend on it. */
+/** The settings of the app that placed a call, as far as commands to the call depend on them. */
 export type CallingApp = NumberReading & {
   readonly limits?: AppLimits;
 };
 
-/** Finds apps. Rejects while SQL does not answer. */
+/** Looks up apps. Rejects if SQL does not answer. */
 export type AppLookup = {
   /** @returns undefined if the app is unknown or revoked */
   find(appId: string): Promise<CallingApp | undefined>;
@@ -164,47 +163,45 @@ export type AppLookup = {
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────
 
-/** The name of a trunk. Undefined for the calls that are dialled directly. */
+/** The name of a trunk, or undefined for calls that are dialled without a trunk. */
 export type CallSource = string | undefined;
 
 /** Limits of a trunk across all nodes. Default of each: no limit. */
 export type TrunkLimits = {
   /**
-   * Calls that start each second. 0.5 is one call every two seconds. Attempts of one call over
-   * further gateways do not count.
+   * Calls that may start per second. 0.5 means one call every two seconds. A call that fails over
+   * to another gateway counts once.
    */
   readonly callsPerSecond?: number;
   /**
-   * Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the
-   * wire.
+   * Calls that may hold a carrier channel at the same time. A call holds one from its INVITE until
+   * no transaction or dialog of it is on the wire.
    */
   readonly maxConcurrentCalls?: number;
 };
 
 export type TakeRequest = {
-  /**
-   * 1, 2, … for each process and source. Repeating a number asks again for an answer that was lost.
-   */
+  /** Counts 1, 2, … per process and source. A repeated number asks again for a lost answer. */
   readonly takeId: number;
-  /** Whether this take was requested before. */
+  /** Whether this is a repeat of an earlier take. */
   readonly isRepeated: boolean;
   readonly source: CallSource;
   /** Undefined if the source has no limits. */
   readonly limits: TrunkLimits | undefined;
-  /** The largest number of calls to take, e.g. what this process has room for. */
+  /** Maximum number of calls to take, e.g. the room in this process. */
   readonly wanted: number;
-  /** How far ahead of now starts may be granted. */
+  /** How far in the future a granted start may lie. */
   readonly horizonMs: number;
 };
 
 /**
- * A call that now belongs to this process. `startInMs`: when its INVITE may leave, counted from
- * when SQL wrote the answer; negative if it was due before.
+ * A call that now belongs to this process. `startInMs`: when its INVITE may leave, counted from the
+ * moment SQL wrote the answer. Negative if the start was already due.
  */
 export type Grant = {
   readonly call: AcceptedCall;
   readonly startInMs: number;
-  /** How far the first event of the call, `queued`, has come. */
+  /** Progress of the call's first event, `queued`. */
   readonly queued: QueuedEvent;
 };
 export type QueuedEvent = 'unknown' | 'stored' | 'published';
@@ -212,35 +209,34 @@ export type QueuedEvent = 'unknown' | 'stored' | 'published';
 export type Taken = {
   readonly grants: readonly Grant[];
   /**
-   * When to ask again. Omitted if nothing waits, or if the trunk is full until a slot is released.
+   * Delay before the next take. Omitted if no call waits, or if the trunk is full until a slot is
+   * released.
    */
   readonly retryInMs?: number;
   /**
-   * Time that the server took from the question to the answer. The rest of the round trip was spent
-   * on the network.
+   * Time that the SQL server spent on the request. The rest of the round trip was spent on the
+   * network.
    */
   readonly tookMs: number;
 };
 
 /** The result of one sweep over all waiting calls. */
 export type Sweep = {
-  /** Calls that no process has taken and that are too late to be dialled. */
+  /** Calls that no process took before their queue time-out. */
   readonly expired: readonly AcceptedCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
   /**
-   * Calls that SQL assigned to this process some time ago, and that the process did not name as its
-   * own.
+   * Calls that SQL assigned to this process some time ago although the process does not know them.
    */
   readonly notHere: readonly CallId[];
 };
 
 export type CallTakes = {
   /**
-   * Takes the calls of a source that have waited longest, each with a slot if the source has
-   * limits.
+   * Takes the longest-waiting calls of a source. Each call gets a slot if the source has limits.
    */
   take(request: TakeRequest): Promise<Taken>;
-  /** Grants another start to a call that missed its own. */
+  /** Grants a new start to a call that missed its first one. */
   nextStart(
     trunk: string,
     intervalMs: number,
@@ -248,23 +244,23 @@ export type CallTakes = {
   /** Frees the slots of legs that are off the wire. */
   release(legIds: readonly string[]): Promise<void>;
   /**
-   * Finds what is left over. It also frees the slots of calls that ended while no process could
-   * release them. `here`: the calls of this process.
+   * Finds waiting, expired and unknown calls. Also frees the slots of calls that ended while no
+   * process could release them. `here`: the calls that this process knows.
    */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
 
-/** What second legs need from SQL. */
+/** SQL operations for second legs. */
 export type SecondLegTakes = {
   /**
-   * Counts a second leg of the app for today.
+   * Counts a second leg against the app's limit for today.
    *
    * @returns false if the app has reached its limit for today
    */
   countToday(appId: string, mostToday: number, at: Date): Promise<boolean>;
   /**
-   * Takes a slot of the trunk. `startInMs`: when the INVITE may leave, counted from when SQL wrote
-   * the answer.
+   * Takes a slot of the trunk. `startInMs`: when the INVITE may leave, counted from the moment SQL
+   * wrote the answer.
    *
    * @returns undefined if the trunk is full
    */
@@ -277,8 +273,8 @@ export type SecondLegTakes = {
 };
 
 /**
- * Called when the INVITE is ready. Resolves when the INVITE may leave or is not wanted any more;
- * never rejects. An INVITE that is late takes another start, and the trunk loses one. `isWanted`
- * prevents that for a call that is over.
+ * Called when the INVITE is ready. Resolves when the INVITE may leave or is no longer wanted. Never
+ * rejects. A late INVITE takes another start, which costs the trunk one start. `isWanted` avoids
+ * that cost for a call that has ended.
  */
 export type Turn = (isWanted: () => boolean) => Promise<void>;

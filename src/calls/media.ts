@@ -1,7 +1,7 @@
-// The seam between a call and its media. Each command and each event is declared once, here, and
-// crosses to or from the media worker unchanged. For a new command, the compiler names the session
-// that must execute it. For a new event, it names the states `answered` and `closing` of the machine,
-// which must take it.
+// The seam between a call and its media. Each command and each event is declared only here, and
+// crosses to or from the media worker unchanged. If you add a command, the compiler points to the
+// session that must execute it. If you add an event, it points to the machine states `answered` and
+// `closing`, which must handle it.
 
 import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';
@@ -16,14 +16,14 @@ import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 /** Commands of a call to its media. */
 export type MediaCommand =
   /**
-   * Starts detection and its sample clock, at the 200 OK. Its events follow, with `amd_stopped`
+   * Starts detection and its sample clock at the 200 OK. `amd` events follow, with `amd_stopped`
    * last.
    */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
-  /** Ends detection early. A detection that ran still reports `amd_stopped` with this reason. */
+  /** Ends detection early. If it was running, it still reports `amd_stopped` with this reason. */
   | { readonly kind: 'stopDetection'; readonly reason: string }
   /**
-   * ringing: the media resolves the bot's name and connects, so that the bot is there at the
+   * ringing: the media resolves the bot's host name and connects, so that the bot is ready at the
    * answer. answered: the bot gets the call, hears and speaks.
    */
   | {
@@ -31,25 +31,25 @@ export type MediaCommand =
       readonly settings: StreamSettings;
       readonly phase: 'ringing' | 'answered';
     }
-  /** Tells the bot that its stream is over. An open stream reports `stopped`. */
+  /** Ends the stream and notifies the bot. An open stream then reports `stopped`. */
   | { readonly kind: 'stopStream'; readonly reason: string }
   /**
    * Opens or closes the gate of the stream. While it is closed, the bot hears silence and gets no
    * keys.
    */
   | { readonly kind: 'gateStream'; readonly isGated: boolean }
-  /** Queues a sound behind the waiting ones. A loop ends to make room for it. */
+  /** Queues a sound behind the waiting sounds. A looping sound ends to make room for it. */
   | { readonly kind: 'play'; readonly playback: Playback }
-  /** Queues keys behind those that are being pressed. */
+  /** Queues keys behind the keys that are being pressed. */
   | { readonly kind: 'press'; readonly keys: Keys }
   /**
-   * Drops what is queued: sounds, the bot's audio, keys. Each sound and each command of keys
-   * reports its end.
+   * Drops all queued sounds, bot audio and keys. Each sound and each `press` command still reports
+   * its end.
    */
   | { readonly kind: 'stopPlayback' }
-  /** Sends the bot a key that came by SIP INFO. */
+  /** Sends the bot a key that arrived by SIP INFO. */
   | { readonly kind: 'sendDigit'; readonly digit: string }
-  /** Tells the bot that the transfer failed and that the call goes on with it. */
+  /** Notifies the bot that the transfer failed and that the bot has the call again. */
   | { readonly kind: 'reportTransferFailure'; readonly failure: TransferFailure }
   /** Asks for one `envelope`. */
   | { readonly kind: 'requestEnvelope' };
@@ -57,7 +57,7 @@ export type MediaCommand =
 /** What the media reports to its call. */
 export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
-  /** A key that came as RTP events (RFC 4733). */
+  /** A key that arrived as RTP events (RFC 4733). */
   | { readonly kind: 'dtmf'; readonly digit: string; readonly durationMs: number }
   /** `ordinal` identifies the stream within the call. */
   | { readonly kind: 'stream'; readonly ordinal: number; readonly report: StreamReport }
@@ -65,13 +65,13 @@ export type MediaEvent =
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
   /**
-   * How loud both sides were so far. Reported after `requestEnvelope` and at the end of the session.
-   * Undefined before the answer.
+   * The loudness of both sides so far. Reported after `requestEnvelope` and at the end of the
+   * session. Undefined before the answer.
    */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
   /** Audio has gone both ways over a bridge. Only the session of a second leg reports it. */
   | { readonly kind: 'connected' }
-  /** No packet came for the whole inactivity time-out, and the call was not on hold. */
+  /** No packet arrived for the whole inactivity time-out, and the call was not on hold. */
   | { readonly kind: 'inactive' }
   /** The session is gone, because its sockets or its worker failed. */
   | { readonly kind: 'failed'; readonly reason: string };
@@ -83,8 +83,7 @@ export type VoiceCodec = 'PCMU' | 'PCMA';
 
 export type MediaPort = {
   /**
-   * Opens a port pair with its sockets, and offers these codecs in this order. Default: both, µ-law
-   * first.
+   * Opens a port pair with its sockets. Offers `codecs` in their order. Default: both, µ-law first.
    *
    * @returns undefined if no port is free or the sockets cannot be opened (logged)
    */
@@ -98,7 +97,7 @@ export type MediaPort = {
 export type MediaSession = {
   readonly offerSdp: string;
   /**
-   * Applies the far end's SDP: early (18x) or of the answer.
+   * Applies the far end's SDP, from an 18x (`early`) or from the 200 OK (`answer`).
    *
    * @returns false if no codec or address in it is usable
    */
@@ -109,11 +108,11 @@ export type MediaSession = {
    * @returns undefined if nothing in it is usable
    */
   answerReoffer(sdp: string): string | undefined;
-  /** Whether the far end takes keys as RTP events, by its last SDP. */
+  /** Whether the far end accepts keys as RTP events, according to its last SDP. */
   acceptsKeys(): boolean;
   send(command: MediaCommand): void;
   /**
-   * Opens the session of a second leg beside this one.
+   * Opens the session of a second leg, which can be bridged to this one.
    *
    * @returns undefined if no session can be opened
    */
@@ -121,7 +120,7 @@ export type MediaSession = {
     observer: MediaObserver,
     codecs: readonly VoiceCodec[],
   ): Promise<PartnerSession | undefined>;
-  /** Closes the sockets and gives the port back (drained). Idempotent. */
+  /** Closes the sockets and returns the drained port to the pool. Idempotent. */
   close(): void;
 };
 

@@ -1,6 +1,5 @@
-// Decides which calls this process dials. It has a taker for each source, counts the places of its
-// calls in this process and their slots on trunks, and looks once a second for calls that wait
-// anywhere.
+// Decides which calls this process dials. Runs one taker per source, tracks the places of calls in
+// this process and their slots on trunks, and sweeps all sources for waiting calls once a second.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -26,15 +25,15 @@ export type CallTakingPorts = {
   /** Returns how many more calls this process can have. */
   readonly room: () => number;
   /**
-   * False if no INVITE may leave any more, e.g. because the lease runs out. A call that is taken
-   * then would fail instead of being dialled by another process.
+   * Returns false if no INVITE may leave any more, e.g. because the lease is about to expire. A
+   * call taken then would fail instead of being dialled by another process.
    */
   readonly mayTake: () => boolean;
-  /** Starts the call's machine. Without a turn its INVITE may leave at once. */
+  /** Starts the call's machine. Without a turn, its INVITE may leave immediately. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
   /**
    * Returns true if the call has a machine in this process, or if its last events are still being
-   * stored or published.
+   * stored or published here.
    */
   readonly isHere: (callId: CallId) => boolean;
   /** Returns the calls that have a machine in this process. */
@@ -51,14 +50,14 @@ export type CallTakingPorts = {
 type Held = {
   readonly callId: CallId;
   readonly source: CallSource;
-  /** False on a source without limits: there is no slot to give back. */
+  /** False if the source has no limits, so that there is no slot to release. */
   readonly hasSlot: boolean;
   isPlaced: boolean;
 };
 
 /**
- * Pause between two attempts to end unknown calls. If a part that they need is unreachable, a retry
- * every second would be in vain.
+ * Pause between two attempts to end unknown calls. If SQL or NATS is unreachable, retrying every
+ * second is pointless.
  */
 const endUnknownPauseMs = 10_000;
 
@@ -67,13 +66,13 @@ export class CallTaking {
   readonly #takers = new Map<CallSource, SourceTaker>();
   readonly #held = new Map<string, Held>();
   /**
-   * Legs that are off the wire but still hold their slots. If a release fails, the next sweep
-   * repeats it.
+   * Calls whose legs are off the wire but whose slots are not released yet. If a release fails, the
+   * next sweep retries it.
    */
   readonly #unreleased = new Set<CallId>();
-  /** Runs one release statement at a time, for as many slots as are waiting. */
+  /** Runs one release statement at a time, for all slots that are waiting. */
   readonly #releasing: Batcher<CallId, void>;
-  /** Places of calls that have not started yet. */
+  /** Places in this process that are reserved for calls that have not started yet. */
   readonly #places = {
     free: () => this.#ports.room() - this.#reserved,
     hold: (count: number) => {
@@ -85,11 +84,11 @@ export class CallTaking {
   };
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
-  /** Number of calls of each source that this process took since the last sweep. */
+  /** Number of calls per source that this process took since the last sweep. */
   readonly #taken = new Map<CallSource, number>();
   /**
-   * Calls without a machine that the last sweep found. They are ended if the next sweep finds them
-   * again.
+   * Calls without a machine that the last sweep found. If the next sweep finds them again, they are
+   * ended.
    */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
@@ -107,8 +106,8 @@ export class CallTaking {
   }
 
   /**
-   * Counts a call that was accepted in this process as waiting. Wakes the taker of its source if
-   * this process has room, and otherwise sends a hint to the other processes.
+   * Counts a newly accepted call as waiting. Wakes the taker of its source if this process has
+   * room. Otherwise sends a hint to the other processes.
    */
   accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
@@ -117,7 +116,7 @@ export class CallTaking {
 
   /**
    * Wakes the taker of a source.
-   * @param count number of calls that are known to wait. Default: any number may wait
+   * @param count number of calls known to be waiting. Default: unknown
    * @returns false if this process has no room or may not take calls
    */
   wake(source: CallSource, count?: number): boolean {
@@ -127,17 +126,17 @@ export class CallTaking {
   }
 
   /**
-   * Number of waiting calls of each source: the result of the last sweep, and the calls accepted
-   * here since.
+   * Number of waiting calls per source: the result of the last sweep plus the calls accepted here
+   * since.
    */
   waiting(): ReadonlyMap<CallSource, number> {
     return this.#waiting;
   }
 
   /**
-   * Looks, once a second, at all sources. It takes calls that wait although their hint may have
-   * been lost, ends calls that waited too long, and ends calls of this process without a machine.
-   * @returns false if the next sweep has nothing to do until another call is accepted
+   * Sweeps all sources; called once a second. Takes waiting calls whose hint may have been lost,
+   * ends calls that waited too long, and ends calls of this process that have no machine.
+   * @returns false if sweeps have nothing to do until another call is accepted
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
@@ -159,7 +158,7 @@ export class CallTaking {
   }
 
   /**
-   * Notes that the SIP port has the call's leg. From then on the SIP port reports when the slot is
+   * Records that the call's leg was placed. From then on the SIP port reports when the slot is
    * free.
    */
   onPlaced(legId: string): void {
@@ -168,8 +167,8 @@ export class CallTaking {
   }
 
   /**
-   * Releases the leg's slot, because nothing of the leg is on the wire any more. The id of a first
-   * leg is its call's id. Other ids are ids of second legs, which this class does not track.
+   * Releases the slot of a leg that is off the wire. The id of a first leg is its call's id. Other
+   * ids belong to second legs, which this class does not track.
    */
   onReleased(legId: string): void {
     const held = this.#held.get(legId);
@@ -186,14 +185,14 @@ export class CallTaking {
   }
 
   /**
-   * Called when the call's machine is gone. If the call placed no leg, no other event would release
+   * Handles the end of a call's machine. If the call placed no leg, no other event would release
    * its slot.
    */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // A place is free, for any source with waiting calls. Sources whose known waiting calls were
-    // all taken here are not asked. If that count is wrong, because other processes took or
-    // accepted calls, the next sweep corrects it within a second.
+    // The free place can serve any source with waiting calls. Skip sources whose known waiting
+    // calls were all taken here. If other processes took or accepted calls, the count is wrong
+    // until the next sweep corrects it, within a second.
     for (const [source, count] of this.#waiting) {
       if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
     }
@@ -240,8 +239,8 @@ export class CallTaking {
   }
 
   /**
-   * Limits the count to the calls that are known to wait. Calls that other processes accepted since
-   * the last sweep are not known here.
+   * Counts taken calls, at most up to the number known to be waiting. Calls that other processes
+   * accepted since the last sweep are not known here.
    */
   #countTaken(source: CallSource, count: number): void {
     const taken = (this.#taken.get(source) ?? 0) + count;
@@ -268,7 +267,7 @@ export class CallTaking {
       nowMs: () => performance.now(),
       logger,
     });
-    // Bounded by the trunks file: one taker for each trunk, and one for direct calls.
+    // Bounded by the trunks file: one taker per trunk, and one for direct calls.
     this.#takers.set(source, taker);
     return taker;
   }

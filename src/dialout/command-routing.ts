@@ -1,5 +1,5 @@
-// Finds the call of a command: in this process, at the node that has it, or in the queue if no node
-// has it yet.
+// Routes a command to its call: in this process, on the node that owns it, or in the queue if no
+// node owns it yet.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -32,7 +32,7 @@ export type CommandRoutingPorts = {
   readonly clock: Clock;
   readonly ownerId: string;
   /**
-   * Asks the node that has the call.
+   * Sends the command to the node that owns the call.
    * @returns undefined if it did not answer in time
    */
   readonly askOwner: (
@@ -44,7 +44,7 @@ export type CommandRoutingPorts = {
 
 export type NodeCommandRouting = CommandRouting & {
   /**
-   * Runs a command that every node receives.
+   * Runs a command that was broadcast to all nodes.
    * @returns undefined if another node must answer it
    */
   runHere(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
@@ -53,8 +53,8 @@ export type NodeCommandRouting = CommandRouting & {
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 
 /**
- * Bounds the wait for a call that this process has claimed but whose machine has not started yet.
- * It takes milliseconds, unless SQL is slow.
+ * Bounds the wait for a call that this process has claimed but not started yet. Starting it takes
+ * milliseconds, unless SQL is slow.
  */
 const handOverAttempts = 20;
 const handOverPauseMs = 50;
@@ -82,7 +82,7 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
     if (command.command !== 'hangup') return refusedBy('queued', command);
     const end = endBeforeAnswer({ by: 'application' }, clock.now());
     const isCancelled = await ends.recordQueued(progressOfAccepted(call), end);
-    // Otherwise a process has claimed the call at this very moment.
+    // If not cancelled, a process has just claimed the call. Look it up again.
     return isCancelled ? done(command, 'ending') : 'here-soon';
   }
 
@@ -112,7 +112,7 @@ function done({ id }: Command, state: string): CommandReply {
   return { ok: true, state, ...(id === undefined ? {} : { commandId: id }) };
 }
 
-/** Replies for a call that has ended. A hang-up succeeds, because it wants just that. */
+/** Returns the reply for a call that has ended. A hang-up succeeds, because its goal is reached. */
 function endedFor(command: Command): CommandReply {
   return command.command === 'hangup' ? done(command, 'ended') : callHasEnded;
 }

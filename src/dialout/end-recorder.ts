@@ -1,5 +1,5 @@
-// Ends calls that have no machine: calls that are still queued, have expired, or were left by a
-// process that died.
+// Stores the ends of calls that have no machine: calls that are still queued, have expired, or
+// belonged to a process that died.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
@@ -8,23 +8,23 @@ import type { CallOutbox } from '../calls/ports.ts';
 
 export type EndRecorder = {
   /**
-   * Stores the end of a call, after the events in `missing`, which SQL does not have. Resolves when
-   * SQL has stored them.
-   * @returns false if the call had ended before or another process owns it
+   * Stores the end of a call, preceded by the events in `missing`, which SQL does not have.
+   * Resolves when SQL has stored all of them.
+   * @returns false if the call had already ended or another process owns it
    */
   record(
     progress: CallProgress,
     end: CallEnd,
     missing: readonly CallEvent[],
     /**
-     * `isRecovered`: true if a far end may be left in the call. Recovery hangs it up and then marks
-     * the call as settled.
+     * `isRecovered`: true if a far end may still be in the call. Recovery then hangs it up and
+     * marks the call as settled.
      */
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
   /**
    * Stores the end of a call that no process has begun to dial.
-   * @returns false if a process has begun to dial it, or if it had ended
+   * @returns false if a process has begun to dial it, or if it had already ended
    */
   recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
 };
@@ -35,7 +35,7 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       const { event } = endEvent(progress, end);
       const step = { events: missing, ending: { event } };
       return (
-        // `isRepeated`: SQL may already hold what the dead process sent last.
+        // `isRepeated`: SQL may already hold the last events of the dead process.
         (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
       );
     },

@@ -1,6 +1,6 @@
-// The SIP port that the calls of this process use. It lets no INVITE leave without the lease, not
-// even the second INVITE of a call: a process that was paused may wake up long after another
-// process has ended the call. It also reports when the legs of a call are off the wire.
+// The SIP port that the calls of this process use. It lets no INVITE leave without the lease. That
+// includes later INVITEs of a leg, because a paused process may wake up long after another process
+// has ended the call. It also reports when the legs of a call are off the wire.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
@@ -9,18 +9,18 @@ import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 
 export type GuardedSip = SipPort & {
-  /** Resolves when the call's legs are off the wire, at once if it has no legs. */
+  /** Resolves when the call's legs are off the wire. Resolves immediately if it has none. */
   untilReleased(callId: CallId): Promise<void>;
   /** Returns the calls that have a leg on the wire. */
   onTheWire(): readonly CallId[];
-  /** Waits until no leg of this process is on the wire, at most for `timeoutMs`. */
+  /** Waits until no leg of this process is on the wire, for at most `timeoutMs`. */
   idle(timeoutMs: number): Promise<void>;
-  /** Notifies the watcher of every leg from now on. */
+  /** Notifies the watcher about all legs from now on. */
   watch(watcher: LegWatcher): void;
 };
 
 export type LegWatcher = {
-  /** `legId` is the call's id for its first leg. */
+  /** For a first leg, `legId` is the call's id. */
   onPlaced(legId: string): void;
   onReleased(legId: string): void;
   /** Called when the last leg of the call is off the wire. */
@@ -31,10 +31,7 @@ export function guardSip(
   sip: SipPort,
   options: { readonly mayPlace: () => boolean; readonly clock: Clock; readonly logger: Logger },
 ): GuardedSip {
-  /**
-   * `released` promises of each call's legs: its first leg, and second legs that are up or not yet
-   * released.
-   */
+  /** The `released` promises of each call's unreleased legs. */
   const legs = new Map<CallId, Set<Promise<void>>>();
   const watchers: LegWatcher[] = [];
 

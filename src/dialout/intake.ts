@@ -1,5 +1,5 @@
-// Accepts a dial-out request. A request is accepted when SQL has stored it. Then this process takes
-// the call at once, or wakes another process.
+// Accepts dial-out requests. A request is accepted when SQL has stored it. This process then takes
+// the call immediately, or wakes another process.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -25,16 +25,16 @@ export type IntakePorts = {
   readonly ledger: CallIntake;
   readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** @returns undefined if the request does not select the call's first event */
+  /** @returns undefined if the request does not select the event `queued` */
   readonly queuedNotification: (
     call: AcceptedCall,
     queued: CallEvent,
   ) => QueuedNotification | undefined;
-  /** Called when the call and its first event are stored. The event is to be published now. */
+  /** Called when the call and its event `queued` are stored, so that the event can be published. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
   /**
-   * True while this process finishes its last calls. A call that it accepted then would wait for
-   * the next process.
+   * Returns true while this process drains. A call accepted then would have to wait for another
+   * process.
    */
   readonly isStopping: () => boolean;
   readonly clock: Clock;
@@ -43,11 +43,11 @@ export type IntakePorts = {
 
 export type IntakeLimits = {
   /**
-   * Largest number of calls that wait to be dialled. One more is refused with 429. At the default
-   * rate of a trunk they wait minutes, not hours.
+   * Maximum number of queued calls. Further requests are refused with 429. At the default rate of a
+   * trunk, these calls wait minutes, not hours.
    */
   readonly maxQueued: number;
-  /** Default for requests that set no queue time-out. */
+  /** Queue time-out of requests that set none. */
   readonly queueTimeoutMs: number;
 };
 
@@ -58,7 +58,7 @@ const dayMs = 86_400_000;
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
   return {
     async submit(submission) {
-      // A request with a key may repeat one that was accepted before. Only the ledger knows.
+      // A request with an idempotency key may repeat an accepted one, so the ledger decides.
       const { limits: allowed, idempotency, request } = submission;
       const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
       if (idempotency === undefined && !mayDialAll) return targetForbidden;
@@ -76,7 +76,7 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
 }
 
 /**
- * Returns why no new call is accepted now.
+ * Returns the refusal if no new call can be accepted now.
  * @returns undefined if calls are accepted
  */
 function currentRefusal(
@@ -87,13 +87,13 @@ function currentRefusal(
   if (ports.isStopping()) {
     return { kind: 'unavailable', reason: 'this gateway is shutting down', retryAfterS };
   }
-  // The count may be a second old. The bound protects memory and the callers' time; it is not an
-  // exact limit.
+  // The count may be a second old. The bound need not be exact: it protects memory, and clients
+  // from long waits.
   const isFullNow = isFull(ports.taking.waiting(), call, ports, limits);
   return isFullNow ? { kind: 'full', retryAfterS } : undefined;
 }
 
-/** Returns the earlier answer if the key was used before, and otherwise the refusal. */
+/** Returns the earlier answer if the key was already used, and otherwise the refusal. */
 async function earlierAnswerOr(
   refusal: SubmitResult,
   { ledger, logger }: IntakePorts,
@@ -104,7 +104,7 @@ async function earlierAnswerOr(
   try {
     const earlier = await ledger.earlier(call, idempotency);
     if (earlier !== undefined || refusal.kind === 'full') return earlier ?? refusal;
-    // The first request with this key may be being stored at this moment.
+    // The first request with this key may still be in the middle of being stored.
     return { kind: 'unknown', reason: 'this gateway is shutting down', retryAfterS };
   } catch (error) {
     logger.error({ err: error }, 'an idempotency key could not be looked up');
@@ -113,8 +113,8 @@ async function earlierAnswerOr(
 }
 
 /**
- * Returns true if the queue of all calls is full. Also returns true if the trunk has a rate at
- * which it could not dial this call in time.
+ * Returns true if the queue is full, or if the trunk's rate is too low to dial this call before its
+ * queue time-out.
  */
 function isFull(
   waiting: ReadonlyMap<string | undefined, number>,
@@ -151,8 +151,8 @@ async function accept(
 }
 
 /**
- * Reports that the request was not stored. With a key that is not known to be new, the result is
- * `unknown`: the request may have been accepted before, and only a database that answers can tell.
+ * Returns the result for a request that was not stored. If the key may have been used before, the
+ * result is `unknown`: the request may already have been accepted, and only the database can tell.
  */
 function notStored(
   { logger }: IntakePorts,
@@ -165,8 +165,8 @@ function notStored(
 }
 
 /**
- * Refuses a call over a limit of the app. A daily limit ends at midnight UTC. A limit on concurrent
- * calls may end at any moment.
+ * Returns the refusal for a limit of the app. A daily limit resets at midnight UTC. A limit on
+ * concurrent calls may have room again at any moment.
  */
 function refusalOf(limit: LimitName, at: Date): SubmitResult {
   if (limit === 'target') return targetForbidden;

@@ -1,6 +1,5 @@
-// Admits the second legs of calls: checks that the app may call the target, and takes a slot on the
-// trunk at the trunk's pace. Second legs do not wait in the queue, because a person is on the line
-// meanwhile.
+// Admits second legs: checks that the app may dial the target, and takes a slot on the trunk at the
+// trunk's pace. Second legs bypass the queue, because a person is waiting on the line.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -21,14 +20,11 @@ export type SecondLegsPorts = {
   readonly logger: Logger;
 };
 
-/**
- * Pause before the next attempt. A full trunk has room when any of its calls ends, and SQL that did
- * not answer may answer the next time.
- */
+/** Pause before the next attempt, after a full trunk or an SQL error. */
 const retryMs = 250;
 /**
- * Bounds the attempts to give a slot back. After them, the sweep gives the slot back when the call
- * has ended.
+ * Maximum number of attempts to release a slot. If all fail, a sweep releases it after the call has
+ * ended.
  */
 const releaseTries = 20;
 const releaseRetryMs = 500;
@@ -37,7 +33,7 @@ type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
 
 export class SecondLegs implements SecondLegPort {
   readonly #ports: SecondLegsPorts;
-  /** Ids of second legs that hold a slot, or may hold one because the answer was lost. */
+  /** Ids of second legs that hold a slot, or may hold one because the answer of SQL was lost. */
   readonly #held = new Set<string>();
 
   constructor(ports: SecondLegsPorts) {
@@ -49,11 +45,11 @@ export class SecondLegs implements SecondLegPort {
     if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
     const { trunk, mode, legId } = transfer;
-    // In a referral the far end places the call itself, so no slot is needed.
+    // In a referral, the far end places the call itself, so it needs no slot.
     if (mode === 'refer' || trunk === undefined) return { ok: true };
     const turn = await this.#whileWanted(isWanted, () => this.#takeSlot(call, legId, trunk));
     if (turn === undefined) {
-      // The slot may have been taken although its answer was lost.
+      // SQL may have granted a slot although its answer was lost.
       this.giveBack(legId);
       return { ok: false, reason: 'The trunk has no room' };
     }
@@ -67,7 +63,7 @@ export class SecondLegs implements SecondLegPort {
   }
 
   /**
-   * Repeats `attempt` until it returns a value.
+   * Repeats `attempt` until it returns a value or the leg is no longer wanted.
    * @returns undefined if the leg is no longer wanted
    */
   async #whileWanted<Value>(

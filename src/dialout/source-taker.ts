@@ -1,15 +1,14 @@
 // Takes the calls of one source while this process has room. A source is a trunk, or all calls that
-// are dialled directly. The taker starts each call a moment before the instant at which its INVITE
-// may leave. Every node has one taker for each source, and SQL distributes the calls among them.
+// are dialled without a trunk. The taker starts each call shortly before its INVITE may leave.
+// Every node runs one taker per source, and SQL distributes the calls among them.
 //
 // States:
-// - idle: no take is sent. Left when a call may wait or a place may be free (`wake`).
+// - idle: no take is under way. Left when a call may be waiting or a place may be free (`wake`).
 // - asking: a take is under way. When it is answered, its calls are started. The taker asks again
 //   if more calls may be available.
-// - doubtful: the answer was lost, so SQL may have assigned calls to this process. The taker
-//   repeats the same take until it is answered, whether or not there is room, and also while this
-//   process drains. No other process will dial the calls of that take. When the process stops, it
-//   repeats the take for at most `lastAnswerTimeoutMs`.
+// - answer lost: SQL may have assigned calls to this process, and no other process will dial them.
+//   The taker repeats the same take until it is answered, even if this process has no room or is
+//   draining. When the process stops, it repeats the take for at most `lastAnswerTimeoutMs`.
 // - stopped: no more calls are taken.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -26,31 +25,32 @@ export type TakerPorts = TurnPorts & {
     giveBack(count: number): void;
   };
   /**
-   * False if no INVITE could leave by the time the call is ready, so that a taken call would fail.
+   * Returns false if a taken call would fail, because its INVITE could not leave any more when the
+   * call is ready.
    */
   readonly mayTake: () => boolean;
   /**
    * Starts the machine of a call that was assigned to this process. The INVITE waits for the turn.
-   * Without a turn it may leave at once.
+   * Without a turn, it may leave immediately.
    */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
 };
 
 /**
- * How far ahead starts are taken. It is long enough to be worth a transaction. It is short enough
- * that a node that dies takes few calls with it, and that nodes take turns.
+ * How far in the future granted starts may lie. It is long enough to make a transaction worthwhile.
+ * It is short enough that few calls are lost with a node, and that nodes take turns.
  */
 const horizonMs = 200;
 /**
- * How long before its start a call is started. Preparing the INVITE takes most of this on a busy
- * machine, and less on others.
+ * How long before its INVITE may leave a call's machine is started. On a busy host, preparing the
+ * INVITE takes most of this time.
  */
 const preparationMs = 100;
 const maxBatch = 50;
 const failurePauseMs = 1_000;
 /**
- * After this time an SQL server that has not answered counts as unreachable. If the take stands,
- * the process that takes over ends its calls.
+ * After this time, an SQL server that has not answered counts as unreachable. If SQL did commit the
+ * take, the process that takes over ends its calls.
  */
 const lastAnswerTimeoutMs = 10_000;
 
@@ -58,12 +58,12 @@ export class SourceTaker {
   readonly #source: CallSource;
   readonly #ports: TakerPorts;
   readonly #stopping = new AbortController();
-  /** Calls that are taken but not started yet. */
+  /** Calls that were taken but not started yet. */
   readonly #starting = new Map<CallId, Promise<void>>();
   #takeId = 0;
   #isAnswerLost = false;
   #running: Promise<void> | undefined;
-  /** Number of calls to ask for. 0 if the taker has nothing to ask. */
+  /** Number of calls to ask for. 0: nothing to ask for. */
   #wanted = 0;
 
   constructor(source: CallSource, ports: TakerPorts) {
@@ -73,7 +73,7 @@ export class SourceTaker {
 
   /**
    * True if a take is under way or its answer was lost. SQL may then have assigned calls to this
-   * process that the process does not know about.
+   * process that it does not know yet.
    */
   get isUnanswered(): boolean {
     return this.#running !== undefined || this.#isAnswerLost;
@@ -84,9 +84,9 @@ export class SourceTaker {
   }
 
   /**
-   * Asks for calls, because calls may wait or a place may be free.
-   * @param count number of calls that are known to wait. With it, nodes that accept calls at the
-   * same time each take about as many as they accepted. Default: any number may wait
+   * Asks for calls, because calls may be waiting or a place may be free.
+   * @param count number of calls known to be waiting. With it, nodes that accept calls at the same
+   * time each take about as many as they accepted. Default: unknown
    */
   wake(count = maxBatch): void {
     this.#wanted = Math.min(maxBatch, this.#wanted + count);
@@ -97,7 +97,7 @@ export class SourceTaker {
     });
   }
 
-  /** Takes no more calls. Resolves when the taken calls have started. */
+  /** Stops taking calls. Resolves when all taken calls have started. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -112,7 +112,7 @@ export class SourceTaker {
       const retryInMs = await this.#ask(wanted);
       if (retryInMs === undefined) continue;
       this.#wanted = maxBatch;
-      // The pause was aborted: the loop condition ends the loop.
+      // If the pause is aborted, the loop condition ends the loop.
       await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
     }
     await this.#repeatLostTake();
@@ -126,7 +126,7 @@ export class SourceTaker {
     const { places, mayTake } = this.#ports;
     if (!mayTake()) return this.#isAnswerLost ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
-    // No room. Calls that end here make room and wake the taker.
+    // There is no room. The end of a call here wakes the taker.
     if (wanted < 1 && !this.#isAnswerLost) return undefined;
     places.hold(wanted);
     try {
@@ -150,7 +150,8 @@ export class SourceTaker {
     );
     this.#isAnswerLost = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // The known calls are all taken. The processes that accepted other calls ask for those.
+    // All known calls are taken. Calls accepted by other processes are asked for by those
+    // processes.
     const hasAll = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
     return hasAll ? undefined : answer.retryInMs;
   }
@@ -160,7 +161,7 @@ export class SourceTaker {
     const deadlineMs = nowMs() + lastAnswerTimeoutMs;
     while (this.#stopping.signal.aborted && this.#isAnswerLost && nowMs() < deadlineMs) {
       try {
-        // Asks only for the result of the lost take, and for no more calls.
+        // Asks only for the result of the lost take, not for more calls.
         await this.#take(0);
       } catch (error) {
         logger.warn({ err: error, trunk: this.#source }, 'the last take was not answered');

@@ -1,5 +1,5 @@
-// Decides when the INVITE of a call may leave: at the instant that the trunk's clock assigned to
-// it, or at a later one if that instant was missed.
+// Decides when the INVITE of a call may leave: at the start that the trunk assigned to it, or at a
+// later start if the call missed that one.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -7,16 +7,16 @@ import type { CallTakes, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /**
- * Instants on this process's monotonic clock. The true start lies between them: the difference is
- * the time that the answer may have spent on the network.
+ * Bounds of a start on this process's monotonic clock. The true start lies between them. Their
+ * difference is the time that the answer may have spent on the network.
  */
 export type StartInstant = { readonly earliestMs: number; readonly latestMs: number };
 
 export type TurnPorts = {
   readonly takes: Pick<CallTakes, 'nextStart'>;
   /**
-   * Read anew each time, because trunks can be reloaded. Undefined if the trunk has no limits any
-   * more.
+   * Returns the current limits, because trunks can be reloaded. Undefined if the trunk no longer
+   * has limits.
    */
   readonly limits: () => TrunkLimits | undefined;
   readonly nowMs: () => number;
@@ -24,21 +24,21 @@ export type TurnPorts = {
 };
 
 /**
- * A start is too late if it is later than both `lateMs` and `lateShare` of the interval between two
- * starts. It would crowd the starts after it, on this node or another, so the call takes another
- * turn. On a slow trunk the next turn is far away, both for the call and for a hang-up.
+ * A call missed its start if it is late by more than both `lateMs` and `lateShare` of the interval
+ * between two starts. It would crowd the following starts, on this node or another, so it takes
+ * another start. The share matters on slow trunks, whose next start is far away.
  */
 const lateMs = 40;
 const lateShare = 0.1;
 /**
- * A machine that is late this often in a row is overloaded. Without this bound its calls would
- * never leave.
+ * A host that is late this often in a row is overloaded. Without this bound, its calls would never
+ * leave.
  */
 const maxTurns = 5;
 
 /**
- * Asks SQL for a start and computes, from the round trip, when that start is on this process's
- * clock. No other clock is read.
+ * Asks SQL for a start, and uses the round trip to convert that start to this process's clock. No
+ * other clock is read.
  */
 export async function timed<Answer extends { readonly tookMs: number }>(
   nowMs: () => number,
@@ -47,7 +47,7 @@ export async function timed<Answer extends { readonly tookMs: number }>(
   const askedAtMs = nowMs();
   const answer = await ask();
   const answeredAtMs = nowMs();
-  // The rest of the round trip may all have passed after the server wrote its answer.
+  // The rest of the round trip may all have been spent on the way back.
   const inTransitMs = Math.max(0, answeredAtMs - askedAtMs - answer.tookMs);
   const startOf = (startInMs: number): StartInstant => ({
     earliestMs: answeredAtMs - inTransitMs + startInMs,
@@ -78,9 +78,9 @@ export function createTurn(
 }
 
 /**
- * Takes another turn.
- * @returns undefined if SQL assigns none. The call then leaves at once: a late call is better than
- * a call that never leaves
+ * Takes another start.
+ * @returns undefined if SQL assigns none. The INVITE then leaves immediately: a late call is better
+ * than no call
  */
 async function nextStart(
   { nowMs, takes, logger }: TurnPorts,

@@ -1,6 +1,6 @@
-// The lease of this process. It is renewed repeatedly, and never held longer than the database
-// granted it. A process that was paused or cut off stores no events until the database confirms
-// that the process still owns its calls. If another process has taken over its calls, it never
+// The lease of this process. It is renewed periodically, and never counts as held for longer than
+// the database granted. A process that was paused or cut off stores no events until the database
+// confirms that it still owns its calls. If another process has taken over its calls, it never
 // stores an event again.
 
 import { inBackground } from '../lib/in-background.ts';
@@ -13,21 +13,21 @@ export type LeasePorts = {
    * database is unreachable.
    */
   readonly renew: (how: { readonly afterFailure: boolean }) => Promise<boolean>;
-  /** Monotonic clock that goes on while the process is stopped (CLOCK_MONOTONIC). */
+  /** Monotonic clock that keeps running while the process is stopped (CLOCK_MONOTONIC). */
   readonly nowMs: () => number;
   readonly onLost: () => void;
   readonly logger: Logger;
 };
 
 /**
- * An eighth of the lease must be left when a call is taken, so that its INVITE leaves while the
- * lease is held. That is one second of the usual eight.
+ * When a call is taken, at least an eighth of the lease must be left, so that its INVITE leaves
+ * while the lease is held. That is one second of the usual eight.
  */
 const takesInLease = 8;
 const renewalsInLease = 4;
 /**
- * Renewals in a lease after one has failed. A process that could not renew for nearly a whole lease
- * must not wait long when the database is back.
+ * Renewal attempts per lease after a failure. When the database is back, a process that could not
+ * renew for nearly a whole lease must not wait long.
  */
 const triesInLease = 16;
 
@@ -47,10 +47,7 @@ export class Lease {
     this.#leaseMs = leaseMs;
   }
 
-  /**
-   * Starts renewing. The registration, which was requested at `registeredAtMs`, granted the first
-   * lease.
-   */
+  /** Starts renewing. The registration, requested at `registeredAtMs`, granted the first lease. */
   start(registeredAtMs: number): void {
     this.#heldUntilMs = registeredAtMs + this.#leaseMs;
     this.#schedule();
@@ -61,28 +58,28 @@ export class Lease {
   }
 
   /**
-   * True if the lease is held for long enough to take a call and send its INVITE. A call that is
-   * taken in the last moment would fail.
+   * True if enough of the lease is left to take a call and send its INVITE. A call taken at the
+   * last moment would fail.
    */
   get mayTake(): boolean {
     return this.#isHeldFor(this.#leaseMs / takesInLease);
   }
 
   /**
-   * Waits for the lease. Resolves when the lease is held again. Rejects if it never will be.
-   * @returns undefined if the lease is held now
+   * Waits for the lease. Resolves when it is held again. Rejects if it never will be.
+   * @returns undefined if the lease is held now, so that the caller need not wait
    */
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // The callers bound the number of waiters: they wait with events, and the publisher bounds the
-    // events.
+    // The number of waiters is bounded, because each one holds events and the publisher bounds
+    // those.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });
   }
 
-  /** Renews at once, e.g. to store that this process is draining. */
+  /** Renews immediately, e.g. to store that this process is draining. */
   async renewNow(): Promise<void> {
     await this.#renew();
   }
@@ -116,14 +113,14 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
-    // The database counts the lease from the moment it is asked, or later.
+    // The database counts the lease from this instant or later.
     const askedAtMs = this.#ports.nowMs();
     try {
       const isRenewed = await this.#ports.renew({ afterFailure: this.#isFailing });
       this.#isFailing = false;
       if (this.#state !== 'running') return;
       if (isRenewed) {
-        // A later renewal may have been answered before.
+        // A later renewal may have been answered first.
         this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
         this.#settle();
       } else this.#lose();

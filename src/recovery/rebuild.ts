@@ -1,5 +1,5 @@
-// Rebuilds, from what is stored, what a lost process knew about a call and which events it still
-// owed. Pure.
+// Rebuilds, from stored events, the progress of a call whose process was lost, and finds the events
+// that SQL lacks. Pure.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
@@ -12,16 +12,16 @@ import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 export type Rebuilt = {
   readonly progress: CallProgress;
   /**
-   * Events that SQL does not have, including a missing `amd_stopped`, in their order. The end of
-   * the call comes after them.
+   * Events that SQL does not have, in order, including an owed `amd_stopped`. The terminal event
+   * follows them.
    */
   readonly missing: readonly CallEvent[];
 };
 
 /**
  * Rebuilds the progress of a call and continues its sequence numbers.
- * @param onStream the call's events on the stream, in order. The stream holds more events than SQL
- * if SQL was restored from a backup
+ * @param onStream the call's events on the stream, in order. After SQL was restored from a backup,
+ * the stream holds events that SQL lacks
  */
 export function rebuild(
   unfinished: UnfinishedCall,
@@ -41,7 +41,7 @@ export function rebuild(
 }
 
 /**
- * Merges the events, one for each sequence number. If SQL and the stream differ, the event in SQL
+ * Merges the events of SQL and the stream, one per sequence number. If both have a number, SQL
  * wins.
  */
 function knownEvents(
@@ -74,15 +74,15 @@ function progressOf(
   };
 }
 
-/** Each `dialing` event contains all attempts that failed before it. */
+/**
+ * Returns the failed attempts. Each `dialing` event contains all attempts that failed before it.
+ */
 function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
   const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];
 }
 
-/**
- * Returns the summary of the last transfer. A transfer that was under way ended with its process.
- */
+/** Returns the summary of the last transfer. A transfer under way ended with its process. */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
   if (last?.type === 'transfer-completed') return unnumbered(last.data);
@@ -100,8 +100,8 @@ function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
 }
 
 /**
- * Removes the notification sequence: the end of the call must not repeat the number of an earlier
- * event.
+ * Removes the notification sequence, because the terminal event must not repeat the number of an
+ * earlier event.
  */
 function unnumbered<Data extends { readonly notificationSequence?: number }>({
   notificationSequence: _sequence,

@@ -1,6 +1,6 @@
-// Finishes what a lost process left: calls that it was dialling or had up, and ends that it had
-// stored but not settled. Each call gets its one terminal event, and the far end gets its BYE. No
-// call is dialled again.
+// Finishes the work of lost processes: ends the calls that they were dialling or had up, and
+// settles ends that they stored. Each call gets exactly one terminal event, and its far end gets a
+// BYE. No call is dialled again.
 
 import { setMaxListeners } from 'node:events';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -41,85 +41,90 @@ export type RecoveryPorts = {
    */
   readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
-  /** Returns the calls of this process whose legs are still on the wire. They need no recovery. */
+  /**
+   * Returns the calls that this process still handles: their legs are on the wire. They need no
+   * recovery.
+   */
   readonly underWay: () => readonly CallId[];
   /** Returns true if events of the call are still being stored or published by this process. */
   readonly isUnderWay: (callId: CallId) => boolean;
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
-  /** Marks the call as settled: all its events are on the stream, and no far end is left in it. */
+  /**
+   * Marks the call as settled: all its events are on the stream, and no far end is in it any more.
+   */
   readonly settle: (callId: CallId) => void;
-  /** Notes that no far end is left in the call. Its events may still be owed. */
+  /** Records that no far end is in the call any more. Its events may still be owed. */
   readonly legsAreOver: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
-/** Number of calls that are ended, or of ends whose events are published, at once. */
+/** Number of calls that are ended or settled concurrently. */
 const batchSize = 50;
-/**
- * Higher than the number of calls that one process has up, so that live calls cannot hide a lost
- * one.
- */
+/** Higher than the number of live calls of one process, so that they cannot hide a lost call. */
 const unfinishedLimit = 10_000;
 /**
- * Largest number of far ends that are hung up at once. A far end that does not answer takes
- * seconds, and there may be hundreds of them.
+ * Maximum number of concurrent hang-ups. A far end that does not answer takes seconds, and there
+ * may be hundreds of them.
  */
 const maxHangUpsAtOnce = 100;
 /**
- * Bounds the wait for an unreachable engine. After that the far end has given up by itself (RFC
- * 3261 has no timer longer than 3 min).
+ * Bounds the wait for an unreachable engine. By then, the far end has given up on its own (RFC 3261
+ * has no timer longer than 3 min).
  */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
 /**
- * Bounds the wait for a late 200 after a CANCEL. The callee repeats it for 32 s (RFC 3261,
- * 13.3.1.4). Each try itself takes half a second.
+ * Bounds the wait for a late 200 OK after a CANCEL. The callee retransmits it for 32 s (RFC 3261,
+ * 13.3.1.4). Each try itself takes half a second, in addition to the pause.
  */
 const lateAnswerTries = 32;
 const lateAnswerPauseMs = 500;
 
 // States of a call without a machine:
 // - unfinished: SQL has no end of the call and assigns it to this process. The call was taken over
-//   from a lost process, or this process asked for it by id. Its far end begins to be hung up, its
-//   events are read, and its end is stored. Left when SQL has the end. If that fails, the next
+//   from a lost process, or this process asked for it by id. Recovery begins to hang up its far
+//   end, reads its events, and stores its end. Left when SQL has the end. If that fails, the next
 //   sweep finds the call again.
-// - owed: SQL has the end of the call, but does not have it marked as settled. Events that are not
-//   known to be on the stream are published; the stream drops by id those that it already has. When
-//   they are published and the far end is over, the call is marked in SQL. If that fails, the next
+// - owed: SQL has the end of the call, but the call is not marked as settled. Recovery publishes
+//   the events that are not known to be on the stream, which drops duplicates by id. When they are
+//   published and the far end is out of the call, it marks the call in SQL. If that fails, the next
 //   sweep finds the call again.
-// - done: the call is marked. Nothing here remembers it.
+// - done: the call is marked as settled, and recovery has forgotten it.
 //
-// States of its far end, if a leg was stored. Each call is hung up by one such sequence, however
-// often that is requested:
-// - waiting: a hundred far ends are being hung up. Left when one of them is through, or when this
+// States of a far end, if its leg was stored. However often a hang-up is requested, only one
+// sequence of attempts runs per call:
+// - waiting: all places for concurrent hang-ups are in use. Left when a place is free, or when this
 //   process stops.
 // - hanging up: the engine is asked to end the leg. Left for `over` when the leg has ended or is
-//   unknown. Left for `pausing` if the engine cannot be reached or only a CANCEL has left.
-// - pausing: the leg occupies none of the hundred places meanwhile. Left for `waiting` after the
-//   pause.
-// - over: the leg has ended, or the wait for the engine, or for a 200 that crossed the CANCEL, took
-//   too long. An engine that does not know a dialog may have restarted. Or the lost process ended
-//   the dialog without storing that. The far end gets a BYE in any case. A far end that is out of
-//   the call answers it with 481.
+//   unknown. Left for `pausing` if the engine cannot be reached or if only a CANCEL was sent.
+// - pausing: the leg waits without using a place. Left for `waiting` after the pause.
+// - over: the leg has ended, or the wait for the engine or for a 200 OK that crossed the CANCEL
+//   took too long. If the engine does not know the dialog, it may have restarted, or the lost
+//   process may have ended the dialog without storing that. The far end gets a BYE in either case,
+//   and answers it with 481 if it is already out of the call.
 //
-// `stop` leaves every call in its state: SQL holds what it owes, for the next process.
+// `stop` leaves every call in its state. SQL holds what is owed, for the next process.
 
-/** Finishes what lost processes left, and what this process still owes. */
+/**
+ * Ends calls that lost processes left up, and settles what lost processes and this process still
+ * owe.
+ */
 export class Recovery {
   readonly #ports: RecoveryPorts;
   readonly #ownerId: string;
   readonly #stopped = new AbortController();
-  /** Ended calls whose settling is under way here. */
+  /** Ended calls that are being settled. */
   readonly #owed = new Set<CallId>();
   /**
-   * Hang-up of each call's legs: true when all are over. An entry stays until its call is settled.
+   * The hang-up of each call's legs. Resolves to true when all legs have ended. An entry stays
+   * until its call is settled.
    */
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
   readonly #turns = takeTurns(
-    // The queue needs no bound of its own: each far end that waits also has an entry in `#farEnds`.
+    // The queue needs no separate bound: each waiting far end also has an entry in `#farEnds`.
     { running: maxHangUpsAtOnce, waiting: Number.POSITIVE_INFINITY },
     () => new Error('too many far ends'),
   );
@@ -131,15 +136,15 @@ export class Recovery {
     setMaxListeners(unfinishedLimit, this.#stopped.signal);
   }
 
-  /** Stops the work. The next process continues what is not done by then. */
+  /** Stops the work. The next process finishes the rest. */
   stop(): void {
     this.#stopped.abort();
   }
 
   /**
-   * Ends every call that was taken over from lost processes. Resolves when SQL has all their ends.
-   * A call that cannot be ended is logged and counted as failed. The far ends are hung up in the
-   * background, and by `settleEnds` if that takes longer.
+   * Ends all calls that were taken over from lost processes. Resolves when SQL has their ends. A
+   * call that cannot be ended is logged and counted as failed. The far ends are hung up in the
+   * background, and `settleEnds` waits for them.
    */
   async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
@@ -164,13 +169,13 @@ export class Recovery {
       const { call, legs } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
-      // Not awaited: a far end that does not answer takes its time.
+      // Not awaited, because a far end that does not answer takes seconds.
       const isEnding = this.#endFarEnds(call.callId, legs);
       const hungUp = isEnding.finally(() => this.#farEnds.delete(call.callId));
       inBackground(hungUp, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
-    // Not awaited: NATS may be unreachable.
+    // Not awaited, because NATS may be unreachable.
     this.settleEnds().catch((error: unknown) =>
       logger.warn({ err: error }, 'ends of calls without a machine are still owed'),
     );
@@ -183,12 +188,14 @@ export class Recovery {
    * waits.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
-    // The next sweep retries these. Otherwise this loop would find them again at once, without end.
+    // The next sweep retries these calls. Without this list, the loop would find them again
+    // endlessly.
     const failed: CallId[] = [];
     for (;;) {
       const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
       const found = await this.#ports.ledger.unsettledEnds(this.#ownerId, except, batchSize);
-      // Leaves out calls whose own events are still under way. Some ended while the query ran.
+      // Skip calls whose events this process is still storing or publishing. Some ended during the
+      // query.
       const batch = found.filter(({ call }) => !this.#ports.isUnderWay(call.callId));
       failed.push(...found.filter((end) => !batch.includes(end)).map(({ call }) => call.callId));
       const settle = async (end: UnsettledEnd): Promise<void> => {
@@ -233,7 +240,7 @@ export class Recovery {
   }
 
   /**
-   * Hangs up the legs of a call, with one attempt for a call at a time.
+   * Hangs up the legs of a call, in only one sequence of attempts per call.
    * @returns false if this process stops before all legs are certainly over
    */
   #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
@@ -257,7 +264,7 @@ export class Recovery {
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
-      // Logged only if the result changes: an unreachable far end stays unreachable for a while.
+      // Log only changes, because an unreachable far end stays unreachable for a while.
       if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a call without a process');
       logged = farEnd;
       if (farEnd === 'cancelled') lateAnswers += 1;
@@ -267,7 +274,7 @@ export class Recovery {
     return !this.#stopped.signal.aborted;
   }
 
-  /** Hangs up when a place is free. A leg that pauses before its next try takes no place. */
+  /** Hangs up when a place for concurrent hang-ups is free. A pausing leg uses no place. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
@@ -295,8 +302,8 @@ export class Recovery {
    */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, legs } = unfinished;
-    // The far end is hung up even if the events of the call cannot be read now. `settleEnds` checks
-    // the result.
+    // Hang up the far end even if the call's events cannot be read now. `settleEnds` waits for the
+    // result.
     this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
@@ -312,12 +319,12 @@ export class Recovery {
 
   async #recordEnd(unfinished: UnfinishedCall, onStream: readonly CallEvent[]): Promise<void> {
     const { ends, outbox, clock } = this.#ports;
-    // What a lost process stored last may not be on the stream. `settleEnds` publishes all of it,
-    // in order.
+    // The last events that a lost process stored may not be on the stream. `settleEnds` publishes
+    // them, in order.
     const isTakenOver = unfinished.ownerId !== this.#ownerId;
     const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
-    // The stream has an end that SQL lacks only if SQL was restored from a backup. Receivers have
-    // that end, and another end under its id would contradict it.
+    // The stream holds an end that SQL lacks only if SQL was restored from a backup. Receivers
+    // already have that end, so store the same one: another end under its id would contradict it.
     const endOnStream = onStream.find(isEnd);
     if (endOnStream !== undefined) {
       const step = { events: [], ending: { event: endOnStream } };
@@ -340,7 +347,7 @@ function isOver(farEnd: LegEndResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 
-/** Compares two owners. An owner is a node and one start of it. */
+/** Returns how the lost owner was lost. An owner id names a node and one start of it. */
 function lossOf(lost: string, own: string): GatewayLoss {
   if (lost === own) return 'failed';
   const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));

@@ -1,13 +1,13 @@
-// Notes of what happened in a call besides its events, in order. Bounded: of a call with many
-// notes, the beginning and the end are kept.
+// Ordered notes of what happened in a call in addition to its events. Bounded: if a call has too
+// many notes, those in the middle are dropped.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 
-/** The largest size of all notes, as JSON. */
+/** Maximum size of all notes as JSON. */
 const maxBytes = 30_000;
-/** The size of a note without its text. */
+/** Approximate size of a note without its text. */
 const overheadBytes = 90;
-/** The name of a mark may have kilobytes, and no reader needs more than this. */
+/** A mark's name may have kilobytes. No reader needs more than this. */
 const maxTextLength = 80;
 
 type Mark = Extract<CallNote, { readonly kind: 'mark' }>;
@@ -31,8 +31,8 @@ export class CallNotes {
   }
 
   /**
-   * Notes that a mark came back: the oldest of this name that has not. Marks come back in their
-   * order.
+   * Records that a mark was returned to the bot. If several have this name, it is the oldest one
+   * that was not returned yet, because marks return in order.
    */
   returnMark(name: string, at: number): void {
     const short = name.slice(0, maxTextLength);

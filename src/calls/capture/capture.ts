@@ -1,32 +1,32 @@
-// What is kept of a call for people who inspect it, in addition to its events: the SIP messages,
-// how loud both sides were, and the notes of what its bot, its commands and its transcript did.
+// The capture of a call, for people who inspect it. In addition to the events it holds the SIP
+// messages, the loudness of both sides, and notes about the bot, the commands and the transcript.
 
 import type { CallId } from '../contract/identity.ts';
 
-/** A SIP message as it was on the wire, or as the engine reports it. */
+/** A SIP message as it was on the wire, or as the engine reported it. */
 export type SipMessage = {
   readonly at: Date;
   readonly isOurs: boolean;
   readonly transport: string;
-  /** The address of the sender. Empty if the engine made the message up. */
+  /** The sender's address. Empty if the engine generated the message. */
   readonly address: string;
   readonly port: number;
   readonly text: string;
 };
 
-/** Receives SIP messages from the SIP port. Messages of calls that are not followed are ignored. */
+/** Receives SIP messages from the SIP port. Ignores messages of calls that are not followed. */
 export type SipCapture = {
   /**
    * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId`: the second leg that
-   * the INVITE belongs to, if any.
+   * sends the INVITE. Default: the first leg.
    */
   follow(callId: CallId, sipCallId: string, legId?: string): void;
   add(message: SipMessage): void;
 };
 
 /**
- * The loudness of both sides from the answer on: the loudest sample of each stretch of time, 0 to
- * 127, logarithmic as in G.711. It holds no audio.
+ * The loudness of both sides from the answer on. Each value is the loudest sample of one step: 0 to
+ * 127, logarithmic as in G.711. It contains no audio.
  */
 export type AudioEnvelope = {
   /** Milliseconds since 1970. */
@@ -36,35 +36,35 @@ export type AudioEnvelope = {
   readonly heard: Uint8Array;
   /** Audio to the far end. */
   readonly said: Uint8Array;
-  /** Notes of the media worker for the same time. */
+  /** Notes of the media worker about the same period. */
   readonly notes?: CallNotesView;
 };
 
-/** Instants are milliseconds since 1970. */
+/** A note of a capture. Instants are milliseconds since 1970. */
 export type CallNote =
-  /** The bot set a mark. It gets the mark back when everything before it was played or cleared. */
+  /** The bot set a mark. The mark is returned when all audio before it was played or cleared. */
   | {
       readonly kind: 'mark';
       readonly at: number;
       readonly name: string;
       readonly returnedAt?: number;
     }
-  /** The bot cleared its audio that was not played yet. */
+  /** The bot cleared its unplayed audio. */
   | { readonly kind: 'clear'; readonly at: number; readonly droppedMs: number }
-  /** Speech-to-text understood these words, which were said at this time. */
+  /** Speech-to-text recognised these words, spoken from `at` until `untilAt`. */
   | {
       readonly kind: 'words';
       readonly at: number;
       readonly untilAt: number;
       readonly text: string;
     }
-  /** A command came. */
+  /** A command was executed or refused. */
   | {
       readonly kind: 'command';
       readonly at: number;
       /** Text for people, without parts that may be secret. */
       readonly what: string;
-      /** The app that sent the command, or the interface if the sender is not known. */
+      /** The app that sent the command, or the interface if the app is not known. */
       readonly by: string;
       readonly commandId?: string;
       readonly tookMs: number;
@@ -73,8 +73,8 @@ export type CallNote =
     };
 
 /**
- * What speech-to-text understood, timed by the clock of detection: a word, or the smallest unit for
- * which the provider gives a time.
+ * Words that speech-to-text recognised, timed by the detection clock: one word, or the smallest
+ * unit for which the provider reports times.
  */
 export type HeardWords = {
   readonly text: string;
@@ -84,6 +84,6 @@ export type HeardWords = {
 
 export type CallNotesView = {
   readonly notes: readonly CallNote[];
-  /** The number of notes that were dropped because there was no room. */
+  /** Number of notes that were dropped for lack of room. */
   readonly left: number;
 };

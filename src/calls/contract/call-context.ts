@@ -1,5 +1,5 @@
-// The context of a call that a bot flow reads: in the bucket `call-context`, over HTTP, and in the
-// events that change it.
+// The context of a call, which bot flows read from the bucket `call-context`, over HTTP, and from
+// the events that change it.
 
 import { z } from 'zod';
 import { amdEvent, amdEventNames } from '../detection/amd-event.ts';

@@ -1,8 +1,8 @@
-// The events of a call, as they are on JetStream:
-// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. They are in the past tense and
+// The events of a call, as published on JetStream under
+// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact and is
 // self-contained: a reader needs no other source to build a notification, a timeline row or the
-// context. Their ids derive from the call id, so that an event that is published twice is
-// recognised. Each feature defines its own events.
+// context. Event ids derive from the call id, so that duplicates are recognised. Each feature
+// defines its own events.
 
 import { z } from 'zod';
 import { detectionEvents } from '../detection/detection-contract.ts';
@@ -48,7 +48,10 @@ export function callEventSchema(type: CallEventType) {
   });
 }
 
-/** The schemas are made once: making a schema costs more than checking a message with it. */
+/**
+ * Schemas by type. Each is built once, because building a schema costs more than checking a
+ * message.
+ */
 const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
   callEventTypes.map((type) => [
     type,
@@ -57,7 +60,8 @@ const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
 );
 
 /**
- * Reads a message of the calls stream. It is checked, because any publisher may have written it.
+ * Parses a message of the calls stream. The message is checked, because any publisher may have
+ * written it.
  */
 export function parseCallEvent(
   text: string,
@@ -72,7 +76,7 @@ export function parseCallEvent(
   const schema = messages.get(type);
   if (schema === undefined) return { ok: false, reason: unknownType(type) };
   const parsed = matching(schema, value);
-  // The schema was chosen by the type of the message.
+  // The schema was chosen by the message's type, so the cast is safe.
   return parsed.ok ? { ok: true, event: value as CallEvent } : parsed;
 }
 
@@ -82,7 +86,9 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Tells an event of a later version apart from rubbish. Another version can read it. */
+/**
+ * Describes an event without a schema. A later version may have written one with an unknown type.
+ */
 function unknownType(type: unknown): string {
   return typeof type === 'string'
     ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`
@@ -95,15 +101,15 @@ export function isEnd({ type }: { readonly type: CallEventType }): boolean {
 }
 
 /**
- * Returns the id of an event. It contains the sequence number, except for the end, which has the
- * same id whichever process emits it (the owner of the call, or the recovery after a crash).
+ * Returns the id of an event. It contains the sequence number, except for the terminal event. That
+ * one has the same id whether the call's owner or crash recovery emits it.
  */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
   const suffix = isEnd({ type }) ? 'end' : String(eventSequence);
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
 }
 
-/** @returns undefined if it is not the id of an event */
+/** @returns undefined if `eventId` is not the id of a call event */
 export function callIdOfEvent(eventId: string): string | undefined {
   const [, rest] = /^evt-(.+)-(?:end|\d+)$/.exec(eventId) ?? [];
   return rest === undefined ? undefined : `call-${rest}`;

@@ -1,4 +1,4 @@
-// The words for the state and the end of a call.
+// The public words for states, outcomes and reasons of a call.
 
 /** Public state of a call, as in `GET …/calls/{callId}`. */
 export const callStates = ['queued', 'dialing', 'ringing', 'answered', 'ended'] as const;
@@ -45,8 +45,8 @@ export const playbackSources = ['command', 'voicemail', 'screening'] as const;
 export type PlaybackSource = (typeof playbackSources)[number];
 
 /**
- * done: the sound was played to its last sample. stopped: it was stopped before, by a command or by
- * the end of the call. failed: it could not be played.
+ * done: the sound was played to its last sample. stopped: a command or the end of the call stopped
+ * it early. failed: it could not be played.
  */
 export const playbackEndReasons = ['done', 'stopped', 'failed'] as const;
 export type PlaybackEndReason = (typeof playbackEndReasons)[number];

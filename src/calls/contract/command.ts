@@ -1,6 +1,5 @@
-// Commands to a call while it is up. They are the same over NATS, as a request on
-// `<prefix>.command.<callId>`, and over HTTP, as `POST …/commands`. Each feature defines its own
-// commands.
+// Commands to a live call. NATS (a request on `<prefix>.command.<callId>`) and HTTP (`POST
+// …/commands`) take the same commands. Each feature defines its own commands.
 
 import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
@@ -39,7 +38,7 @@ export type ReadCommand =
   | { readonly ok: true; readonly command: Command; readonly ignored: readonly string[] }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Reads a command that came over HTTP or NATS. `body` may be of any type. */
+/** Parses a command that arrived over HTTP or NATS. `body` may be of any type. */
 export function readCommand(body: unknown): ReadCommand {
   const unknown = unknownMembersOf(body);
   const parsed = commandSchema.safeParse(body, { error: describeIssues });
@@ -53,9 +52,7 @@ export function readCommand(body: unknown): ReadCommand {
   return { ok: false, errors: [...unknown.errors, ...issues] };
 }
 
-/**
- * Finds the members that the command does not know. A hang-up is never refused for such a member.
- */
+/** Finds the members that the command does not know. We never refuse a hang-up because of one. */
 function unknownMembersOf(body: unknown): UnknownMembers {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
   const command = commands.find(({ shape }) => shape.command.value === name);
@@ -77,7 +74,7 @@ export const commandRefusals = [
   'internal',
 ] as const;
 
-/** Remarks in an answer. Each is present only if it applies. */
+/** Optional members of a reply. Each is present only if it applies. */
 export const commandRemarks = {
   to: z
     .string()

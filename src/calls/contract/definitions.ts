@@ -1,5 +1,5 @@
-// How a feature defines its part of the contract: the commands that a call takes, and the events
-// that it emits.
+// Helpers with which each feature defines its part of the contract: commands to a call, and events
+// that a call emits.
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
@@ -26,7 +26,7 @@ export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   return z.object({ command: z.literal(command), id: commandId.exactOptional(), ...members });
 }
 
-/** The members of every event, in addition to its `type` and `data`. */
+/** The members of every event except `type` and `data`. */
 export const callEventEnvelope = z.object({
   ...callIdentity.shape,
   id: identifier,
@@ -36,9 +36,9 @@ export const callEventEnvelope = z.object({
 export type CallEventEnvelope = Immutable<z.infer<typeof callEventEnvelope>>;
 
 /**
- * Adds `notificationSequence`, which is set if the call has a notify URL and the event is notified:
- * an answer, a subscribed AMD event, an event that the request selects, or the end. The call
- * assigns the number, so that the body does not depend on which process builds it.
+ * Adds `notificationSequence`, which is set if the event is notified. That requires a notify URL
+ * and one of these events: the answer, a subscribed AMD event, an event that the request selects,
+ * or the end. The call assigns the number, so the body does not depend on which process builds it.
  */
 function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence
@@ -52,22 +52,21 @@ type EventData<Shape extends z.ZodRawShape> = Immutable<
 >;
 
 type EventDefinition<Shape extends z.ZodRawShape> = {
-  /** When the event is emitted. The documents show this text. */
+  /** When the event is emitted. The API documents show this text. */
   readonly when: string;
   /** The members of the data. Durations are in milliseconds, instants are ISO 8601 in UTC. */
   readonly data: Shape;
-  /** Text for people who look up a call. It follows the time and the type. */
+  /** Returns the text of a timeline row, which follows the time and the type. */
   line(data: EventData<Shape>): string;
-  /** Text for people who watch the gateway. It contains no digits and nothing that was said. */
-  watched(data: EventData<Shape>, envelope: CallEventEnvelope): string;
   /**
-   * The data of the event in a made-up call. The documents show it, and `offhook webhooks test`
-   * sends it.
+   * Returns the text for people who watch live events. It contains no pressed digits and no speech.
    */
+  watched(data: EventData<Shape>, envelope: CallEventEnvelope): string;
+  /** Example data. The API documents show it, and `offhook webhooks test` sends it. */
   readonly example: EventData<Shape>;
 };
 
-/** Defines an event. A definition that lacks a part does not compile. */
+/** Defines an event. */
 export function callEvent<Shape extends z.ZodRawShape>({
   when,
   data,

@@ -1,4 +1,5 @@
-// Events of a made-up call. The documents show them, and `offhook webhooks test` sends them.
+// Example events of a fictional call. The API documents show them, and `offhook webhooks test`
+// sends them.
 
 import { type CallEvent, type CallEventType, callEventId, callEvents } from './call-event.ts';
 import type { CallId, CallIdentity } from './identity.ts';
@@ -16,7 +17,7 @@ export type ExampleOptions = {
   readonly identity?: CallIdentity;
   readonly time?: string;
   readonly eventSequence?: number;
-  /** Default: as in the example. */
+  /** Default: the number in the event's example. */
   readonly notificationSequence?: number;
 };
 

@@ -1,6 +1,5 @@
-// What follows from an event: the notification for its receiver, the context that bot flows read,
-// and a line for people. Pure, so that the same event gives the same bytes wherever the body is
-// built.
+// Derives from an event its notification body, its context, and its lines for people. Pure, so that
+// every process builds the same bytes from the same event.
 
 import type { CallContext } from './call-context.ts';
 import {
@@ -28,8 +27,8 @@ type StatusRow<Type extends TypeWithStatus> = {
 };
 
 /**
- * The types with a status of their own. The other types are notified only if the request selects
- * them, and then with the event as the body.
+ * The event types that have their own notification status. Other types are notified only if the
+ * request selects them. Their notification contains the event itself.
  */
 export const statusRows: { readonly [Type in TypeWithStatus]: StatusRow<Type> } = {
   answered: { status: 'Answered', members: answerMembers },
@@ -57,7 +56,8 @@ function rowOf<Type extends TypeWithStatus>({ type }: EventOf<Type>): StatusRow<
 
 /** @returns undefined if no receiver is notified of this event. */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
-  // The call assigns the sequence. Without one, the event was not selected or there is no receiver.
+  // The call assigns the sequence. It is missing if the event is not selected or the request has no
+  // notify URL.
   const sequence = event.data.notificationSequence;
   if (sequence === undefined) return undefined;
   const { conversationId, callId, sid, botId } = event;
@@ -70,13 +70,13 @@ export function notificationOf(event: CallEvent): NotificationBody | undefined {
   return { status: 'Event', conversationId, event: event as EventNotification['event'], ...ids };
 }
 
-/** @returns undefined if the event leaves the context as it was */
+/** @returns undefined if the event does not change the context */
 export function contextOf({ data }: CallEvent): CallContext | undefined {
   return 'context' in data ? data.context : undefined;
 }
 
 /**
- * The texts of an event, as its feature defines them. `data` belongs to the type. TypeScript cannot
+ * The texts that a feature defines for an event. `data` belongs to the type. TypeScript cannot
  * follow that through a union.
  */
 type Words = {
@@ -89,10 +89,7 @@ export function watchedLineOf(event: CallEvent): string {
   return wordsOf(event.type).watched(event.data, event);
 }
 
-/**
- * Returns the line of an event in a timeline. It is empty if another version wrote an event that
- * this version does not know.
- */
+/** Returns the timeline text of an event. Empty if this version does not know the event. */
 export function lineOf(type: string, data: unknown): string {
   if (!Object.hasOwn(callEvents, type)) return '';
   const known = type as CallEventType;
@@ -117,7 +114,7 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.callConnectTime === undefined ? {} : { callConnectTime: data.callConnectTime }),
     ringDurationInMS: data.ringDurationInMS,
     connectDurationInMS: data.connectDurationInMS,
-    // In seconds twice, because the specification names it differently in two places.
+    // The specification has two names for the duration in seconds, so both are sent.
     ...(data.callDurationS === undefined
       ? {}
       : { callDuration: data.callDurationS, duration: String(data.callDurationS) }),

@@ -1,4 +1,4 @@
-// The ids of a call, which each of its events repeats.
+// The ids of a call. Each event of the call repeats them.
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';

@@ -1,6 +1,6 @@
-// Finds members that no schema knows. Later versions may add members, and dialers send members of
-// their own: these are accepted and named in the answer. But a member such as `timeoutInMS` was
-// meant to do something: a near miss of a known member is refused.
+// Finds members that no schema knows. Later versions may add members, and dialers send private
+// ones, so unknown members are accepted and listed in the answer. A near miss of a known member,
+// such as `timeoutInMS`, is refused: the client expects it to have an effect.
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';
@@ -13,16 +13,19 @@ export type UnknownMembers = {
   readonly ignored: readonly string[];
 };
 
-/** Bounds each list. The answer is for a person to read, and stays far smaller than the body. */
+/** Bounds each list, so that the answer stays readable and far smaller than the body. */
 const maxNamed = 50;
 /**
- * More unknown members than this are not typing errors. Comparing this many takes some
- * milliseconds.
+ * Members beyond this number are not compared. So many are not typing errors, and each comparison
+ * costs time: 100 take some milliseconds.
  */
 const maxCompared = 100;
 const maxPathLength = 128;
 
-/** A telephony word with another meaning: a client that writes `callee` does not mean `caller`. */
+/**
+ * A word that looks like a typing error but isn't: a client that writes `callee` does not mean
+ * `caller`.
+ */
 const differentWord = /^callee$/i;
 
 /** The member `ignored` of an answer. */
@@ -75,8 +78,8 @@ export function namesOf(shape: object): ReadonlyMap<string, string> {
 }
 
 /**
- * Returns the path without what a database refuses, because it is stored with the answer and must
- * come back unchanged.
+ * Replaces characters that a database refuses. The path is stored with the answer, and a replayed
+ * answer must be identical.
  */
 function pathOf(path: string): string {
   return path.slice(0, maxPathLength).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');

@@ -1,6 +1,6 @@
-// The bodies that notify URLs receive. A notification with one of the four statuses has the members
-// of the specification, in their canonical spelling, and further members of this gateway. A
-// notification of an event that the request selects contains the event itself.
+// The bodies that are sent to notify URLs. A notification with one of the four specified statuses
+// has the members of the specification in canonical spelling, plus members that this gateway adds.
+// A notification with status `Event` contains an event that the request selects.
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';

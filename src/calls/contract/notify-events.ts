@@ -1,9 +1,9 @@
-// The events that `notifyEvents` of a dial-out request selects. They are notified with status
-// `Event`, in addition to the events that have a status of their own.
+// The member `notifyEvents` of a dial-out request. It selects events to notify with status `Event`,
+// in addition to the events that have their own status.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
-/** These events have notifications with a status of their own, so they are not sent twice. */
+/** Types whose notifications have their own status. Selecting them would only send them twice. */
 export const typesWithStatus = ['answered', 'amd', 'completed', 'failed'] as const;
 export type TypeWithStatus = (typeof typesWithStatus)[number];
 
@@ -14,17 +14,14 @@ export const selectedEventTypes = callEventTypes.filter(
 );
 
 /**
- * A prefix that several types share, such as `stream-*`. `dtmf-*` is not a family, because it would
- * leave out `dtmf` itself.
+ * Selectors for types with a common prefix, such as `stream-*`. `dtmf-*` is excluded, because it
+ * would not match `dtmf` itself.
  */
 const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-', 1)[0]}-`))]
   .filter((prefix) => selectedEventTypes.filter((type) => type.startsWith(prefix)).length > 1)
   .map((prefix) => `${prefix}*`);
 
-/**
- * The names that a request may use. A type with a status of its own may be named, but has no
- * effect.
- */
+/** The names that a request may use. Naming a type that has its own status has no effect. */
 export const eventSelectors: readonly string[] = [...callEventTypes, ...families, '*'];
 
 /** @returns each type once, in the order of `callEventTypes`, whatever the order of the names */

@@ -1,9 +1,8 @@
-// How the schemas of the contract become types, and how a value from outside is checked against
-// one.
+// Derives types from the contract's schemas, and checks outside values against a schema.
 
 import { z } from 'zod';
 
-/** A type whose members are all read-only: readers of an event do not change it. */
+/** Makes all members read-only, at every depth: readers of an event must not change it. */
 export type Immutable<Value> = Value extends (infer Item)[]
   ? readonly Immutable<Item>[]
   : Value extends string | number | boolean | Date | null | undefined
@@ -26,14 +25,14 @@ export function matching<Schema extends z.ZodType>(
   return { ok: false, reason: z.prettifyError(error).slice(0, 1_000) };
 }
 
-/** A wrong member of a request or a command. `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
+/** An invalid member of a request or command. `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
 export type MemberError = { readonly path: string; readonly message: string };
 
 export type Mismatch = { readonly ok: false; readonly reason: string };
 
 /**
- * Makes the schema of a word of this gateway. It accepts any text, because a later version may have
- * more words.
+ * Makes the schema of an enumerated word. It accepts any text, because later versions may add
+ * words.
  */
 export function wordOf<Word extends string>(words: readonly Word[]): z.ZodType<Word, Word> {
   const description = `one of ${words.map((word) => `\`${word}\``).join(', ')}; later versions may add words`;

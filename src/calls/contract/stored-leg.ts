@@ -1,10 +1,10 @@
-// What another process needs to end a leg. It is kept in SQL, and sent to another node that is to
-// end the leg.
+// The state that another process needs to end a leg. It is stored in SQL, and sent to the node that
+// should end the leg.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
 
-/** The header lines of a well-behaved far end are far shorter. */
+/** Header lines of a well-behaved far end are much shorter than this. */
 const text = z.string().max(4_096);
 
 export const storedLeg = z.object({
@@ -30,5 +30,5 @@ export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 export const legEndResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
 export type LegEndResult = (typeof legEndResults)[number];
 
-/** The reply of the node that was to end the leg. */
+/** The reply of the node that was asked to end the leg. */
 export const legEndReply = z.object({ result: z.enum(legEndResults) });

@@ -1,5 +1,5 @@
-// Events of answering machine detection, each with the evidence for it. They are the same in call
-// events, in notifications and in the context of a call.
+// Events of answering machine detection, each with its evidence. Call events, notifications and
+// call contexts all use this form.
 
 import { z } from 'zod';
 import type { Immutable } from '../contract/schema.ts';
@@ -26,14 +26,14 @@ export const amdVerdicts = [
 ] as const satisfies readonly AmdEventName[];
 
 /**
- * used: the words of the transcript were counted. In the other cases the acoustic count was used
- * instead. late: the transcript did not cover everything that was said. failed: the provider
- * failed. unconfigured: this gateway has no provider of that name, or no longer has one.
+ * used: the words of the transcript were counted. In all other cases the acoustic count was used.
+ * late: the transcript did not cover everything that was said. failed: the provider failed.
+ * unconfigured: this gateway has no provider of that name.
  */
 export const transcriptionStates = ['used', 'late', 'failed', 'unconfigured'] as const;
 export type TranscriptionState = (typeof transcriptionStates)[number];
 
-/** The evidence for an event. Members are present if they are known. */
+/** The evidence for an event. Unknown members are absent. */
 export const amdEvidence = z.object({
   reason: z
     .string()
@@ -83,8 +83,8 @@ export const exampleAmdEvent: AmdEvent = {
 };
 
 /**
- * Returns what the machine said, as far as it was understood. At the verdict it has often only
- * begun to speak.
+ * Returns the transcript of the machine's greeting. Prefers the latest event that has one, because
+ * at the verdict the machine has often only begun to speak.
  */
 export function greetingOf(events: readonly AmdEvent[]): string | undefined {
   const machineEvents = events.filter(
@@ -95,7 +95,7 @@ export function greetingOf(events: readonly AmdEvent[]): string | undefined {
 
 const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
 
-/** Returns the verdict of the last round that has one. */
+/** Returns the verdict of the last round that reached a verdict. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
   const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
   for (const last of rounds) {
@@ -112,17 +112,18 @@ function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
 }
 
 /**
- * Builds the events that close a detection which does not close itself, because its worker died,
- * its call was lost, or it threw. The process that finds out emits these two events, an error and
- * the stop that ends every detection, so that the order of events always holds. If the detection
- * did not fail, but its call ended or was lost, only the stop is owed.
+ * Builds the two events that close a detection that cannot close itself, because its worker died,
+ * its call was lost, or it threw. The process that notices emits the error and then the stop, which
+ * ends every detection, so that the order of events always holds. If the call ended or was lost
+ * without a failure of detection, emit only the stop.
  */
 export function closingAmdEvents(
   reason: string,
   elapsedMs: number,
   round = 1,
 ): readonly [error: AmdEvent, stopped: AmdEvent] {
-  // The two instants may come from different clocks. The result must not lie before the answer.
+  // `elapsedMs` may be negative, because it is computed from two clocks. No event may lie before
+  // the answer.
   const evidence = {
     reason,
     elapsedMs: Math.max(0, Math.round(elapsedMs)),

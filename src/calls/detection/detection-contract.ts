@@ -1,4 +1,4 @@
-// Detection in the contract: the event `amd`.
+// Contract of detection: the event `amd`.
 
 import { callContextSchema } from '../contract/call-context.ts';
 import { callEvent } from '../contract/definitions.ts';

@@ -1,5 +1,4 @@
-// What the machine's transitions do with the reports of detection: emit them, and hang up if the
-// request asks for that.
+// Detection effects: emit the reports of detection, and hang up if the request asks for it.
 
 import { assertEvent } from 'xstate';
 import { noLaterThanEnd } from '../life/call-events.ts';
@@ -45,23 +44,24 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
 });
 
 /**
- * Whether an earlier verdict overrules the event. A detection that fails after its verdict only
- * stops.
+ * Whether an earlier verdict makes the event irrelevant. If detection fails after its verdict, only
+ * its stop is emitted.
  */
 function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
   return amd.event === 'amd_error' && amdEvents.length > 0;
 }
 
 /**
- * Why the event ends the call in `disconnect` mode: a machine, or a detection that failed.
- * Undefined if the event does not end it.
+ * Returns why the event ends the call in `disconnect` mode: a machine, or a failed detection.
+ * Undefined if the call continues.
  */
 export function disconnects(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // An agent who hears a machine hangs up. A beep in the room of the person ends no conversation.
+  // Once an agent is connected, the agent decides. A beep in the person's room must not end the
+  // conversation.
   if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';

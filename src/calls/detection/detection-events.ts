@@ -14,8 +14,8 @@ import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
 /**
- * Builds the event `amd`. `progress.amdEvents` already contains `amd`, so that the context in the
- * event contains it too.
+ * Builds the event `amd`. `progress.amdEvents` must already contain `amd`, because the context in
+ * the event must contain it too.
  */
 export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): NextEvent {
   const isNotified = isSubscribed(progress.call, amd.event);
@@ -28,15 +28,15 @@ export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): N
 }
 
 /**
- * Whether the request wants the event. Without a subscription it gets every event; with an empty
- * list it gets no event.
+ * Whether the event is notified. Without a subscription every AMD event is; with an empty list none
+ * is.
  */
 function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   const { notifyUrl, amdEventsSubscription } = call.request;
   return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
 }
 
-/** Builds the `amd_stopped` of a detection that did not report it itself. */
+/** Builds the `amd_stopped` of a detection that did not report its own. */
 export function amdStoppedEvent<Progress extends AnsweredProgress>(
   progress: Progress,
   at: Date,

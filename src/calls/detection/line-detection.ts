@@ -1,4 +1,4 @@
-// Remembers when the detection of a call began. A line that loses its media closes detection in
+// Remembers when detection began. If the line loses its media, it uses this to close detection in
 // place of the media.
 
 import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
@@ -7,21 +7,21 @@ export class LineDetection {
   #startedAt: Date | undefined;
   #round = 1;
 
-  /** Notes that a round of detection begins. The first round is 1. */
+  /** Records that a round of detection begins. The first round is 1. */
   start(at: Date, round = 1): void {
     this.#startedAt = at;
     this.#round = round;
   }
 
-  /** Notes that detection has closed itself. */
+  /** Records that detection has closed itself. */
   stopped(): void {
     this.#startedAt = undefined;
   }
 
   /**
-   * Notes that the media was lost.
+   * Records that the media was lost.
    *
-   * @returns the events that close detection, empty if it does not run
+   * @returns the events that close detection; empty if it is not running
    */
   lose(at: Date): readonly AmdEvent[] {
     const startedAt = this.#startedAt;

@@ -1,9 +1,10 @@
-// Keys by command. The command is refused if the far end takes no keys.
+// The command `dtmf`, which presses keys. It is refused if the far end does not accept keys.
 
 import type { CommandHandler } from '../life/command-handler.ts';
 
 /**
- * 40 ms are enough for most exchanges (Q.24), 70 ms for all. People press a key for about 100 ms.
+ * Most exchanges recognise a key after 40 ms (Q.24), and all do after 70 ms. People press a key for
+ * about 100 ms.
  */
 const defaultKeyMs = 100;
 

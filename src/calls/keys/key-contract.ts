@@ -1,4 +1,4 @@
-// Keys in the contract: the command that presses keys, and the events of pressed keys.
+// Contract of keys: the command that presses them, and the events of keys pressed by either side.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';

@@ -1,33 +1,31 @@
-// Keys that a call presses: what the media worker gets, and what it reports. Digits are personal
-// data. They are in events, for people who may see the call, and never in a log.
+// Keys that a call presses: what is passed to the media worker, and what it reports. Digits are
+// personal data. Events contain them, for people who may see the call. Logs never do.
 
-/**
- * rtp: telephone events (RFC 4733). info: SIP INFO with `application/dtmf-relay`, one for each key.
- */
+/** rtp: telephone events (RFC 4733). info: one SIP INFO with `application/dtmf-relay` per key. */
 export type KeyTransport = 'rtp' | 'info';
 
 export type Keys = {
   /**
-   * The command that presses the keys. Undefined for keys that the other end of a bridge pressed:
-   * nobody gets a report of those.
+   * The command that presses the keys. Undefined for keys from the other end of a bridge, which are
+   * not reported.
    */
   readonly commandId?: string;
-  /** `0-9A-D*#`, and `w`, a pause of half a second. */
+  /** Characters `0-9A-D*#`, and `w` for a pause of half a second. */
   readonly digits: string;
   /** How long each key is pressed. */
   readonly durationMs: number;
 };
 
-/** The report of all keys of one command. */
+/** Report of the keys of one command. */
 export type KeysSent = {
   readonly commandId: string;
-  /** The keys that went out. */
+  /** The keys that were sent. */
   readonly digits: string;
-  /** Whether every key went out. */
+  /** Whether every key was sent. */
   readonly complete: boolean;
 };
 
-/** A key that one end of a bridge has pressed. */
+/** A key that one end of a bridge pressed. */
 export type PressedKey = {
   readonly digit: string;
   readonly durationMs: number | undefined;
@@ -35,31 +33,28 @@ export type PressedKey = {
   readonly source: KeyTransport;
 };
 
-/** The other end of the bridge, which takes the key. */
+/** The end of a bridge that receives a key. */
 export type KeyReceiver = {
   readonly transport: KeyTransport;
-  /** Whether it takes keys as RTP events, according to its last SDP. */
+  /** Whether this end accepts keys as RTP events, according to its last SDP. */
   acceptsKeys(): boolean;
   press(keys: Keys): void;
 };
 
-/** The duration of a key whose INFO gives no duration (`application/dtmf`). */
+/** Duration of a key if its INFO gives none (`application/dtmf`). */
 const defaultMs = 100;
-/**
- * The shortest key that an exchange recognises (Q.24), and the longest that the command `dtmf` may
- * ask for.
- */
+/** Shortest key that an exchange recognises (Q.24), and longest key of the command `dtmf`. */
 const [minMs, maxMs] = [40, 5_000];
 
 /**
- * Passes a key on to the other end. The media worker itself relays RTP events to a leg that takes
- * them. This function serves the rest: keys that come as SIP INFO, and carriers that want INFO.
+ * Passes a key on to the other end. The media worker relays RTP events itself if the other leg
+ * accepts them. This function handles keys that arrive as SIP INFO, and carriers that expect INFO.
  */
 export function passKey(
   { digit, durationMs = defaultMs, source }: PressedKey,
   to: KeyReceiver,
 ): void {
-  // The media worker passes it on, or this end understands no keys.
+  // Either the media worker relays the key, or the other end accepts no keys at all.
   if (source === 'rtp' && (to.acceptsKeys() || to.transport === 'rtp')) return;
   to.press({ digits: digit, durationMs: Math.min(Math.max(durationMs, minMs), maxMs) });
 }

@@ -1,6 +1,6 @@
-// Presses keys by SIP INFO, for carriers that want this. The keys are pressed one after the other:
-// each waits until the far end has taken the key before it and that key is up again. The reports
-// are the same as those of the media worker for keys that it sends (`src/media/rtp/key-sender.ts`).
+// Presses keys by SIP INFO, for carriers that expect it. Each key waits until the far end has
+// accepted the key before it and the duration of that key has passed. The reports are the same as
+// those of the media worker for RTP keys (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { inBackground } from '../../lib/in-background.ts';
@@ -9,15 +9,15 @@ import type { Keys, KeysSent } from './keys.ts';
 
 const pauseCharacter = 'w';
 const pauseMs = 500;
-/** From the end of a key to the next key. No exchange needs more than 70 ms (Q.24). */
+/** Pause between two keys. No exchange needs more than 70 ms (Q.24). */
 const betweenKeysMs = 80;
-/** The largest number of commands that wait in one call. */
+/** Maximum number of waiting commands in one call. */
 const maxWaiting = 100;
 
 type Waiting = Keys & {
-  /** The number of signs that are done. */
+  /** Number of characters of `digits` that are done. */
   done: number;
-  /** Whether a key was sent and not answered yet. */
+  /** Whether a key was sent and the far end has not responded yet. */
   isInFlight: boolean;
 };
 
@@ -28,7 +28,7 @@ export class LineKeys {
   readonly #waiting: Waiting[] = [];
   #isPressing = false;
 
-  /** `press` sends a key and returns whether the far end has taken it. */
+  /** @param press sends a key and returns whether the far end accepted it */
   constructor(
     press: (digit: string, durationMs: number) => Promise<boolean>,
     report: (report: KeysSent) => void,
@@ -49,7 +49,9 @@ export class LineKeys {
     if (!this.#isPressing) inBackground(this.#pressAll(), this.#logger, 'pressing keys');
   }
 
-  /** Drops all waiting keys and reports them. A key that is on its way counts as pressed. */
+  /**
+   * Drops all waiting keys and reports the end of each command. A key in flight counts as pressed.
+   */
   stop(): void {
     for (const waiting of this.#waiting.splice(0)) this.#reportEnd(waiting);
   }
@@ -62,14 +64,14 @@ export class LineKeys {
       }
     } finally {
       this.#isPressing = false;
-      // After a defect some keys still wait.
+      // If a defect ended the loop, keys may still be waiting.
       this.stop();
     }
   }
 
   async #pressNextOf(keys: Waiting): Promise<void> {
     const isTaken = await this.#pressNext(keys);
-    // The keys were stopped meanwhile, and `stop` has reported them.
+    // `stop` was called meanwhile and has reported these keys.
     if (keys !== this.#waiting[0]) return;
     if (isTaken) keys.done += 1;
     if (isTaken && keys.done < keys.digits.length) return;

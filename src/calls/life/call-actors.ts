@@ -1,4 +1,4 @@
-// Connects the call machine with its line and with the outbox that stores its steps.
+// Connects the call machine to its line and to the outbox that stores its steps.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallOutbox } from '../ports.ts';
@@ -10,7 +10,7 @@ export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
 };
 
-/** Makes the machine logic that all calls share. What differs between calls is in the input. */
+/** Makes the machine logic that all calls share. Everything specific to a call is in its input. */
 export function createCallLogic(ports: LinePorts) {
   return callMachine.provide({ actors: { line: createLineActor(ports) } });
 }

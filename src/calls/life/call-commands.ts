@@ -1,5 +1,5 @@
-// Runs commands on the calls of this process. A command that comes again with its id is done once
-// and answered as before.
+// Runs commands on the calls of this process. A repeated command with the same id runs once and
+// gets the same reply again.
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -18,16 +18,16 @@ import { type TransferringPorts, transferHandler } from '../transfer/transfer-co
 import type { CallRegistry, LiveCall } from './call-registry.ts';
 import { type CommandContext, type CommandHandler, refusedBy } from './command-handler.ts';
 
-/** Notes a command in the call's capture. */
+/** Adds a note about a command to the call's capture. */
 export type NoteCommand = (callId: CallId, note: CallNote) => void;
 
 export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &
   TransferringPorts & {
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
-    /** Makes the id of a command that has no id. */
+    /** Makes an id for a command that has none. */
     readonly newCommandId: () => string;
-    /** Default: commands are not noted. */
+    /** Default: no notes. */
     readonly note?: NoteCommand;
   };
 
@@ -37,15 +37,12 @@ const hangUpHandler: CommandHandler<'hangup', HandlerPorts> = {
   note: () => 'hangup',
   execute({ id }, { live, ports }) {
     ports.registry.end(live.call.callId, { by: 'application' });
-    // A bot of an older version sends no id, and gets the reply that it knows.
+    // Older clients send no id. Their reply must not contain one.
     return { ok: true, state: 'ending', ...(id === undefined ? {} : { commandId: id }) };
   },
 };
 
-/**
- * The handler of each command, by the name of the command. A command without a row does not
- * compile.
- */
+/** The handler of each command, by its name. A missing handler does not compile. */
 const handlers: {
   readonly [Name in Command['command']]: CommandHandler<Name, HandlerPorts>;
 } = {
@@ -66,12 +63,12 @@ function handlerOf<Name extends Command['command']>({
 }
 
 /**
- * Bounds what is remembered of each call: more commands than a person could listen to. The option
- * `max` would allocate all entries for every call.
+ * Bounds the remembered commands per call, well above any real use. We use `maxSize` because `max`
+ * would allocate all entries for every call.
  */
 const rememberedBounds = { maxSize: 1_000, sizeCalculation: () => 1 };
 
-/** A remembered command. Only its digest is kept, because a URL in it may hold a secret. */
+/** A remembered command. Only its digest is kept, because a URL in the command may be secret. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type CommandState = {
@@ -81,7 +78,7 @@ type CommandState = {
 
 export class CallCommands {
   readonly #ports: CallCommandsPorts;
-  /** State of the calls that got a command. */
+  /** State of the calls that have received a command. */
   readonly #states = new Map<CallId, CommandState>();
 
   constructor(ports: CallCommandsPorts) {
@@ -109,7 +106,7 @@ export class CallCommands {
     if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
     const reply = run(id);
     remembered.set(id, { digest, reply });
-    // A refused command may be repeated: the call may have been answered by then.
+    // A refused command may be retried under its id: by then the call may have been answered.
     const forget = (): boolean => remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();
@@ -117,7 +114,7 @@ export class CallCommands {
     return reply;
   }
 
-  /** Drops what is kept of a call that has ended. */
+  /** Drops the state of a call that has ended. */
   forget(callId: CallId): void {
     this.#states.delete(callId);
   }
@@ -153,7 +150,7 @@ export class CallCommands {
 type NotedCommand = {
   readonly command: Command;
   readonly commandId: string;
-  /** Undefined if the sender gives no name. */
+  /** Undefined if the sender is not known. */
   readonly askedBy: string | undefined;
 };
 
@@ -167,8 +164,8 @@ async function execute(
 }
 
 /**
- * Returns a digest that does not depend on the order of the members, nor on whether the command
- * came over HTTP or NATS.
+ * Returns a digest that does not depend on the order of members, nor on whether the command arrived
+ * over HTTP or NATS.
  */
 function digestOf(command: Command): string {
   const canonical = JSON.stringify(command, (_name, value: unknown) =>

@@ -1,5 +1,5 @@
-// The life of a call in the contract: the command that ends it, the events from the queue to the
-// answer, and the terminal events.
+// Contract of a call's life: the command that ends it, the events up to the answer, and the
+// terminal events.
 
 import { z } from 'zod';
 import { type CallContext, callContextSchema } from '../contract/call-context.ts';
@@ -25,7 +25,7 @@ const failedAttempt = z.object({
   reason: z.string().describe('reason phrase without the status, or what failed'),
   durationMs,
 });
-/** A failed attempt over one gateway, after which another gateway was tried. */
+/** A failed attempt over one gateway. Another gateway was tried after it. */
 export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
 
 const failedAttempts = z
@@ -35,7 +35,7 @@ const failedAttempts = z
     'the failed attempts over earlier gateways, in order; absent if the first gateway took the call',
   );
 
-/** The times of the answer, repeated on every later event of the call. */
+/** The time of the answer and the durations up to it, as in `answered` and `amd` events. */
 export const answerTimes = {
   callConnectTime: instant,
   ringDurationInMS: durationMs,

@@ -1,5 +1,5 @@
-// What the machine's transitions do: keep the progress, build events, append them, and command the
-// line. Still no I/O.
+// Effects of the call's life: update the progress, build events, append them, and send commands to
+// the line. No I/O.
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
@@ -22,7 +22,7 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
   const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
-  // The time to connect counts from the first INVITE, whichever gateway takes the call in the end.
+  // The time to connect counts from the first INVITE, whichever gateway finally carries the call.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
   enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
 });
@@ -57,15 +57,15 @@ export const noteAnswer = callSetup.assign(({ context, event }) => {
   };
 });
 
-/** Has the line ACK the 200 OK. The callee repeats the 200 OK until then. */
+/** Makes the line ACK the 200 OK. Until then, the callee retransmits it. */
 export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
   enqueue({ type: 'sendToLine', params: { type: 'acknowledge' } });
 });
 
 /**
- * Gives up an answer that is not known to be stored. Its event was not published, so for the caller
- * the call failed before it was answered. If the database stored it all the same, it reports so
- * when the end is stored, and then the call counts as answered.
+ * Gives up an answer that may not have been stored. Its event was not published, so the call counts
+ * as failed before the answer. If the database stored the answer after all, that shows when the end
+ * is stored, and the call then counts as answered.
  */
 export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
@@ -92,8 +92,8 @@ export const buildEnd = callSetup.assign(({ context }) => {
 });
 
 /**
- * Builds the events that are stored instead of the end if SQL holds the doubtful answer. That
- * answer was not published, and detection never began.
+ * Builds the events that are stored instead of the end if SQL holds the uncertain answer. That
+ * answer was not published, and no event of detection was emitted.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
   const { uncertainAnswer, answeredEvent: answerEvent, end } = context;
@@ -125,7 +125,7 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
     end:
       context.end ??
       (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
-    // The BYE of the far end was answered. A leg that was lost may still be up.
+    // The far end sent BYE, so its leg has ended. A lost leg may still be up.
     ...(by === 'remote' ? { legIsOver: true } : {}),
   };
 });
@@ -148,7 +148,7 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  // The far end may have hung up first while the answer was being stored.
+  // The far end may have hung up while the answer was being stored. That end came first.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: event.command.by } });
 });

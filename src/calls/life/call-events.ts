@@ -1,5 +1,5 @@
-// Builds the events of a call from its progress. Pure: the machine, the intake, the control of
-// queued calls and the recovery after a crash all build the same event in the same way.
+// Builds the events of a call from its progress. Pure, so that the machine, the intake, commands to
+// queued calls and crash recovery all build identical events.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallContext } from '../contract/call-context.ts';
@@ -18,26 +18,26 @@ import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
 
-/** What is known of a call so far. Grows while the call lives. */
+/** What is known about a call so far. */
 export type CallProgress = {
   readonly call: AcceptedCall;
-  /** The number of the last event. */
+  /** The sequence number of the last event. */
   readonly eventSequence: number;
-  /** The number of the last event that is notified. */
+  /** The sequence number of the last notification. */
   readonly notificationSequence: number;
   /** When the first INVITE left. Undefined until then. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
   readonly amdEvents: readonly AmdEvent[];
-  /** Attempts over gateways that were given up for the next gateway. */
+  /** Failed attempts over earlier gateways. */
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
   /** The result of the last transfer. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
 };
 
-/** Returns the progress of a call that was just accepted: it has emitted one event, `queued`. */
+/** Returns the progress of a newly accepted call, which has emitted one event, `queued`. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
   const { event: _queued, ...sequences } = nextQueuedEvent(call);
   return {
@@ -47,7 +47,7 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   };
 }
 
-/** The numbers of the last event and of the last notification. */
+/** The sequence numbers of the last event and the last notification. */
 export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
 export type NextEvent<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
@@ -130,13 +130,14 @@ function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Dat
 }
 
 /**
- * The session id of the call for conversations. Every process derives the same id from the call id.
+ * Returns the id of the call's conversation session. It is derived from the call id, so every
+ * process returns the same id.
  */
 export function sessionIdOf(call: CallIdentity): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }
 
-/** @returns undefined if it is not the session id of a call */
+/** @returns undefined if `sessionId` is not the session id of a call */
 export function callIdOfSession(sessionId: string): string | undefined {
   return sessionId.startsWith('ss-') ? `call-${sessionId.slice('ss-'.length)}` : undefined;
 }
@@ -169,16 +170,16 @@ export function callContext(progress: CallProgress): CallContext {
 type NumberedCall = Sequences & { readonly call: AcceptedCall };
 
 /**
- * Bounds what a call may owe to a receiver that does not answer. Later events are not notified,
- * except those with a status of their own. Events that the far end or a bot may cause without end
- * (digits, connections) have a bound of their own in `CallLimits`. Events that a command causes
- * have no other bound, because the application asked for them.
+ * Bounds the notifications that a call may owe to an unresponsive receiver. Later events are only
+ * notified if they have their own status. `CallLimits` separately bounds events that the far end or
+ * a bot could cause endlessly (digits, connections). Events caused by commands have no other bound,
+ * because the application asked for them.
  */
 const maxSelectedNotifications = 2_500;
 
 /**
- * Builds the next event of a type without a notification status of its own. It gets a notification
- * number if the request selects its type.
+ * Builds the next event, of a type that has no notification status of its own. It gets a
+ * notification number if the request selects its type.
  */
 export function nextEvent<Type extends SelectedEventType>(
   progress: NumberedCall,
@@ -198,8 +199,9 @@ export function nextEvent<Type extends SelectedEventType>(
 }
 
 /**
- * Builds the next event. The caller says whether it is notified. `data` gets the notification
- * number and returns the data of the event, with the number at the place that the documents show.
+ * Builds the next event. `isNotified` decides whether it gets a notification number. `data`
+ * receives that number and returns the event's data. This keeps the number where the API documents
+ * show it.
  */
 export function nextEventWith<Event extends CallEvent>(
   progress: NumberedCall,
@@ -224,8 +226,8 @@ export function nextEventWith<Event extends CallEvent>(
 }
 
 /**
- * Returns `at`, or the instant of the end if the call ended before. An event that is reported after
- * the end counts as having happened at the end: times do not run backwards.
+ * Returns `at`, or the instant of the call's end if that is earlier. Events reported after the end
+ * are dated to the end, because the end is the last event and times must not run backwards.
  */
 export function noLaterThanEnd({ end }: { readonly end?: CallEnd }, at: Date): Date {
   return end === undefined || at < end.at ? at : end.at;
@@ -253,7 +255,7 @@ function connectDuration({ sentAt, answeredAt }: CallProgress): number {
   return sentAt === undefined || answeredAt === undefined ? 0 : elapsed(sentAt, answeredAt);
 }
 
-/** Never negative, although wall clocks step back. */
+/** Returns the elapsed milliseconds. Never negative, even if the wall clock steps back. */
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, to.getTime() - from.getTime());
 }

@@ -1,6 +1,6 @@
-// The line of one call: its SIP leg and its media session as one actor. It answers re-offers, which
-// cannot wait for the machine. It holds back the events of the media until the answer is
-// acknowledged. It leaves nothing open when it is stopped.
+// The line of one call: its SIP leg and its media session as one actor. It answers re-offers
+// itself, because they cannot wait for the machine. It holds back media events until the answer is
+// acknowledged. When it is stopped, it closes everything.
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
@@ -25,15 +25,15 @@ export type LinePorts = {
   readonly logger: Logger;
   /** If omitted, no call has a stream. */
   readonly streams?: StreamPort;
-  /** If omitted, no call plays anything. */
+  /** If omitted, no call plays sounds. */
   readonly sounds?: SoundPort;
   /** If omitted, no call is transferred. */
   readonly transfers?: TransferPorts;
   /**
-   * Resolves when the call's INVITE may leave or is not wanted any more; never rejects. The line
-   * asks last, when everything else is ready, because getting ready takes a varying time.
+   * Resolves when the call's INVITE may leave or is no longer wanted. Never rejects. The line calls
+   * this when everything else is ready, because preparation takes a varying time.
    *
-   * @returns undefined if the INVITE may leave at once
+   * @returns undefined if the INVITE may leave immediately
    */
   readonly untilTurn?: (callId: CallId, isWanted: () => boolean) => Promise<void> | undefined;
 };
@@ -56,22 +56,24 @@ class Line {
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
   /**
-   * opening: there is no leg yet; the line waits for the media port and for the turn. placed: the
-   * leg was placed. answered: the far end has answered. over: the leg failed, ended, was cancelled
-   * or hung up, or is not wanted any more.
+   * opening: no leg exists yet; the line waits for a media port and its turn. placed: the leg was
+   * placed. answered: the far end answered. over: the leg failed, ended, was cancelled or hung up,
+   * or is no longer wanted.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /**
-   * Events of the media and of SIP INFO since the answer, held back while the answer is being
-   * stored. Undefined if nothing is held back.
+   * Media and SIP INFO events since the answer, held back while the answer is being stored.
+   * Undefined while events pass directly.
    */
   #held: LineEvent[] | undefined;
-  /** Whether a sound or keys were commanded or planned, so that there may be something to stop. */
+  /**
+   * Whether sounds or keys were ever requested or planned, so that there may be something to stop.
+   */
   #mayPlay = false;
   #plans: CallPlans | undefined;
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
-  /** Undefined if the media sends the keys as RTP. */
+  /** Presses keys by SIP INFO. Undefined if the media sends keys as RTP events. */
   readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
 
@@ -142,7 +144,7 @@ class Line {
         this.#sendToMedia(command.command);
         break;
       case 'startStream':
-        // A stream that failed may have left something open.
+        // A failed stream may have left a connection open.
         this.#stream.stop(this.#session, 'replaced');
         this.#stream.want(command.stream);
         this.#answerStream();
@@ -168,8 +170,8 @@ class Line {
   }
 
   /**
-   * Passes a command to the media. Keys go by SIP INFO if the carrier wants that. The worker is not
-   * woken to stop something that never began.
+   * Passes a command to the media. Keys go by SIP INFO if the carrier expects it. A stop is dropped
+   * if nothing was ever played, so that the worker is not woken for nothing.
    */
   #sendToMedia(command: MediaCommand): void {
     if (command.kind === 'press' && this.#keys !== undefined) {
@@ -185,7 +187,8 @@ class Line {
   }
 
   /**
-   * Reports a defect as a failed leg, so that the call ends. No port throws because of the network.
+   * Reports an unexpected error as a failed leg, so that the call ends. Ports never throw because
+   * of the network, so this is a defect.
    */
   fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
@@ -219,13 +222,13 @@ class Line {
         codecs,
       );
     } catch {
-      // The media port logs the reason. For the call it is the same as an exhausted pool.
+      // The media port logs the reason. For the call, this is the same as having no free port.
       return undefined;
     }
   }
 
   #giveUp(reason: string): void {
-    // If there is no leg yet, `open` finds the line over and places nothing.
+    // If no leg exists yet, `open` sees the state `over` and places none.
     const state = this.#state;
     this.#state = 'over';
     this.#transfer.giveUp(reason);
@@ -275,7 +278,7 @@ class Line {
     const { status, sdp } = event;
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
     // A 100 comes from the next hop, not from the phone. 180, 181, 182 and 183 all mean that the
-    // far end works on the call.
+    // far end is processing the call.
     if (status < 180) return;
     if (this.#session !== undefined) {
       this.#stream.prepare(this.#session, () => this.#state === 'placed');
@@ -303,8 +306,8 @@ class Line {
   }
 
   /**
-   * Gives up a 200 OK without a common codec: RFC 3261 section 13.2.2.4 requires an ACK and a BYE.
-   * For the caller the call failed.
+   * Refuses a 200 OK without usable SDP. RFC 3261 section 13.2.2.4 requires an ACK and a BYE. The
+   * call counts as failed.
    */
   #refuseAnswer(at: Date): void {
     this.#giveUp('no usable SDP in the answer');
@@ -330,8 +333,8 @@ class Line {
   }
 
   #observeMedia(event: MediaEvent): void {
-    // The envelope is for the call's capture. `connected` comes only from the session of a second
-    // leg, which reports to its bridge.
+    // The envelope goes to the call's capture. Only the session of a second leg reports
+    // `connected`, to its bridge.
     if (event.kind === 'envelope' || event.kind === 'connected') return;
     if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
     else if (event.kind === 'failed') this.#loseMedia(event.reason);
@@ -362,8 +365,8 @@ class Line {
   }
 
   /**
-   * Holds back what happens between the 200 OK and its ACK, so that it is emitted after `answered`,
-   * in order. Bounded by the time-out for storing the answer.
+   * Sends the event, or holds it back between the 200 OK and its ACK, so that it is emitted after
+   * `answered`. Bounded by the time-out for storing the answer.
    */
   #sendOrHold(event: LineEvent): void {
     if (this.#held === undefined) this.#send(event);

@@ -1,36 +1,36 @@
-// The life of one call, and nothing else: there is no I/O here. `call-actors.ts` provides the line
-// and the journal; the stubs in `call-setup.ts` stand for them.
+// The life of one call as a statechart, without I/O. `call-setup.ts` declares the line and the
+// journal as stubs. `call-actors.ts` provides the real ones.
 //
 // preparing   Entered when this process starts the call. The line opens a media port and waits for
 //             the trunk's turn. Left when the first INVITE leaves, when the leg or the media fails,
-//             or by a command. Bound: the queue time-out of the request, which counts from the
+//             or by a command. Bound: the request's queue time-out, which counts from the
 //             acceptance of the call. A call that reaches it is not dialled.
-// calling     Entered with the first INVITE. It is `dialing` until the first 18x response, then
-//             `ringing`. When a gateway fails, the line sends an INVITE to the next one. Left when
-//             the far end answers or refuses, when the media fails, or by a command. Bound: the
-//             ring time-out. One timer covers all gateways. It starts with the first INVITE,
-//             because the caller waits from then on.
-// answering   Entered with a usable 200 OK. Stores what a BYE needs, before the line ACKs the 200
-//             OK, so that a crash cannot leave a person in a call that no process can end. If one
-//             side hangs up meanwhile, that is remembered and takes effect in `answered`. Left when
-//             the answer is stored or SQL does not take it. Bound: `storeAnswerTimeoutMs`.
-// refusing    Entered when SQL does not store the answer, or not in time. Hangs up and goes on to
-//             `recording` at once. What SQL holds decides whether the call was answered.
+// calling     Entered with the first INVITE. The call is `dialing` until the first 18x response,
+//             then `ringing`. When a gateway fails, the line sends an INVITE to the next one. Left
+//             when the far end answers or refuses, when the media fails, or by a command. Bound:
+//             the ring time-out. One timer covers all gateways. It starts with the first INVITE,
+//             because the dialer waits from then on.
+// answering   Entered with a usable 200 OK. Stores what a BYE needs before the line ACKs the 200
+//             OK, so that a crash cannot leave a person in a call that no process can end. If
+//             either side hangs up meanwhile, that takes effect in `answered`. Left when the answer
+//             is stored, or when SQL refuses or fails to store it. Bound: `storeAnswerTimeoutMs`.
+// refusing    Entered when SQL did not store the answer, or not in time. Hangs up and immediately
+//             continues with `recording`. What SQL holds decides whether the call was answered.
 // answered    Entered when the answer is stored. ACKs the 200 OK. The person or the machine is on
 //             the line, and detection runs if the request asks for it. While `ongoing` is set, a
 //             transfer is under way or has connected the person. Left by a BYE of either side, by
 //             lost media, by a bot that closes its stream or cannot be reached, or by a plan that
-//             is over. In `disconnect` mode, also left by a machine or a failed detection. With a
-//             transfer, also left by the end of the second leg, by a referral that succeeded, or by
-//             a failure that leaves neither a bot nor a plan for the person. Bound: the maximum
-//             duration, counted from the answer.
-// closing     Entered when an answered call is over. Detection still owes its `amd_stopped`. The
-//             bot's stream, the sounds and the keys owe their ends. Left when the media has
-//             reported all of them. Bound: `closingTimeoutMs`, after which the machine emits the
-//             missing ends of detection, streams and sounds itself.
-// recording   Entered when the end of the call is decided and nothing is owed any more. Stores the
-//             end, after all earlier events that are not stored yet. Left when it is stored. Bound:
-//             `storeEndTimeoutMs`, after which the outbox goes on without the machine.
+//             ends the call. In `disconnect` mode, also left when detection finds a machine or
+//             fails. With a transfer, also left when the second leg ends, when a referral succeeds,
+//             or when a failed transfer leaves neither a bot nor a plan for the person. Bound: the
+//             maximum duration, counted from the answer.
+// closing     Entered when an answered call has ended. Detection still owes its `amd_stopped`. The
+//             bot's stream, the sounds and the keys still owe their ends. Left when the media has
+//             reported all of them. Bound: `closingTimeoutMs`, after which the machine itself emits
+//             the missing ends of detection, streams and sounds.
+// recording   Entered when the end of the call is decided and the media owes nothing more. Stores
+//             the end, after all earlier events that are not stored yet. Left when it is stored.
+//             Bound: `storeEndTimeoutMs`, after which the outbox continues without the machine.
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
@@ -97,8 +97,7 @@ import {
 import type { CallStep } from './call-step.ts';
 
 /**
- * Each event of the media needs a row in `answered` and in `closing`. Without it the machine does
- * not compile.
+ * Requires a row for each media event. `answered` and `closing` do not compile if one is missing.
  */
 type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
 
@@ -130,7 +129,7 @@ const answered = callSetup.createStateConfig({
     'leg.dtmf': { actions: emitDtmf },
     'media.dtmf': { actions: emitDtmf },
     'media.stream': [
-      // A bot that transfers a call may leave it: the call goes on.
+      // A bot that transfers a call may leave. The call continues.
       { guard: 'isTransferring', actions: emitStream },
       {
         guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
@@ -211,7 +210,7 @@ const closing = callSetup.createStateConfig({
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
-    // The call is over, so these events change nothing.
+    // The call has ended, so these events change nothing.
     'media.dtmf': {},
     'media.plan': {},
     'media.failed': {},
@@ -278,9 +277,9 @@ export const callMachine = callSetup.createMachine({
           { guard: ({ event }) => event.result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
-        // The end is remembered while the answer is being stored. `answered` then goes on to
-        // `closing` at once. Lost media is not handled here, because the line holds back all media
-        // events until the answer is acknowledged.
+        // An end is remembered while the answer is being stored. `answered` then moves on to
+        // `closing` immediately. No row for lost media is needed, because the line holds back all
+        // media events until the answer is acknowledged.
         'leg.ended': { actions: endByLeg },
         'command.end': { actions: hangUpByCommand },
       },

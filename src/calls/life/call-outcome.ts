@@ -1,6 +1,5 @@
-// One table says what a SIP status or a failure of the gateway means for the caller. The same words
-// are used in SQL, on NATS, in notifications and in metrics. A status that is not listed gets the
-// row of its class.
+// Maps SIP statuses and failures of the gateway to outcomes. SQL, NATS, notifications and metrics
+// all use these words. A status without its own row gets the row of its class.
 
 import {
   type CallFault,
@@ -14,7 +13,7 @@ import type { LegFailure } from '../ports.ts';
 export type CallEnd = {
   readonly at: Date;
   readonly outcome: CallOutcome;
-  /** The status line of the far end, or what the gateway did, or what failed. */
+  /** The far end's status line, or what the gateway did, or what failed. */
   readonly reason: string;
   readonly reasonCode: ReasonCode;
   readonly sipStatus?: number;
@@ -46,8 +45,8 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [480, unavailable],
   [484, invalidNumber],
   [486, busy],
-  // The gateway sent no CANCEL. Either timer C of the SIP server ran out (185 s on drachtio), or
-  // the carrier stopped ringing.
+  // A 487 although this gateway sent no CANCEL. Either timer C of the SIP server expired (185 s on
+  // drachtio), or the carrier stopped ringing.
   [487, noAnswer],
   [600, busy],
   [603, declined],
@@ -60,7 +59,7 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
 ]);
 
 const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
-  // Redirections are never followed: another number than the requested one would ring.
+  // We never follow redirections, because a number other than the requested one would ring.
   [3, rejected],
   [4, rejected],
   [5, carrierFailure],
@@ -84,24 +83,24 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   'gateway-failure': 'gateway',
   // The request or the command gave the address of the bot.
   'bot-failure': 'caller',
-  // The trunks of the gateway are too slow for the calls that they are given.
+  // The trunk could not keep up with its calls.
   expired: 'gateway',
   unknown: 'gateway',
 };
 
-/** Faults for statuses that say more than their outcome does. */
+/** Faults of statuses that identify the side better than their outcome does. */
 const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
   // The trunk has no credentials or wrong ones.
   [401, 'gateway'],
   [407, 'gateway'],
   // RFC 3261, section 21.6: the response comes from the callee, not from a network on the way.
   [606, 'callee'],
-  // RFC 8688: nobody asked the callee.
+  // RFC 8688: the callee was never asked.
   [608, 'carrier'],
 ]);
 
 /**
- * Returns which side is at fault. It is derived from the stored end and not stored itself.
+ * Returns which side is at fault. The fault is derived from the stored end, and not stored.
  *
  * @returns undefined if the call succeeded
  */
@@ -112,7 +111,7 @@ export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault 
   return faultOfStatus || faultByOutcome[outcome];
 }
 
-/** Returns one end for each outcome with each fault that it may have. */
+/** Returns one end for each combination of outcome and fault that can occur. */
 export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'>[] {
   const refusals = [...faultBySipStatus.keys()].flatMap((sipStatus) => {
     const outcome = outcomeBySipStatus.get(sipStatus)?.outcome;
@@ -143,8 +142,9 @@ function meaningOfFailure(failure: LegFailure): Meaning {
         carrierFailure
       );
     }
-    // The SIP stack makes up a 408 (no response to the INVITE for 32 s) and a 503 (ICMP error,
-    // connection refused, DNS). They stand for a silent carrier, not for the callee.
+    // The SIP stack itself generates 408 (no response to the INVITE for 32 s) and 503 (ICMP error,
+    // connection refused, DNS). They indicate an unreachable carrier and say nothing about the
+    // callee.
     case 'stack':
     case 'unusable':
       return carrierFailure;
@@ -163,11 +163,11 @@ export function endOfRingTimeout(at: Date): CallEnd {
   return { at, ...noAnswer, reason: 'Ring time-out' };
 }
 
-/** Which side of the gateway ends the call. */
+/** A request to end the call, by the side that makes it. */
 export type EndCommand =
   /** The bot or the dialer application, over HTTP or NATS. */
   | { readonly by: 'application' }
-  /** This process. `reason` says why: it shuts down, or its media or its own limits failed. */
+  /** This process. `reason` says why, e.g. because it shuts down or its media failed. */
   | { readonly by: 'gateway'; readonly reason: string };
 
 export function endBeforeAnswer(command: EndCommand, at: Date): CallEnd {
@@ -188,8 +188,8 @@ export function endAfterAnswer(command: EndCommand, at: Date): CallEnd {
 }
 
 /**
- * Returns the end of a call when the bot did not take its stream, or the stream broke and could not
- * be opened again.
+ * Returns the end of a call whose bot did not accept its stream, or whose stream broke and could
+ * not be reopened.
  */
 export function endOfBotFailure(at: Date): CallEnd {
   return { at, ...botFailure, reason: 'Bot unreachable' };
@@ -199,22 +199,22 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** Returns the end of a call when the far end's carrier has connected the person to an agent. */
+/** Returns the end of a call whose carrier connected the person to an agent. */
 export function endOfReferral(at: Date): CallEnd {
   return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end of a call on which `machineDetection: disconnect`, or a plan that leaves no
- * message, met a machine.
+ * Returns the end of a call that a machine answered, with `machineDetection: disconnect` or with a
+ * plan that left no message.
  */
 export function endOfMachine(at: Date): CallEnd {
   return { at, outcome: 'machine', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end of a call in which a plan left its message, or began to. `voicemail.complete` of
- * the event tells them apart.
+ * Returns the end of a call in which a plan left a message, at least in part. `voicemail.complete`
+ * of the event tells whether all of it was sent.
  */
 export function endOfVoicemail(at: Date): CallEnd {
   return { at, outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' };
@@ -234,8 +234,8 @@ export function endOfMaxDuration(at: Date): CallEnd {
 }
 
 /**
- * How the process of the call was lost. restarted: this node started again. lost: another node is
- * gone. failed: the call was lost within its process.
+ * How the call's process was lost. restarted: this node restarted. lost: another node is gone.
+ * failed: the process runs, but its machine for the call is gone.
  */
 export type GatewayLoss = 'restarted' | 'lost' | 'failed';
 
@@ -252,18 +252,15 @@ export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
 }
 
 /**
- * Returns the end of a call that recovery found while an INVITE may have left. Whether a phone rang
- * is not known, so the call is not dialled again.
+ * Returns the end of an unanswered call whose process was lost. An INVITE may have left and a phone
+ * may have rung, so the call is not dialled again.
  */
 export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return { at, ...unknown, reason: `${what} while the call was being placed${more}` };
 }
 
-/**
- * Returns the end of a call that waited in the queue for its whole queue time-out. It is not
- * dialled late.
- */
+/** Returns the end of a call that reached its queue time-out and is therefore not dialled. */
 export function endOfExpiry(at: Date): CallEnd {
   return { at, ...expired, reason: 'Waited too long in the queue' };
 }

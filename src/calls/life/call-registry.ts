@@ -1,5 +1,5 @@
-// The calls of this process: started here, found here by id, ended here at shutdown. The code that
-// takes calls asks here how many more there is room for.
+// The calls of this process. The registry starts calls, finds them by id, and ends them at
+// shutdown. It also reports how many more calls fit.
 
 import { createActor } from 'xstate';
 import { Changes } from '../../lib/changes.ts';
@@ -14,7 +14,7 @@ import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 
-/** `untilTurn` is not a port of the registry: each call brings its own turn. */
+/** `untilTurn` is not a port of the registry, because `start` passes each call its own turn. */
 type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
 
 export type CallRegistryOptions = {
@@ -24,14 +24,14 @@ export type CallRegistryOptions = {
 
 type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
 
-/** A call of this process, as command handlers see it. */
+/** A call of this process, as seen by command handlers. */
 export type LiveCall = {
   readonly call: AcceptedCall;
-  /** `ending`: the end is decided and is being stored. */
+  /** `ending`: the call is ending, and its end is being stored. */
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
-  /** Whether the far end takes keys, as RTP events or by SIP INFO. */
+  /** Whether the far end accepts keys, as RTP events or by SIP INFO. */
   readonly acceptsKeys: boolean;
-  /** Why no transfer may begin now. Undefined if one may begin. */
+  /** Why no transfer may begin now. Undefined if a transfer may begin. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
   send(event: CallMachineEvent): void;
@@ -68,7 +68,9 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  /** Starts the machine of a call. `turn` resolves when the INVITE may leave. Default: at once. */
+  /**
+   * Starts the machine of a call. `turn` resolves when the INVITE may leave. Default: immediately.
+   */
   start(call: AcceptedCall, turn?: Turn): void {
     const { limits } = this.#options;
     if (turn !== undefined) this.#turns.set(call.callId, turn);
@@ -80,7 +82,7 @@ export class CallRegistry {
     actor.subscribe({
       complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
-        // A defect. The recovery records the end of the call. XState leaves the children of a
+        // This is a defect. Recovery records the end of the call. XState keeps the children of a
         // failed machine running, so the line is closed here.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
@@ -120,7 +122,9 @@ export class CallRegistry {
     return [...this.#calls.keys()];
   }
 
-  /** Waits until every call of this process has ended, at most until the first of the bounds. */
+  /**
+   * Waits until every call of this process has ended, or until the first of the bounds is reached.
+   */
   async empty(...bounds: readonly Bound[]): Promise<void> {
     await this.#removals.until(() => this.#calls.size === 0, ...bounds);
   }
@@ -129,7 +133,9 @@ export class CallRegistry {
     for (const callId of this.#calls.keys()) this.end(callId, command);
   }
 
-  /** Drops all calls: closes their lines and emits nothing. Another process records their ends. */
+  /**
+   * Drops all calls: closes their lines and emits no events. Another process records their ends.
+   */
   discardAll(): void {
     for (const [callId, actor] of this.#calls) {
       actor.stop();

@@ -1,6 +1,6 @@
-// The machine's vocabulary: its events, its commands to the line and to its journal, its context,
-// its delays and its guards. `call-machine.ts` is the statechart. What its transitions do is in
-// `call-effects.ts` and in the effects of each feature.
+// The machine's vocabulary: its events, its commands to the line, its journal, context, delays and
+// guards. `call-machine.ts` is the statechart. The effects of its transitions are in
+// `call-effects.ts` and in each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
@@ -17,7 +17,7 @@ import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
 
 /**
- * An event of a port as the machine receives it: unchanged, with a `type` for XState and the
+ * An event of a port as the machine receives it: unchanged, plus a `type` for XState and the
  * instant at which it happened.
  */
 type FromPort<Port extends string, Event extends { readonly kind: string }> = Event extends unknown
@@ -25,24 +25,24 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
   : never;
 
 /**
- * The media events that the line passes on to the machine. The others concern the capture, the
+ * The media events that the line passes on to the machine. All others concern the capture, the
  * bridge or the line itself.
  */
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
 
-/** What the line (SIP leg and media session together) reports to the machine. */
+/** Events that the line (SIP leg and media session together) reports to the machine. */
 export type LineEvent =
   | FromPort<'leg', LegEvent>
   | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
   /**
-   * Whether the far end takes keys, by RTP events or by SIP INFO. Sent at the answer and after each
-   * re-offer.
+   * Whether the far end accepts keys, as RTP events or by SIP INFO. Sent at the answer and after
+   * each re-offer.
    */
   | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean };
 
-/** @param now when the line received the event; an event that has an instant keeps its own */
+/** @param now when the line received the event. An event that already has an instant keeps it */
 export function fromPort<Port extends string, Event extends { readonly kind: string }>(
   port: Port,
   event: Event,
@@ -51,7 +51,7 @@ export function fromPort<Port extends string, Event extends { readonly kind: str
   return { at: now, ...event, type: `${port}.${event.kind}` } as unknown as FromPort<Port, Event>;
 }
 
-/** What the machine has the line do. */
+/** Commands of the machine to the line. */
 export type LineCommand =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'acknowledge' }
@@ -65,7 +65,7 @@ export type LineCommand =
   /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
 
-/** Makes an action that has the media do something. */
+/** Makes an action that sends a command to the media. */
 export function sendToMedia(command: MediaCommand) {
   const params: LineCommand = { type: 'media', command };
   return { type: 'sendToLine' as const, params };
@@ -77,11 +77,13 @@ export type CallMachineEvent =
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
   /**
-   * A command for the media. The machine takes this event and the next two only while the call is
+   * A command to the media. The machine handles this event and the next two only while the call is
    * answered.
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
-  /** Without `stream`, ends the stream that the call has. */
+  /**
+   * Begins `stream` in place of the current stream. Without `stream`, only ends the current stream.
+   */
   | {
       readonly type: 'command.stream';
       readonly commandId: string;
@@ -99,25 +101,25 @@ export type CallLimits = {
   readonly maxDurationMs: number;
   /**
    * SQL must store the answer within this time. It is well below the 32 s for which a callee
-   * repeats its 200 OK.
+   * retransmits its 200 OK.
    */
   readonly storeAnswerTimeoutMs: number;
   /** The media worker must report `amd_stopped` and the other ends within this time. */
   readonly closingTimeoutMs: number;
   /** SQL must store the end within this time. */
   readonly storeEndTimeoutMs: number;
-  /** Digits that one call emits as events. Later digits are ignored. */
+  /** Maximum number of digits that one call emits as events. Later digits are ignored. */
   readonly maxDigits: number;
   /**
-   * Connections to bots, made or lost, that one call emits as events. The beginning and the end of
-   * a stream are always emitted.
+   * Maximum number of bot connections, made or lost, that one call emits as events. The beginning
+   * and the end of a stream are always emitted.
    */
   readonly maxStreamEvents: number;
-  /** Streams that commands may begin in one call, one after the other. */
+  /** Maximum number of streams that commands may begin in one call. */
   readonly maxStreams: number;
   /**
-   * Transfers that one call may try, one after the other. Without a limit, an application that
-   * keeps trying would ring phones for ever.
+   * Maximum number of transfers in one call. Without a limit, an application that keeps trying
+   * would ring phones forever.
    */
   readonly maxTransfers: number;
 };
@@ -127,14 +129,13 @@ export const defaultCallLimits: CallLimits = {
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
   storeEndTimeoutMs: 60_000,
-  // Far above what a person presses in two hours. Each digit is an event on the stream, and a flood
-  // must not crowd out other calls.
+  // Far above what a person presses in two hours. Each digit is an event on the NATS stream, and a
+  // flood must not crowd out other calls.
   maxDigits: 2_000,
-  // A bot may take the stream and drop it again and again. The media reconnects for as long as the
-  // call lasts.
+  // A bot may accept and drop the stream again and again, and the media keeps reconnecting.
   maxStreamEvents: 200,
-  // A call is handed from bot to bot a few times. An application that does so endlessly is at
-  // fault.
+  // A call is normally handed from bot to bot a few times. An application that does so endlessly is
+  // broken.
   maxStreams: 50,
   maxTransfers: 20,
 };
@@ -158,27 +159,27 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** The round of detection. A new one begins after a call screening. */
+  /** The round of detection. A new round begins after a call screening. */
   readonly round: number;
-  /** The plan that has the call. No bot takes the call until the plan is over. */
+  /** The plan that has the call. No bot can join until the plan releases the call. */
   readonly heldBy?: PlanName | undefined;
   /** Whether a plan of the request may still act. */
   readonly hasPlans: boolean;
   /**
-   * Streams that are not over, oldest first: those that were stopped, then at most one that is
-   * wanted.
+   * Streams that have not ended, oldest first: streams that are being stopped, then at most one
+   * current stream.
    */
   readonly streams: readonly StreamProgress[];
-  /** Streams that commands began so far. */
+  /** Number of streams that commands began so far. */
   readonly streamsBegun: number;
-  /** Digits emitted so far. */
+  /** Number of digits emitted so far. */
   readonly digits: number;
-  /** Connections to bots, made or lost, emitted so far. */
+  /** Number of stream events so far. */
   readonly streamEvents: number;
   readonly acceptsKeys: boolean;
-  /** Commands that press keys and whose end the media has yet to report. */
+  /** Number of `press` commands whose end the media has not reported yet. */
   readonly pressing: number;
-  /** Transfers begun so far. */
+  /** Number of transfers begun so far. */
   readonly transfers: number;
   /** The transfer under way. */
   readonly ongoing?: Ongoing | undefined;
@@ -186,23 +187,24 @@ export type CallMachineContext = CallProgress & {
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
-  /** What another process needs to end the leg. Set from the 200 OK on. */
+  /** The state that another process needs to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
-  /** Set if the far end has hung up or refused, so there is no leg to end. */
+  /** Set if the far end hung up or refused the call, so that there is no leg to end. */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
   /**
-   * The sequence numbers before the answer. They count if the answer turns out not to be stored.
+   * The sequence numbers before the answer. The machine returns to them if the answer is not
+   * stored.
    */
   readonly beforeAnswer?: Sequences;
-  /** An answer that the machine gave up although SQL may hold it. */
+  /** An answer that the machine gave up although SQL may have stored it. */
   readonly uncertainAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
-  /** The command that asked for the stream. Undefined for the stream of the request. */
+  /** The command that began the stream. Undefined for the stream of the request. */
   readonly commandId?: string;
-  /** Whether the bot has taken the stream, so that the media will report its end. */
+  /** Whether a bot has accepted the stream. If so, the media will report its end. */
   readonly isOpen: boolean;
   /** Set once the stream is being stopped. `stoppedBy` is the command that stopped it, if any. */
   readonly stopping?: { readonly stoppedBy?: string };
@@ -216,8 +218,8 @@ export type Ongoing = {
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
   /**
-   * Whether it began because detection found a person. Such a transfer is withdrawn if detection
-   * corrects that.
+   * Whether the transfer began because detection found a person. It is withdrawn if detection
+   * corrects that verdict.
    */
   readonly dependsOnVerdict: boolean;
 };
@@ -239,7 +241,8 @@ export const callSetup = setup({
   },
   actions: {
     append: ({ context }, step: CallStep) => context.journal.append(step),
-    // The machine receives the results as events. One actor for each store took a sixth of its CPU.
+    // The machine receives the results as events, because one actor per store took a sixth of its
+    // CPU time.
     storeAnswer: ({ context, self }, step: CallStep) =>
       sendResult(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
@@ -251,7 +254,7 @@ export const callSetup = setup({
     sendToLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** The rest of the time-out. The call has already waited in the queue. */
+    /** The remaining queue time-out. The call has already waited in the queue. */
     queueTimeout: ({ context: { call, clock } }) =>
       Math.max(
         0,
@@ -259,7 +262,7 @@ export const callSetup = setup({
       ),
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
-    /** Counts from the answer. Storing the answer took a part of this time. */
+    /** The remaining time. It counts from the answer, and storing the answer took a part of it. */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
       const maxMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();

@@ -1,5 +1,5 @@
-// What is stored of a call in one go: its events, in order, and the state that they lead to. Steps
-// that wait for the database are folded into one step for each call.
+// A step: ordered events of a call and the state that they lead to, stored together. Steps that
+// wait for the database are folded into one step per call.
 
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
@@ -7,24 +7,24 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 export type CallEnding = {
   readonly event: TerminalEvent;
   /**
-   * Stored instead of `event` if the database turns out to hold the answer. The machine gave that
-   * answer up without knowing whether it was stored. In order: `answered` again, which may not have
-   * been published, and last a terminal event.
+   * Stored instead of `event` if the database turns out to hold an answer that the machine gave up
+   * without knowing whether it was stored. Begins with `answered`, which may not have been
+   * published, and ends with a terminal event.
    */
   readonly ifAnswered?: readonly CallEvent[];
 };
 
-/** `leg` is omitted if the leg is off the wire. No process needs its state any more. */
+/** `leg` is omitted if the leg is off the wire, because no process needs its state any more. */
 export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
 
 export type CallStep = {
-  /** Without the events of the ending. */
+  /** Events of the step, without those in `ending`. */
   readonly events: readonly CallEvent[];
-  /** The INVITE, early dialog or dialog: what another process needs to end the first leg. */
+  /** The INVITE, early dialog or dialog of the first leg, which another process needs to end it. */
   readonly leg?: StoredLeg;
-  /** Set if the far end has left the first leg by itself, so that there is nothing to end. */
+  /** Set if the far end hung up or refused the first leg, so that there is nothing to end. */
   readonly legIsOver?: true;
-  /** The state of second legs, each at most once. */
+  /** State of second legs. Each leg appears at most once. */
   readonly secondLegs?: readonly SecondLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
@@ -32,8 +32,8 @@ export type CallStep = {
 };
 
 /**
- * Folds two steps into one. If the later step doubts the answer, the answer of the earlier one is
- * dropped: only what was stored by then counts.
+ * Folds two steps into one. If the later step gives up the answer, the earlier step's answer is
+ * dropped: it counts only if it was already stored.
  */
 export function fold(earlier: CallStep, later: CallStep): CallStep {
   const isAnswerUncertain = later.ending?.ifAnswered !== undefined;
@@ -53,8 +53,7 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
 }
 
 /**
- * The current state of each leg that the step changes. The id of the first leg is the id of its
- * call.
+ * Returns the new state of each leg that the step changes. The id of a first leg is its call's id.
  */
 export function legsOf(
   callId: string,
@@ -68,7 +67,7 @@ function latest(legs: readonly SecondLeg[]): readonly SecondLeg[] {
   return [...new Map(legs.map((leg) => [leg.legId, leg])).values()];
 }
 
-/** All events that the step may store, including both variants of the ending. */
+/** Returns all events that the step may store, including both variants of the ending. */
 export function eventsOf({ events, ending }: CallStep): readonly CallEvent[] {
   if (ending === undefined) return events;
   return [...events, ending.event, ...(ending.ifAnswered ?? [])];

@@ -1,5 +1,5 @@
-// What the feature of a command defines: the note that the console shows, and how a call carries
-// out the command.
+// The interface that the feature of a command implements: a note for the console, and the execution
+// of the command.
 
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
@@ -7,13 +7,13 @@ import type { LiveCall } from './call-registry.ts';
 
 export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
   /**
-   * The note in the capture of the call. It leaves out headers and query strings, which may be
-   * secrets.
+   * Returns the note for the capture of the call, without headers and query strings, which may be
+   * secret.
    */
   note(command: CommandOf<Name>): string;
   /**
-   * Refuses the command, or sends its event to the machine. Every command but `hangup` needs an
-   * answered call.
+   * Refuses the command, or sends its event to the machine. Except for `hangup`, this is only
+   * called for an answered call.
    */
   execute(
     command: CommandOf<Name>,
@@ -23,14 +23,14 @@ export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
 
 export type CommandContext<Ports> = {
   readonly live: LiveCall;
-  /** The id of the command. The events that result from the command carry it. */
+  /** The id of the command. Events that result from the command carry it. */
   readonly commandId: string;
   readonly ports: Ports;
 };
 
 export type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Refuses a command that the state of the call does not allow. */
+/** Builds the refusal of a command that the call's state does not allow. */
 export function refusedBy(state: string, { command }: Command): Refusal {
   const error = `The call is ${state}; ${command} needs an answered call.`;
   return { ok: false, code: 'state', error };
@@ -38,7 +38,7 @@ export function refusedBy(state: string, { command }: Command): Refusal {
 
 export const callHasEnded: Refusal = { ok: false, code: 'ended', error: 'The call has ended.' };
 
-/** Refuses a command because members of it are wrong, or are not possible for this call. */
+/** Builds the refusal of a command with members that are invalid, or not possible for this call. */
 export function invalidCommand(errors: readonly MemberError[]): Refusal {
   const error = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return { ok: false, code: 'invalid', error, errors };

@@ -1,5 +1,4 @@
-// What the machine's transitions do with the plans of a call: note which plan has the call, and
-// hang up when a plan is over.
+// Effects of plan reports: record which plan has the call, and hang up when a plan ends it.
 
 import { assertEvent } from 'xstate';
 import { endOfMachine, endOfVoicemail } from '../life/call-outcome.ts';
@@ -10,11 +9,11 @@ export const notePlan = callSetup.assign(({ event }) => {
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
-  // Detection listens to the person or machine that comes after a call screening.
+  // `armed`: detection now listens to whoever comes on after the call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 
-/** Hangs up because the message was left, or because there was no machine for it. */
+/** Hangs up because the message was left, or because it could not be left on this machine. */
 export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.plan');
   const at = context.clock.now();

@@ -1,5 +1,5 @@
-// The members `voicemail` and `screening` of a dial-out request: what the call does after the
-// verdict without asking anybody.
+// The members `voicemail` and `screening` of a dial-out request: plans that the call carries out
+// after the verdict without a command.
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../call-types.ts';
@@ -34,8 +34,8 @@ type WantedPlans = {
 };
 
 /**
- * Checks that detection runs without hanging up: plans act on the verdict, and `disconnect` leaves
- * no call to act on.
+ * Checks that `machineDetection` is `detect`. Plans act on the verdict, and `disconnect` would
+ * already have hung up.
  */
 export function planErrors(
   wanted: WantedPlans,

@@ -9,13 +9,13 @@ import type { CallPlans } from './plans.ts';
 export type LoadedPlans =
   | {
       readonly ok: true;
-      /** Undefined if nothing is planned. */
+      /** Undefined if the request has no plan. */
       readonly plans: CallPlans | undefined;
     }
-  /** `reason` is written for people. */
+  /** `reason` is for people. */
   | { readonly ok: false; readonly reason: string };
 
-/** Never rejects. */
+/** Loads the sounds of the request's plans. Never rejects. */
 export async function loadPlans(
   { accountId, request }: AcceptedCall,
   sounds: SoundPort | undefined,

@@ -1,5 +1,5 @@
-// What a request plans for the time after the verdict: as it is stored in the request, and as the
-// media worker gets it.
+// Plans for the time after the verdict, in two forms: as stored in the request, and as passed to
+// the media worker.
 
 import type { Sound } from '../playback/playback.ts';
 
@@ -29,20 +29,20 @@ export type CallPlans = {
 };
 
 /**
- * The plan that has the call. While a plan has the call, a bot is not heard in it and does not end
- * it.
+ * Name of a plan. While a plan has the call, the person does not hear the bot, and the bot cannot
+ * end the call.
  */
 export type PlanName = keyof CallPlans;
 
 export type PlanReport =
   /** A new round of detection has begun. */
   | { readonly kind: 'armed'; readonly round: number }
-  /** The plan that has the call now. Undefined if no plan has it. */
+  /** Another plan has the call now. `by` is undefined if no plan has it. */
   | { readonly kind: 'held'; readonly by: PlanName | undefined }
   /**
-   * The call must end. A message was left or begun (`voicemail-left`), or no message was left
-   * because there was no beep or the machine is a fax (`machine`).
+   * The plan ends the call. `voicemail-left`: a message was left or begun. `machine`: no message
+   * was left, because no beep came or the machine is a fax.
    */
   | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' }
-  /** No plan will act any more. Reported after the `amd_stopped` that may have caused it. */
+  /** No plan will act any more. If `amd_stopped` caused that, this report follows it. */
   | { readonly kind: 'done' };

@@ -1,5 +1,5 @@
-// Sounds by command. Each sound is loaded as soon as its command comes, and the sounds are played
-// in the order of the commands.
+// The commands `play` and `stop`. A sound starts loading when its command arrives. Sounds play in
+// the order of their commands.
 
 import { within } from '../../lib/within.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
@@ -16,8 +16,8 @@ export type PlayingPorts = {
 };
 
 /**
- * How long a command may wait for its sound. Its sender waits for 2 s. A sound of the account is
- * there at once, and if it does not exist the answer can say so.
+ * How long the reply to a command waits for its sound. The sender waits for 2 s. A stored sound
+ * loads well within this time, so the reply can report that it does not exist.
  */
 const answerWithinMs = 1_000;
 
@@ -37,12 +37,12 @@ export const stopHandler: CommandHandler<'stop', CallPlayingPorts> = {
   },
 };
 
-/** Plays the sounds of the commands of one call. */
+/** Plays the sounds that commands request in one call. */
 export class CallPlaying {
   readonly #ports: PlayingPorts;
-  /** Settles when all earlier sounds were passed to the media worker. */
+  /** Settles when all earlier sounds have been passed to the media worker. */
   #last: Promise<void> = Promise.resolve();
-  /** Counts the stops. A sound that was commanded before a stop is not played after it. */
+  /** Number of `stop` commands so far. A sound requested before a stop is not played after it. */
   #stops = 0;
 
   constructor(ports: PlayingPorts) {
@@ -61,7 +61,7 @@ export class CallPlaying {
     const early = within(loading, answerWithinMs);
     const stops = this.#stops;
     this.#last = this.#last.then(async () => {
-      // The answer to the command has already reported the failure.
+      // The reply to the command has already reported the failure.
       if ((await early)?.ok === false) return;
       const result = await loading;
       if (!result.ok || stops !== this.#stops) {

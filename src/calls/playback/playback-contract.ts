@@ -1,5 +1,5 @@
-// Sounds in the contract: the commands that play and stop them, the events of each sound, and what
-// the end of a call reports about a message that was left.
+// Contract of playback: the commands `play` and `stop`, the events of each sound, and the summary
+// of a left message in the terminal event.
 
 import { z } from 'zod';
 import {

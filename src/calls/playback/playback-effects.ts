@@ -1,4 +1,4 @@
-// What the machine's transitions do with sounds: emit the start and the end of each.
+// Playback effects: emit the start and the end of each sound.
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
@@ -14,7 +14,7 @@ export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue 
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** Emits the ends that the media worker did not report in time. */
+/** Emits the end of each sound whose end the media worker did not report in time. */
 export const emitPlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
   const at = context.end?.at ?? context.clock.now();
   const events: CallEvent[] = [];
@@ -39,7 +39,7 @@ function playbackEvent(
   report: PlaybackReport,
 ): NextEvent {
   const { kind, ...members } = report;
-  // Like every event that results from a command, it carries the id of the command.
+  // Every event that results from a command carries the command's id.
   const command = members.source === 'command' ? { commandId: members.playbackId } : {};
   return nextEvent(progress, `playback-${kind}`, at, { ...command, ...members });
 }

@@ -1,30 +1,29 @@
-// Sounds that a call plays: what the media worker gets, what it reports of each sound, and what the
-// call keeps of the reports.
+// Playback of sounds in a call: what is passed to the media worker, what the worker reports, and
+// what the call keeps of the reports.
 
 import type { CallEvent } from '../contract/call-event.ts';
 import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.ts';
 import type { VoicemailLeft } from './playback-contract.ts';
 
-/** A sound that is ready to be played: µ-law, 8 kHz. */
+/** A sound that is ready to play: µ-law, 8 kHz. */
 export type Sound = {
   /** `sound:<name>`, or the URL without the parts that may be secret. */
   readonly name: string;
   /**
-   * The samples. The loader puts them into memory that threads share, so that no media worker has a
-   * copy of its own.
+   * The samples. The loader puts them into shared memory, so that media workers do not copy them.
    */
   readonly mulaw: Uint8Array;
   readonly durationMs: number;
 };
 
 export type Playback = {
-  /** The id that the command or the plan gave. */
+  /** The id that the command or the plan assigned. */
   readonly playbackId: string;
   readonly source: PlaybackSource;
   readonly sound: Sound;
   /** Repeats the sound until it is stopped or something else is played. Default: false. */
   readonly loop?: boolean;
-  /** Only for a message that starts again: 1, 2, … */
+  /** Only for a message that starts again: 1, 2, … for each restart. */
   readonly restart?: number;
   /** Only for a message: whether a beep was heard before it. */
   readonly afterBeep?: boolean;
@@ -37,8 +36,8 @@ type PlaybackIdentity = {
 };
 
 /**
- * A report of the media worker, timed by the RTP clock. Each sound that was requested finishes
- * once. It starts before that if any of it was sent.
+ * A report of the media worker, timed by the RTP clock. Each requested sound reports `finished`
+ * exactly once, and `started` before that if any of it was sent.
  */
 export type PlaybackReport =
   | (PlaybackIdentity & {
@@ -55,7 +54,7 @@ export type PlaybackReport =
 
 /** What a call has played so far. */
 export type PlaybackProgress = {
-  /** Sounds that have started and are not known to have finished. */
+  /** Sounds that have started and have not reported their end. */
   readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;
@@ -89,7 +88,7 @@ export function afterPlayback(progress: PlaybackProgress, event: CallEvent): Pla
   };
 }
 
-/** Returns the members that the terminal event has about sounds. */
+/** Returns the members of the terminal event that describe playback. */
 export function playedMembers({ playedMs, voicemail }: PlaybackProgress): {
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;

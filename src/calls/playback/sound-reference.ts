@@ -1,5 +1,5 @@
-// How requests and commands refer to a sound: a sound of their account by its name, or a WAV file
-// by its URL.
+// References to sounds in requests and commands: the name of a sound of the account, or the URL of
+// a WAV file.
 
 import { z } from 'zod';
 import { plainId } from '../../lib/ids.ts';
@@ -10,15 +10,15 @@ export const soundName = plainId;
 const namePrefix = 'sound:';
 const maxUrlLength = 2_048;
 
-/** Where a sound is. */
+/** Where a sound is stored. */
 export type SoundPlace =
   | { readonly kind: 'stored'; readonly name: string }
   | { readonly kind: 'url'; readonly url: URL };
 
 /**
- * Reads a reference. `src/sounds/sound-fetch.ts` judges whether an address may be fetched from.
+ * Parses a reference. `src/sounds/sound-fetch.ts` decides whether its address may be fetched.
  *
- * @returns undefined if it is not a reference
+ * @returns undefined if the text is not a reference
  */
 export function soundPlaceOf(reference: string): SoundPlace | undefined {
   if (reference.startsWith(namePrefix)) {
@@ -29,8 +29,8 @@ export function soundPlaceOf(reference: string): SoundPlace | undefined {
 }
 
 /**
- * Returns the reference for events and logs. It leaves out the query string of a URL, which may be
- * a secret.
+ * Returns the reference for events and logs, without the query string of a URL, which may be
+ * secret.
  */
 export function publicNameOf(reference: string): string {
   const place = soundPlaceOf(reference);
@@ -60,8 +60,6 @@ export const soundReference = z
     '`sound:<name>` of the account, or the `https:` URL of a WAV file; private addresses and `http:` are allowed only within NOTIFY_ALLOWED_NETWORKS',
   );
 
-/**
- * The message for API users about a sound whose URL has an address that may not be fetched from.
- */
+/** The message for API users if the address of a sound's URL may not be fetched. */
 export const soundNotReachable =
   'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';

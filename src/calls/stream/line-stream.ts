@@ -1,5 +1,5 @@
-// The streams of one line, one at a time. The settings of a stream are requested when it is wanted,
-// and are waited for before it opens.
+// The streams of one line, one at a time. Loading the settings begins when a stream is wanted. The
+// stream opens when they are loaded.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -14,7 +14,7 @@ export class LineStream {
   readonly #report: (report: StreamReport, ordinal: number) => void;
   #wanted: Wanted | undefined;
 
-  /** If `port` is undefined, no call has a stream. */
+  /** @param port undefined if no call has a stream */
   constructor(
     call: AcceptedCall,
     port: StreamPort | undefined,
@@ -28,14 +28,14 @@ export class LineStream {
   want(stream: NumberedStream): void {
     const settings = this.#port?.settingsOf(this.#call, stream);
     if (settings === undefined) return;
-    // A failure is reported in `answer`, and does not matter before.
+    // `answer` reports a failure. Before the answer it does not matter.
     settings.catch(() => undefined);
     this.#wanted = { ordinal: stream.ordinal, settings };
   }
 
   /**
-   * Has the media connect to the bot because the phone rings. `isRinging`: whether it still does
-   * when the settings are there.
+   * Makes the media connect to the bot while the phone rings. `isRinging` is checked again when the
+   * settings are loaded.
    */
   prepare(session: Pick<MediaSession, 'send'>, isRinging: () => boolean): void {
     const wanted = this.#wanted;

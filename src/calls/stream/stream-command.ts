@@ -1,6 +1,6 @@
-// Streams by command. A command over HTTP or NATS is checked for its call. Then the stream begins
-// or ends, unless the call has changed meanwhile. What may be secret in the URL is encrypted before
-// the call gets it.
+// The command `stream`, which begins or ends a stream. The command is checked first, which takes
+// time. The stream then changes only if the state of the call still allows it. The query of the
+// URL, which may be secret, is encrypted before it reaches the call.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -28,7 +28,7 @@ export const streamHandler: CommandHandler<'stream', StreamingPorts> = {
   async execute(command, { live: { call }, commandId, ports }) {
     const checked = startsStream(command) ? await check(ports, call, command) : undefined;
     if (checked?.ok === false) return checked.refusal;
-    // Meanwhile the call may have ended, or moved to another process.
+    // The call may have ended during the check.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, streamObstacles } = live;
@@ -46,7 +46,8 @@ function startsStream(command: CommandOf<'stream'>): command is StartCommand {
 }
 
 /**
- * Checks where the bot is, and the app that placed the call (not the app that sent the command).
+ * Checks the address of the bot, and that the app that placed the call (not the app that sent the
+ * command) still exists.
  */
 async function check(
   { apps, streams }: StreamingPorts,
@@ -59,8 +60,8 @@ async function check(
     const app = await apps.find(appId);
     if (app === undefined) problems.push(`the app ${appId} is revoked`);
   } catch {
-    // SQL does not answer. Opening the stream reads the app again, and reports a failure if it
-    // cannot.
+    // SQL does not answer. Opening the stream reads the app again, and reports a failure if that
+    // fails too.
   }
   if (problems.length === 0) {
     return { ok: true, stream: { ...streams.seal(botId, url), connect: 'answered', parameters } };

@@ -1,4 +1,4 @@
-// Streams to bots in the contract: the command that begins or ends one, and the events of a stream.
+// Contract of bot streams: the command that begins or ends a stream, and the events of a stream.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';

@@ -1,5 +1,5 @@
-// What the machine's transitions do with streams to bots: the stream of the request, and those that
-// commands begin in its place. No I/O.
+// Effects for bot streams: the stream of the request, and streams that commands begin in its place.
+// No I/O.
 
 import { assertEvent } from 'xstate';
 import { assertNever } from '../call-types.ts';
@@ -14,9 +14,9 @@ import {
 import type { RequestedStream, StreamReport } from './stream.ts';
 
 export type StreamObstacles = {
-  /** Why no stream may begin now. Undefined if one may begin. */
+  /** Why no stream may begin now. Undefined if a stream may begin. */
   readonly toBegin: string | undefined;
-  /** Why no stream can be ended. Undefined if there is one. */
+  /** Why no stream can be ended. Undefined if the call has a stream. */
   readonly toEnd: string | undefined;
 };
 
@@ -27,7 +27,7 @@ export function streamsOfRequest(
   return { streams, streamsBegun: 0 };
 }
 
-/** Returns the stream that is wanted. It may still be connecting. */
+/** Returns the stream that is not being stopped. It may still be connecting. */
 export function currentStream({
   streams,
 }: Pick<CallMachineContext, 'streams'>): StreamProgress | undefined {
@@ -35,8 +35,8 @@ export function currentStream({
 }
 
 /**
- * Whether a bot has the call or may still get it. A bot that waits for a person does not come if
- * detection ended without one.
+ * Whether a bot has the call or may still get it. A bot that waits for a person never joins if
+ * detection ended without finding one.
  */
 export function mayHaveBot(context: CallMachineContext): boolean {
   const stream = currentStream(context);
@@ -66,15 +66,15 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
 }
 
 /**
- * Begins or ends a stream. The obstacles are checked here again, because they may have changed
- * after the handler of the command checked them.
+ * Begins or ends a stream. The obstacles to a new stream are checked again, because they may have
+ * changed since the command handler checked them.
  */
 export const applyStreamCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
   if (stream !== undefined && toBegin !== undefined) return;
-  // From here on the application decides who has the person.
+  // From here on the application decides who talks to the person.
   enqueue.assign({ fallback: undefined });
   enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
@@ -87,8 +87,8 @@ export const applyStreamCommand = callSetup.enqueueActions(({ context, event, en
 });
 
 /**
- * Makes an action that ends the stream that is wanted. `stoppedBy` is the command that ends it, if
- * any.
+ * Makes an action that ends the current stream. `stoppedBy` is the id of the command that ends it,
+ * if any.
  */
 export function endStream(reason: string, stoppedBy?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
@@ -98,7 +98,7 @@ export function endStream(reason: string, stoppedBy?: string) {
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
-    // The sender of a command gets an event in any case. If no bot has taken the stream, the media
+    // The sender of a command always gets an event. If no bot accepted the stream, the media
     // reports no end, so the machine emits it.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
     if (!stream.isOpen && isCommanded) enqueue(emitStreamEnd(stopped, reason));
@@ -122,7 +122,7 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
-  // The end of this stream was emitted already.
+  // The end of this stream was already emitted.
   if (stream === undefined) return;
   const continues = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
@@ -138,7 +138,9 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** Builds the event for a report. It names the commands that began and stopped the stream. */
+/**
+ * Builds the event for a report. The event names the commands that began and stopped the stream.
+ */
 function streamEvent(
   context: CallMachineContext,
   at: Date,
@@ -175,8 +177,8 @@ export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue })
 });
 
 /**
- * Whether a report of a stream ends the call: the bot has hung up, or the bot of the request cannot
- * be reached.
+ * Returns why a stream report ends the call: the bot hung up, or the request's bot cannot be
+ * reached. Undefined if the call continues.
  */
 export function endsByStream(
   context: CallMachineContext,
@@ -185,11 +187,13 @@ export function endsByStream(
   const { report, ordinal } = event;
   if (currentStream(context)?.ordinal !== ordinal) return undefined;
   if (report.kind === 'botLeft') return 'bot-left';
-  // The sender of the command gets an event, and still has the call.
+  // If a command began the stream, its sender gets an event and still controls the call.
   return report.kind === 'lost' && ordinal === 0 ? 'bot-lost' : undefined;
 }
 
-/** The bot has closed its stream properly. That counts as a hang-up by the application. */
+/**
+ * Hangs up because the bot closed its stream properly. That counts as a hang-up by the application.
+ */
 export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });

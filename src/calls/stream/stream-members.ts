@@ -1,5 +1,5 @@
-// The members that say where a bot takes the audio of a call, in a dial-out request, in the
-// registration of a bot, or in a command.
+// Members that define the address of a bot's stream, in a dial-out request, a bot registration or a
+// command.
 
 import { z } from 'zod';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
@@ -7,14 +7,14 @@ import { streamConnects } from './stream.ts';
 
 const maxUrlLength = 2_048;
 /**
- * Bounds the parameters. They are sent in one message at the start of the stream, with the
- * metadata.
+ * Bounds the parameters, which are sent with the metadata in one message at the start of the
+ * stream.
  */
 const maxParameters = 50;
 const maxParameterLength = 1_024;
 
 const plainText = /^[^\p{Cc}\p{Cs}]*$/u;
-/** Whether a database takes the text as JSON. */
+/** Whether PostgreSQL accepts the text in JSON. */
 const isStorable = (text: string): boolean => !text.includes('\0') && !/\p{Cs}/u.test(text);
 
 function streamUrlProblem(text: string): string | undefined {
@@ -27,7 +27,7 @@ function streamUrlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** The URL is kept unchanged, because bots check a signature over it. */
+/** The URL of a stream. It is kept unchanged, because bots verify a signature over it. */
 export const streamUrl = z
   .string()
   .max(maxUrlLength)
@@ -67,7 +67,7 @@ export const streamMember = z.object({
   parameters: streamParameters.optional(),
 });
 
-/** Returns the URL without its query, which may be a secret. */
+/** Returns the URL without its query, which may be secret. */
 export function withoutQuery(url: string): string {
   const [address = ''] = url.split('?', 1);
   return address;

@@ -1,5 +1,5 @@
-// Resolves the stream of a call: checks whether a bot may be at its address. The member `stream` of
-// a dial-out request and the command use the same checks.
+// Resolves the stream of a dial-out request from its member `stream` and the registration of its
+// bot, and checks the address of the bot.
 
 import type { z } from 'zod';
 import type { MemberError } from '../contract/schema.ts';
@@ -8,14 +8,14 @@ import type { streamMember } from './stream-members.ts';
 
 type SealedAddress = Pick<RequestedStream, 'url' | 'sealedQuery'>;
 
-/** Where bots may be, and how their addresses are stored. */
+/** Checks the addresses of bots, and encrypts them for storage. */
 export type BotAddresses = {
   /**
-   * Whether bots may be at the host of this URL. A host name can only be judged later, when it is
+   * Whether bots are allowed at the host of this URL. A host name is only checked later, when it is
    * resolved.
    */
   isReachable(url: URL): boolean;
-  /** Returns the URL as it is stored, with its query string encrypted, which may be a secret. */
+  /** Returns the URL in its stored form: the query string, which may be secret, is encrypted. */
   seal(botId: string, url: string): SealedAddress;
 };
 
@@ -34,8 +34,8 @@ export type ResolvedStream =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Resolves the stream. `wanted`: undefined uses the stream of the bot, if it has one; null means no
- * stream.
+ * Resolves the stream. If `wanted` is undefined, the registered stream of the bot is used, if any.
+ * Null means no stream.
  */
 export function resolveStream(
   wanted: WantedStream | null | undefined,
@@ -51,7 +51,7 @@ export function resolveStream(
     ok: true,
     stream: {
       ...address,
-      // Without detection nothing would ever find a person.
+      // Without detection, no person would ever be found.
       connect: detects ? connect : 'answered',
       parameters: wanted?.parameters ?? {},
     },

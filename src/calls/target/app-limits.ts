@@ -1,4 +1,5 @@
-// What an app may dial, and how much. Guards against toll fraud with stolen credentials. Pure.
+// Limits on which numbers an app may dial, and how often. They guard against toll fraud with stolen
+// credentials. Pure.
 
 import type { DialoutRequest, DialTarget } from '../call-types.ts';
 
@@ -7,13 +8,13 @@ export type AppLimits = {
   readonly allowedPrefixes?: readonly string[];
   /** Prefixes of denied numbers. They override the allowed ones. */
   readonly deniedPrefixes?: readonly string[];
-  /** Calls that are accepted and not ended. Calls that wait in the queue count too. */
+  /** Maximum number of accepted calls that have not ended, including queued calls. */
   readonly callsAtOnce?: number;
-  /** Calls accepted on one day in UTC. */
+  /** Maximum number of calls accepted on one UTC day. */
   readonly callsPerDay?: number;
 };
 
-/** Returns every target that a request would call. Each of them must be allowed. */
+/** Returns every target that a request may dial. The app must be allowed to dial each one. */
 export function targetsOf({
   target,
   bridge,
@@ -22,7 +23,7 @@ export function targetsOf({
 }
 
 /**
- * Whether the limits allow a target. With prefixes, only a global number can be judged, so any
+ * Whether the limits allow a target. Prefixes can only be compared with a global number, so every
  * other target is refused.
  */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {
@@ -35,9 +36,9 @@ export function mayDial(limits: AppLimits | undefined, target: DialTarget): bool
 }
 
 /**
- * Returns the global number of a target. For a `sip:` target it is the user part, whatever the
- * host: a trunk dials it, and so may any exchange. No country code begins with 0. Numbers such as
- * `0011900…` and `00900…` only look like one, and would pass every list of prefixes.
+ * Returns the global number of a target. For a `sip:` target this is the user part, whatever the
+ * host, because a trunk or any PBX may dial it. No country code begins with 0: numbers such as
+ * `+0011900…` and `+00900…` would otherwise slip past every list of prefixes.
  */
 function globalNumberOf(target: DialTarget): string | undefined {
   const text = target.kind === 'tel' ? `+${target.number}` : target.user;

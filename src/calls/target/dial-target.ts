@@ -1,10 +1,7 @@
 export type DialTarget =
   /** E.164 digits without `+` or separators. */
   | { readonly kind: 'tel'; readonly number: string }
-  /**
-   * If `port` is omitted, the default port of the transport is used (NAPTR and SRV are not
-   * queried).
-   */
+  /** Default port: that of the transport. NAPTR and SRV are not queried. */
   | { readonly kind: 'sip'; readonly user: string; readonly host: string; readonly port?: number };
 
 export type TargetResult =

@@ -1,6 +1,6 @@
-// How a number without `+` is read. Its digits may be a national number, and with a `+` in front
-// they may be the number of another person abroad. A number that is not valid with a `+` is
-// refused, unless the request or the app says how to read it.
+// Reads numbers without `+`. Such digits may be a national number, but with a `+` in front they may
+// reach another person abroad. Unless the request or the app defines the reading, only digits that
+// are valid with a `+` are accepted.
 
 import { z } from 'zod';
 import {
@@ -41,10 +41,7 @@ export type NumberReading = {
   readonly bareNumbers?: BareNumberReading;
 };
 
-/**
- * Whether at most one of the two members is given. Null removes a setting, and does not count as
- * given.
- */
+/** Whether at most one of the two members is set. Null removes a setting and does not count. */
 export function hasAtMostOneReading(given: {
   readonly defaultCountry?: string | null | undefined;
   readonly bareNumbers?: string | null | undefined;
@@ -56,8 +53,8 @@ export const oneReadingOnly =
   'cannot be combined with defaultCountry: each of them alone defines how numbers without + are read';
 
 /**
- * Returns the reading of the request, or else of its app. Either setting of the request replaces
- * both of the app.
+ * Returns the request's reading, or else the app's. If the request has either setting, both
+ * settings of the app are ignored.
  */
 export function readingFor(request: NumberReading, app: NumberReading): NumberReading {
   const { defaultCountry: country, bareNumbers: reading } =
@@ -81,10 +78,11 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
 }
 
 /**
- * Reads a number for a default country. The same digits may be valid in several ways. A number that
- * begins with the own code of the country comes first, because that code is hardly there by chance.
- * Next comes a national number: for the US, `tel:6562345678` is in Tampa and not in Singapore. Then
- * comes a number that is valid only with a `+`, and last a fictional number of the country.
+ * Reads a number for a default country. The same digits may be valid in several ways, so the
+ * readings are tried in this order. First, a number that begins with the country's own code, which
+ * is unlikely to be chance. Second, a national number: for the US, `tel:6562345678` is in Tampa,
+ * not in Singapore. Third, a number that is only valid with a `+`. Last, a fictional number of the
+ * country.
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
@@ -98,7 +96,7 @@ function readInCountry(digits: string, country: string): TargetResult {
   );
 }
 
-/** E.164 allows at most 15 digits. Some numbering plans are looser. */
+/** E.164 allows at most 15 digits, but the metadata of some numbering plans allows more. */
 const maxDigits = 15;
 
 function dialled(digits: string): TargetResult {

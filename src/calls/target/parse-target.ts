@@ -1,6 +1,6 @@
-// Reads the target that a caller wants to dial. Strict on purpose: these texts end up in SIP
-// headers, so anything that could end a URI, a header or a line is refused. A number that could
-// only be dialled in part is refused, and so is a number that no phone can have.
+// Parses the target of a call. Strict on purpose: the text ends up in SIP headers, so anything that
+// could end a URI, a header or a line is refused. Numbers that could only be dialled in part are
+// refused, and so are numbers that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
@@ -9,15 +9,15 @@ import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
 
 /**
- * RFC 3261 does not bound lengths. This is more than any carrier takes, and far from the limits of
- * the engine.
+ * RFC 3261 sets no maximum length. Carriers accept less than this, and the engine's limit is far
+ * higher.
  */
 const maxUserLength = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
 /**
- * A number without `+` may begin with a dialling prefix, such as `00` or `011` for international
- * calls.
+ * Longer than E.164, because a number without `+` may begin with a dialling prefix such as `00` or
+ * `011`.
  */
 const dialledDigits = /^[0-9]{3,20}$/;
 
@@ -26,7 +26,7 @@ const dialledDigits = /^[0-9]{3,20}$/;
  * spaces or controls.
  */
 const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
-/** Escaped control characters. They are legal, but become a line end when they are decoded. */
+/** Escaped control characters. They are legal, but decode to characters such as a line end. */
 const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
 
 export function isSipUser(text: string): boolean {
@@ -36,7 +36,7 @@ export function isSipUser(text: string): boolean {
 /**
  * Reads a target.
  *
- * @param reading how a number without `+` is read. Default: it must be valid with a `+` in front
+ * @param reading how to read a number without `+`. Default: it must be valid with a `+` in front
  */
 export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
   switch (schemeOf(text)) {
@@ -51,7 +51,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
   }
 }
 
-/** A member of a request. The text becomes a target. */
+/** Schema of a request member that holds a target. Its output is the parsed target. */
 export const targetMember = z
   .string()
   .max(512)
@@ -77,7 +77,7 @@ function digitsOf(number: string): string {
 }
 
 function parseTel(number: string, reading: NumberReading): TargetResult {
-  // RFC 3966 parameters change which phone rings (`ext`, `isub`, `phone-context`). Without them
+  // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them,
   // another phone would ring.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
   // RFC 3966 allows no blanks, and URL decoders treat them differently.
@@ -108,7 +108,7 @@ function parseSip(rest: string): TargetResult {
   if (!isHost(authority)) {
     return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
   }
-  // The gateway keeps an IPv6 address without brackets. They are part of the URI only.
+  // The gateway stores an IPv6 address without brackets, which belong only to the URI.
   const host = authority.replace(/^\[|\]$/g, '');
   if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
   const port = Number(place[2]);
@@ -117,12 +117,12 @@ function parseSip(rest: string): TargetResult {
 }
 
 /**
- * Whether this is a host. An IPv6 address needs brackets (RFC 3261 `IPv6reference`) and has no
- * zone.
+ * Whether the text is a host. An IPv6 address needs brackets (RFC 3261 `IPv6reference`) and must
+ * have no zone.
  */
 function isHost(host: string): boolean {
   if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
-  // A last label that has only digits is an IPv4 address or a mistake, never a name (RFC 3261
+  // If the last label is all digits, this is an IPv4 address or a mistake, never a name (RFC 3261
   // `toplabel`).
   if (/(^|\.)[0-9]+$/.test(host)) return isIPv4(host);
   return (

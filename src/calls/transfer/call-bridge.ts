@@ -1,7 +1,7 @@
-// A bridge of one call: the second leg, the media of both legs, and how much the two ends hear of
+// The bridge of one call: its second leg, the media of both legs, and how much the two ends hear of
 // each other. It stores each state of the second leg. It stores the dialog before it acknowledges
 // the 200 OK, so that a crash cannot leave a person in a call that no process can end. The machine
-// gets the reports, and hangs up the first leg when the second one is over.
+// receives the reports, and hangs up the first leg when the second leg has ended.
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
@@ -19,12 +19,15 @@ import type {
   TransferReport,
 } from './transfer-report.ts';
 
-/** Well below the 5 s after which the leg hangs up a 200 OK that is not acknowledged. */
+/** Well below the 5 s after which the leg gives up an unacknowledged 200 OK. */
 const storeAnswerTimeoutMs = 4_000;
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
-/** The person's end of the bridge: the session of the first leg, and how it takes keys. */
+/**
+ * The person's end of the bridge: the media session of the first leg, and the receiver for keys of
+ * the agent.
+ */
 export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyReceiver };
 
 export class CallBridge implements OngoingTransfer {
@@ -40,15 +43,16 @@ export class CallBridge implements OngoingTransfer {
   /** Presses the keys of the person on the second leg. Undefined until the leg is placed. */
   #agentKeys: KeyReceiver | undefined;
   /**
-   * preparing: the bridge waits for the permission of the app, for room on the trunk, and for a
-   * media port. placed: the leg waits for its 200 OK. storing: the 200 OK is here and not
-   * acknowledged yet. bridged: it is acknowledged. over: the end was reported to the machine, or
-   * the machine gave the transfer up.
+   * preparing: the bridge waits for admission (limits of the app, room on the trunk) and for a
+   * media port. placed: the leg waits for its 200 OK. storing: the 200 OK arrived and is being
+   * stored. bridged: the 200 OK is acknowledged. over: the end was reported to the machine, or the
+   * machine gave up the transfer.
    */
   #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
   #answeredAtMs = 0;
   /**
-   * Time from the 200 OK until audio had gone both ways, if that was before the answer was stored.
+   * Time from the 200 OK until audio had gone both ways. Set if that happened before the answer was
+   * stored.
    */
   #twoWayMs: number | undefined;
   readonly #timer: NodeJS.Timeout;
@@ -70,7 +74,7 @@ export class CallBridge implements OngoingTransfer {
   }
 
   start(): void {
-    // From here on the bot must not hear the person.
+    // From now on the bot must not hear the person.
     if (!this.#transfer.keepStream) this.#session.send({ kind: 'gateStream', isGated: true });
     this.#place().catch((error: unknown) => {
       const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
@@ -116,7 +120,7 @@ export class CallBridge implements OngoingTransfer {
     this.#leg = this.#placeLeg(partner);
     this.#agentKeys = this.#agentKeysOf(this.#leg, partner);
     const stored = this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
-    inBackground(stored, this.#ports.logger, 'storing that a second leg is over');
+    inBackground(stored, this.#ports.logger, 'storing that a second leg has ended');
   }
 
   #placeLeg({ offerSdp }: PartnerSession): CallLeg {
@@ -158,7 +162,7 @@ export class CallBridge implements OngoingTransfer {
       case 'dtmf':
         this.#passToPerson({ ...event, source: 'info' });
         break;
-      // Another gateway is tried. The next `sent` names it.
+      // The leg tries another gateway, which the next `sent` names.
       case 'attemptFailed':
         break;
     }
@@ -185,8 +189,7 @@ export class CallBridge implements OngoingTransfer {
       });
       return;
     }
-    // The bridge does not wait until the answer is stored: the person must hear what the agent says
-    // first.
+    // Bridge without waiting for SQL: the person must hear the agent's first words.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
@@ -234,7 +237,7 @@ export class CallBridge implements OngoingTransfer {
     this.#callOff({ kind: 'timeout', at: this.#now() }, 'ring time-out');
   }
 
-  /** Ends a transfer that is not answered yet. Does nothing after the answer. */
+  /** Ends an unanswered transfer. Does nothing after the answer. */
   #callOff(end: TransferEnd, reason: string): void {
     if (this.#state !== 'preparing' && this.#state !== 'placed') return;
     const leg = this.#leg;
@@ -242,7 +245,7 @@ export class CallBridge implements OngoingTransfer {
     leg?.cancel(reason);
   }
 
-  /** Ends the transfer because this process cannot go on with the second leg. */
+  /** Ends the transfer because this process cannot continue the second leg. */
   #lose(reason: string): void {
     const state = this.#state;
     const leg = this.#leg;
@@ -260,8 +263,8 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /**
-   * Handles the media events of the second leg. No other event comes, because nothing detects,
-   * streams or plays on it.
+   * Handles the media events of the second leg. The other events never occur, because this leg has
+   * no detection, stream or sounds.
    */
   #observeMedia(event: MediaEvent): void {
     if (event.kind === 'dtmf') this.#passToPerson({ ...event, source: 'rtp' });
@@ -285,12 +288,12 @@ export class CallBridge implements OngoingTransfer {
     if (this.#isAnswered()) passKey(key, this.#personKeys);
   }
 
-  /** Whether the two hear each other. */
+  /** Whether person and agent hear each other. */
   #isAnswered(): boolean {
     return this.#state === 'storing' || this.#state === 'bridged';
   }
 
-  /** Makes the object that presses the keys of the person on the second leg. */
+  /** Makes the receiver that presses the person's keys on the second leg. */
   #agentKeysOf(leg: CallLeg, partner: PartnerSession): KeyReceiver {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const acceptsKeys = (): boolean => partner.acceptsKeys();
@@ -306,8 +309,8 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /**
-   * Stores the state of the second leg. It is not waited for, because the INVITE has left in any
-   * case.
+   * Stores the state of the second leg in the background. The INVITE has already left, so nothing
+   * needs to wait.
    */
   #store(leg: StoredLeg): void {
     const { storeLeg, logger } = this.#ports;
@@ -315,7 +318,10 @@ export class CallBridge implements OngoingTransfer {
     inBackground(stored, logger, 'storing a second leg');
   }
 
-  /** Reports the failure once. The call may go on with its bot, which hears the person again. */
+  /**
+   * Reports the failure, at most once. The call may continue with its bot, which hears the person
+   * again.
+   */
   #fail(end: TransferEnd): void {
     if (this.#state === 'over') return;
     this.#finish();

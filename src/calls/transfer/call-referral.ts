@@ -1,8 +1,8 @@
-// A referral of one call. The far end of the first leg is asked to call an agent (RFC 3515), and
-// the referral follows the reports of the far end. The call is over here when the far end has
-// connected the agent, or when it hangs up after it took the REFER. One time-out bounds everything:
-// the wait for the permission to call there, which SQL gives, the REFER, and its NOTIFYs. The bot
-// hears silence for that long at most.
+// The referral of one call. It asks the far end of the first leg to call an agent (RFC 3515) and
+// follows the progress that the far end reports. The call ends here when the far end has connected
+// the agent, or when it hangs up after accepting the REFER. One time-out covers everything: the
+// admission, which needs SQL, the REFER, and its NOTIFYs. So the bot hears silence no longer than
+// that.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -32,9 +32,9 @@ export class CallReferral implements OngoingTransfer {
   readonly #ports: ReferralPorts;
   readonly #report: (report: TransferReport) => void;
   /**
-   * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is
-   * left. taken: the far end reports progress. over: the end was reported, or the transfer was
-   * given up. A REFER that has not left by then never leaves.
+   * waiting: for admission. asked: the leg sends the REFER, bounded by the remaining time. taken:
+   * the far end reports progress. over: the end was reported, or the transfer was given up. A REFER
+   * that was not sent by then is never sent.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
   readonly #beganMs = performance.now();
@@ -79,7 +79,7 @@ export class CallReferral implements OngoingTransfer {
     const { trunk } = this.#call.request;
     clearTimeout(this.#timer);
     this.#state = 'asked';
-    // A timer may be late, so at least 1 ms is left.
+    // A late timer could leave nothing of the time-out, so use at least 1 ms.
     const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
     this.#leg.refer(
       {
@@ -92,8 +92,8 @@ export class CallReferral implements OngoingTransfer {
   }
 
   /**
-   * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE
-   * alone that the agent has answered.
+   * Returns true if the far end had accepted the REFER when it hung up. Many carriers send only a
+   * BYE when the agent has answered.
    */
   onFarEndHangUp(): boolean {
     if (this.#state !== 'taken') return false;
@@ -111,7 +111,7 @@ export class CallReferral implements OngoingTransfer {
     switch (event.kind) {
       case 'progress':
         this.#state = 'taken';
-        // 202 is the response to the REFER itself, 100 comes from the next hop.
+        // 202 is the response to the REFER itself. 100 comes from the next hop.
         if (event.sipStatus >= 180 && event.sipStatus < 200) {
           this.#report({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
         }
@@ -137,7 +137,10 @@ export class CallReferral implements OngoingTransfer {
     this.#fail({ kind: 'gateway', at: this.#ports.clock.now(), reason });
   }
 
-  /** Reports it once. The call may go on with its bot, which hears the person again. */
+  /**
+   * Reports the failure, at most once. The call may continue with its bot, which hears the person
+   * again.
+   */
   #fail(failure: TransferEnd): void {
     if (this.#state === 'over') return;
     this.#finish();

@@ -16,7 +16,10 @@ export class LineTransfer {
   readonly #report: (report: TransferReport) => void;
   #ongoing: OngoingTransfer | undefined;
 
-  /** `ports` is undefined if calls are never transferred. `keys` presses keys to the person. */
+  /**
+   * @param ports undefined if calls are never transferred
+   * @param keys presses keys on the person's leg
+   */
   constructor(
     call: AcceptedCall,
     ports: TransferPorts | undefined,
@@ -44,7 +47,7 @@ export class LineTransfer {
     return { session, keys: { ...this.#keys, acceptsKeys: () => session.acceptsKeys() } };
   }
 
-  /** Passes on a key that the person has pressed. */
+  /** Passes on a key that the person pressed. */
   passKey(key: PressedKey): void {
     this.#ongoing?.passKey?.(key);
   }
@@ -59,9 +62,9 @@ export class LineTransfer {
   }
 
   /**
-   * Notes that the far end has hung up.
+   * Handles a hang-up by the far end of the first leg.
    *
-   * @returns true if it did so because a referral succeeded, which was reported to the machine
+   * @returns true if the hang-up completes a referral. The success was then reported to the machine
    */
   onFarEndHangUp(): boolean {
     return this.#ongoing?.onFarEndHangUp?.() === true;

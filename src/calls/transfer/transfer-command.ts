@@ -1,5 +1,5 @@
-// Transfers by command. A command over HTTP or NATS is checked for its call. Then the transfer
-// begins, unless the call has changed meanwhile.
+// The command `transfer`. It is checked first, which takes time. The transfer then begins only if
+// the state of the call still allows it.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -33,7 +33,7 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   async execute(command, { live: { call }, commandId, ports }) {
     const checked = await check(ports, call, command);
     if (!checked.ok) return checked.refusal;
-    // Meanwhile the call may have ended, or another transfer may have begun.
+    // During the check, the call may have ended or another transfer may have begun.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, transferObstacle } = live;
@@ -54,7 +54,8 @@ async function check(
   { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
 ): Promise<CheckedTransfer> {
-  // SQL may not answer. The second leg reads the limits again, and is placed once they are known.
+  // If SQL does not answer, accept the command: the second leg reads the limits again, and is only
+  // placed once they are known.
   const app = await apps.find(appId).catch(() => 'in-doubt' as const);
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
@@ -69,10 +70,10 @@ async function check(
 }
 
 /**
- * Reads the target.
+ * Parses the target.
  *
- * @returns `in-doubt` if the number has no `+` and the app, which is not known now, may define how
- * it is read
+ * @returns `in-doubt` if the number has no `+` and its reading may depend on the app, which could
+ * not be looked up
  */
 function targetOf(
   command: CommandOf<'transfer'>,

@@ -1,5 +1,5 @@
-// Transfers in the contract: the command that begins one, the events of a transfer, and what the
-// end of a call reports about the last one.
+// Contract of transfers: the command that begins a transfer, its events, and the summary of the
+// last transfer in the terminal event.
 
 import { z } from 'zod';
 import { type CallOutcome, callOutcomes } from '../contract/call-words.ts';

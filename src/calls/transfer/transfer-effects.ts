@@ -1,4 +1,4 @@
-// What the machine's transitions do with transfers. No I/O.
+// Transfer effects. No I/O.
 
 import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';
@@ -19,7 +19,7 @@ import {
 } from './transfer-events.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
-/** @returns why no transfer may begin now, undefined if one may */
+/** @returns why no transfer may begin now; undefined if a transfer may begin */
 export function transferObstacle({
   end,
   ongoing,
@@ -40,8 +40,8 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
 }
 
 /**
- * Starts the transfer that the request plans (`bridge`), once: at the answer, or when a person is
- * there.
+ * Starts the transfer that the request plans (`bridge`), once: at the answer, or when detection
+ * finds a person.
  */
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { bridge } = context.call.request;
@@ -56,9 +56,10 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 });
 
 /**
- * Withdraws the planned transfer because a beep corrected the verdict that a person is there. It
- * withdraws only a transfer that rests on that verdict and is not answered. Two people who already
- * talk are not interrupted, and a transfer that a command began is for its application to end.
+ * Withdraws the planned transfer if a beep corrected the verdict that a person answered. This
+ * applies only to an unanswered transfer that depends on that verdict. A conversation between
+ * person and agent is not interrupted, and a transfer that a command began is left to its
+ * application.
  */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
@@ -85,7 +86,10 @@ function begun(
   return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 
-/** Whether this failure ends the call, because no bot and no plan is left to talk to the person. */
+/**
+ * Whether this failure of a transfer ends the call, because no bot and no plan is left to talk to
+ * the person.
+ */
 export function leavesPersonAlone(context: CallMachineContext, failure: TransferEnd): boolean {
   const { ongoing } = context;
   if (ongoing === undefined) return false;
@@ -98,19 +102,19 @@ function fallbackAfter(
   { transfer }: Ongoing,
   failure: TransferEnd,
 ): TransferFallback {
-  // The machine gets its message, and that ends the call.
+  // The call stays up to leave its message on the machine. The plan then ends the call.
   const hasMessage = failure.kind === 'machine' && call.request.voicemail !== undefined;
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
 /**
- * Whether a transfer has failed and nobody is left to talk to the person: no bot and no plan has
- * the call or may still get it.
+ * Whether the call must end after a failed transfer, because nobody is left to talk to the person:
+ * no bot and no plan has the call or may still get it.
  */
 export function isPersonAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
-  // The last event of detection is on its way to the plans. One of them may take the call.
+  // The plans have not handled the last event of detection yet. One of them may take over the call.
   if (hasPlans && detection === 'stopped') return false;
   return !mayHaveBot(context);
 }
@@ -129,7 +133,7 @@ export const emitTransferAnswered = callSetup.enqueueActions(({ context, event, 
   const { ongoing } = context;
   if (ongoing === undefined) return;
   enqueue(answer(event.at));
-  // Sounds that are still queued would be played between two people who talk.
+  // Queued sounds would interrupt the conversation.
   enqueue(sendToMedia({ kind: 'stopPlayback' }));
   if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
 });
@@ -166,8 +170,8 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    // If the application gave the call its bot by command, it decides what follows, even if that
-    // bot is lost later.
+    // If a command gave the call its bot, the application decides what follows, even if that bot is
+    // lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
@@ -184,7 +188,8 @@ export const emitTransferEnded = callSetup.enqueueActions(({ event, enqueue }) =
 });
 
 /**
- * A referral is answered and completed at once, because the carrier has the person from here on.
+ * Emits the answer and the completion of a referral together, because the carrier has the person
+ * from here on.
  */
 export const emitReferred = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.referred');
@@ -206,12 +211,12 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
   assertEvent(event, ['transfer.failed', 'transfer.ended', 'transfer.referred']);
   enqueue.assign({ end: endOf(event, context.clock.now()) });
   if (event.kind === 'referred' && event.hasHungUp) enqueue.assign({ legIsOver: true });
-  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'transfer has ended' } });
 });
 
 /**
- * Hangs up because nobody is left to talk to the person. This is later than the failure if a bot
- * was still to come, or if a plan had the call.
+ * Hangs up because nobody is left to talk to the person. This happens later than the failed
+ * transfer if a bot was still expected, or if a plan had the call.
  */
 export const hangUpOnPersonAlone = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
@@ -224,8 +229,8 @@ function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'ended' && report.end.by !== 'remote') {
     return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
   }
-  // Either the agent has hung up, or no agent was reached and there is no bot. Both count as a
-  // hang-up by the application.
+  // Either the agent hung up, or no agent was reached and there is no bot. Both count as a hang-up
+  // by the application.
   return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
 }
 

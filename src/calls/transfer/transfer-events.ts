@@ -1,4 +1,4 @@
-// Builds the events of a transfer, and what the end of the call reports about it. Pure, like
+// Builds the events of a transfer, and the summary of it for the terminal event. Pure, like
 // `call-events.ts`.
 
 import type { CallOutcome } from '../contract/call-words.ts';
@@ -7,7 +7,7 @@ import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { TransferSummary } from './transfer-contract.ts';
 
-/** The next event, with the summary of the transfer from then on. */
+/** The next event, with the new summary of the transfer. */
 type NextTransferEvent = NextEvent & { readonly transfer: TransferSummary };
 
 export function transferRingingEvent(

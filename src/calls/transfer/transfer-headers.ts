@@ -1,9 +1,10 @@
-// Checks the headers that an application adds to the INVITE or REFER of a transfer. Headers on
-// which the dialog, the gateway, or the trust of the carrier depends are refused by name.
+// Checks the headers that an application adds to the INVITE or REFER of a transfer. Refuses headers
+// that the SIP stack or this gateway writes, and headers that carriers trust unless the trunk
+// passes them on.
 
 import type { MemberError } from '../contract/schema.ts';
 
-/** Far below the limit of a control frame to the SIP engine. */
+/** Far below the maximum size of a control frame to the SIP engine. */
 const maxHeaders = 16;
 const maxBytes = 2_048;
 
@@ -15,11 +16,11 @@ const reserved: ReadonlySet<string> = new Set([
   ...['call-id', 'cseq', 'replaces', 'authorization', 'proxy-authorization', 'require'],
   ...['proxy-require', 'supported', 'allow', 'event', 'subscription-state', 'rack', 'rseq'],
   ...['session-expires', 'min-se', 'identity'],
-  // Short forms of such headers (RFC 3261, section 7.3.3, and the registry of IANA).
+  // Compact forms of these and other SIP headers (RFC 3261, section 7.3.3, and the IANA registry).
   ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'k', 'r', 'b', 'o', 'u', 'x', 'y', 'd', 'j', 'a'],
 ]);
 
-/** Checks the headers. `passes`: whether the trunk lets a header through. */
+/** Checks the headers. `passes`: whether the trunk passes on a header. */
 export function checkTransferHeaders(
   given: Readonly<Record<string, string>>,
   passes: (name: string) => boolean,
@@ -57,7 +58,7 @@ function problemOf(
   return undefined;
 }
 
-/** Whether carriers believe the header only from senders that they trust. */
+/** Whether carriers accept the header only from trusted senders. */
 function needsTrust(name: string): boolean {
   const lower = name.toLowerCase();
   return (

@@ -1,4 +1,4 @@
-// The members of a transfer, in the plan of a dial-out request or in a command.
+// The members of a transfer, in `bridge` of a dial-out request or in the command `transfer`.
 
 import { z } from 'zod';
 import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
@@ -12,8 +12,8 @@ import {
 const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
 /**
- * Stays a string, because a command is passed on unchanged to the process that has the call. How a
- * number without `+` is read also depends on the app, and is decided there.
+ * The target stays a string, because a command is passed on unchanged to the process that owns the
+ * call. That process parses it, because the reading of a number without `+` depends on the app.
  */
 export const transferTarget = z
   .string()
@@ -24,7 +24,7 @@ export const transferTarget = z
   })
   .describe(transferTargetMeaning);
 
-/** The members that a plan and a command share, in addition to `to`. */
+/** The members that `bridge` and the command have in common, except `to`. */
 export const transferMembers = {
   mode: z
     .enum(transferModes)

@@ -1,5 +1,5 @@
-// A transfer between the line and the machine: what it needs, what the line calls, what it reports,
-// and what a report means for the call.
+// The interface of a transfer: the ports it needs, the methods that the line calls, its reports to
+// the machine, and the meaning of its failures.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { AcceptedCall } from '../call-types.ts';
@@ -15,31 +15,30 @@ export type TransferPorts = {
   readonly logger: Logger;
   readonly admission: SecondLegPort;
   /**
-   * Stores the state of a second leg as soon as possible. Never rejects.
+   * Stores the state of a second leg. Never rejects.
    *
    * @returns false if it was not stored, because the call has ended or another process owns it
    */
   readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;
 };
 
-/**
- * A transfer under way. It reports to the machine, and reports nothing more once it was given up.
- */
+/** A transfer under way. It reports to the machine until it is given up. */
 export type OngoingTransfer = {
   start(): void;
-  /** Takes a key that the far end of the first leg has pressed. */
+  /** Handles a key that the far end of the first leg pressed. */
   passKey?(key: PressedKey): void;
-  /** Gives the transfer up, because the call is over or does not want it any more. Idempotent. */
+  /** Gives up the transfer, because the call has ended or no longer wants it. Idempotent. */
   giveUp(reason: string): void;
   /**
-   * Calls the transfer off because the person is a machine after all. An agent who has already
-   * answered stays connected.
+   * Calls off the transfer because the person is a machine after all. An agent who already answered
+   * stays connected.
    */
   withdraw?(): void;
   /**
-   * Notes that the far end of the first leg has hung up.
+   * Handles a hang-up by the far end of the first leg.
    *
-   * @returns true if that is the success of the transfer, which was reported to the machine
+   * @returns true if the hang-up completes the transfer. The success was then reported to the
+   * machine
    */
   onFarEndHangUp?(): boolean;
 };
@@ -50,12 +49,12 @@ export type OngoingTransfer = {
  */
 export type TransferReport =
   | { readonly kind: 'ringing'; readonly sipStatus: number; readonly earlyMedia: boolean }
-  /** The answer is stored and acknowledged, and the two hear each other. */
+  /** The answer is stored and acknowledged, and person and agent hear each other. */
   | { readonly kind: 'answered'; readonly at: Date }
-  /** Audio has gone both ways. The time counts from the 200 OK. */
+  /** Audio has gone both ways, this long after the 200 OK. */
   | { readonly kind: 'connected'; readonly msToTwoWayAudio: number }
   | { readonly kind: 'failed'; readonly failure: TransferEnd }
-  /** The second leg is over, and so is the call. */
+  /** The second leg ended after its answer, so the call must end. */
   | { readonly kind: 'ended'; readonly end: LegEnd }
   /**
    * The carrier has connected the person and the agent. The first leg must be hung up if the far
@@ -65,18 +64,18 @@ export type TransferReport =
 
 export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
-  /** No phone answered within the time-out of the transfer. */
+  /** The second leg was not answered within the time-out of the transfer. */
   | { readonly kind: 'timeout'; readonly at: Date }
-  /** A beep corrected the verdict that a person is there. No agent is called for a machine. */
+  /** A beep corrected the verdict that a person answered. Agents are not connected to machines. */
   | { readonly kind: 'machine'; readonly at: Date }
-  /** The app may not call there, or not any more, or the trunk has no room. */
+  /** The app may not dial the target or has reached its daily limit, or the trunk had no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
-  /** This process could not go on with the transfer. */
+  /** This process could not continue the transfer. */
   | { readonly kind: 'gateway'; readonly at: Date; readonly reason: string }
-  /** The far end took the REFER, and reported nothing more. */
+  /** The far end accepted the REFER but never reported a result. */
   | { readonly kind: 'unheard'; readonly at: Date; readonly reason: string };
 
-/** Returns what a failure means, in the words of the end of a call. */
+/** Returns the outcome, reason and status of a failure, in the vocabulary of call ends. */
 export function meaningOf(end: TransferEnd): {
   readonly outcome: CallOutcome;
   readonly reason: string;

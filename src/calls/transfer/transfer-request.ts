@@ -1,5 +1,5 @@
-// Resolves a transfer for its call: the trunk, the caller ID and the headers. It serves the member
-// `bridge` of a dial-out request and the command alike.
+// Resolves the trunk, the caller ID and the headers of a transfer. Used for the member `bridge` of
+// a dial-out request and for the command `transfer`.
 
 import type { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
@@ -27,7 +27,7 @@ export type ResolvedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Resolves a transfer. `prefix` precedes the names of members in messages. */
+/** Resolves a transfer. `prefix` precedes the member names in error paths. */
 export function resolveTransfer(
   wanted: Omit<WantedPlan, 'on'>,
   call: TransferringCall,
@@ -57,7 +57,7 @@ export function resolveTransfer(
 }
 
 /**
- * Returns the route of the second leg. A referral has no route, because the far end places the
+ * Returns the route of the second leg. A referral needs no route, because the far end places the
  * call.
  */
 function routeOf(
@@ -100,8 +100,8 @@ type GlobalTransfer<Transfer> =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Adds the `+` to the number of a transfer, by the settings of the app that sends the command. The
- * limits of that app are checked next.
+ * Rewrites a number without `+` as a global number, using the settings of the app that sent the
+ * command. The limits of that app can then be checked.
  *
  * @returns `to` only if the number was written without `+`
  */

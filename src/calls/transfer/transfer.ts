@@ -1,6 +1,6 @@
-// Connecting the person of a call to an agent, in the terms of the call. bridge: a second leg is
-// placed and the gateway relays the audio. refer: the carrier of the first leg is asked to call the
-// agent (RFC 3515).
+// Transfers connect the person of a call to an agent. bridge: the gateway places a second leg and
+// relays the audio. refer: the gateway asks the carrier of the first leg to call the agent (RFC
+// 3515).
 
 import type { CallOutcome } from '../contract/call-words.ts';
 import type { DialTarget } from '../target/dial-target.ts';
@@ -14,7 +14,7 @@ export type TransferMode = (typeof transferModes)[number];
 export const transferStarts = ['answered', 'person'] as const;
 export type TransferStart = (typeof transferStarts)[number];
 
-/** What happens to the call if the transfer fails and no bot has a stream. */
+/** What happens to the call if the transfer fails and no bot or plan can continue it. */
 export const transferFallbacks = ['hangup', 'stay'] as const;
 export type TransferFallback = (typeof transferFallbacks)[number];
 
@@ -24,21 +24,21 @@ export const defaultTransferTimeoutMs = 30_000;
 export type TransferRequest = {
   readonly to: DialTarget;
   /**
-   * The trunk of the second leg. Omitted for a direct `sip:` call. A referral uses the trunk of the
-   * call.
+   * The trunk of the second leg. Omitted for a direct `sip:` call, and for a referral, which uses
+   * the call's trunk.
    */
   readonly trunk?: string;
   readonly mode: TransferMode;
   /**
-   * Bridge: the longest time until the second leg is answered, including the wait for its trunk.
-   * Referral: the longest time until its end is reported.
+   * Bridge: maximum time until the second leg is answered, including the wait for its trunk.
+   * Referral: maximum time until its result is reported.
    */
   readonly timeoutMs: number;
   /** User part of the caller ID that the second leg shows. */
   readonly caller: string;
-  /** Further headers of the INVITE or REFER. */
+  /** Additional headers of the INVITE or REFER. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the bot goes on hearing the person from the INVITE on and after the answer. */
+  /** Whether the bot keeps hearing the person during the transfer and after the answer. */
   readonly keepStream: boolean;
   readonly onFailure: TransferFallback;
 };
@@ -52,10 +52,10 @@ export type Transfer = TransferRequest & {
   readonly legId: string;
 };
 
-/** How far the audio of a second leg has come. */
+/** The phase of a second leg, which determines what audio the two ends hear. */
 export type BridgePhase = 'ringing' | 'early' | 'answered';
 
-/** What the bot is notified of after a failed transfer. */
+/** Describes a failed transfer to the bot. */
 export type TransferFailure = {
   readonly to: string;
   readonly mode: TransferMode;
