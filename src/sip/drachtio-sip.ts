@@ -1,6 +1,6 @@
-// Implements the SIP port over any number of drachtio servers. Calls are spread over the connected
-// servers. If a server goes away, its legs end within seconds. Dialogs that it left up at the far
-// end are ended when it is back.
+// Implements `SipPort` with any number of drachtio servers. Calls are spread over the connected
+// servers. If a server goes away, its calls end within seconds. `AbandonedLegs` then ends the
+// dialogs that are still up at the far ends.
 
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';

@@ -48,7 +48,7 @@ export type LinkOptions = {
   /** Receives each SIP message that passes. Default: the messages are not read. */
   readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
-  /** Called exactly once, also if the link never came up. */
+  /** Called exactly once, even if the link never came up. */
   readonly onDown: (reason: string) => void;
 };
 
@@ -162,7 +162,7 @@ export class EngineLink {
     const { onMessage, logger } = this.#options;
     if (onMessage === undefined) return;
     let arrivedAt = new Date();
-    const tell = guarded(logger, (frame: string) => {
+    const report = guarded(logger, (frame: string) => {
       const message = sipMessageOf(frame, arrivedAt);
       if (message !== undefined) onMessage(message);
     });
@@ -171,7 +171,7 @@ export class EngineLink {
     wp.prependListener('msg', () => {
       arrivedAt = new Date();
     });
-    wp.on('msg', (_socket, frame) => tell(frame));
+    wp.on('msg', (_socket, frame) => report(frame));
   }
 
   /** Sends a ping and waits for the pong. Srf's own ping does nothing if the pong is missing. */
@@ -224,7 +224,10 @@ export function engineName(server: { readonly host: string; readonly port: numbe
   return `${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`;
 }
 
-/** Refuses a request outside of any dialog of this process, which places calls and accepts none. */
+/**
+ * Answers a request outside of any dialog of this process. OPTIONS gets a 200. All other requests
+ * are refused, because this process only places calls.
+ */
 function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
   const allow = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK';
@@ -253,7 +256,7 @@ export function guarded<Arguments extends unknown[]>(
 
 /**
  * Drops frames that would overflow the server's input ring. This is the last line of defence: it
- * also sees what srf builds by itself, such as responses that repeat the far end's headers and
+ * also sees what srf builds on its own, such as responses that repeat the far end's headers and
  * digest retries with the far end's nonce.
  */
 function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {

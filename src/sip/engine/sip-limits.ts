@@ -1,8 +1,8 @@
-// Bounds of everything that the SIP layer waits for or keeps. Drachtio-srf itself never gives up: a
-// lost reply is a promise that never settles. Therefore each wait has its own time-out here.
+// Limits for everything that the SIP layer waits for or keeps. Drachtio-srf itself never gives up:
+// after a lost reply, its promise never settles. Therefore each wait has its own time-out here.
 
 export type SipLimits = {
-  /** TCP connect and authentication of one control connection. */
+  /** Time for the TCP connect and the authentication of a control connection. */
   readonly connectTimeoutMs: number;
   readonly pingIntervalMs: number;
   /**
@@ -13,23 +13,23 @@ export type SipLimits = {
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
   /**
-   * The engine's OK to an INVITE. The engine answers within a millisecond, so a missing answer
-   * means a lost frame.
+   * Time for the engine's OK to an INVITE. It usually takes a millisecond, so a missing OK means a
+   * lost frame.
    */
   readonly confirmTimeoutMs: number;
   /**
-   * From `answered` to `acknowledge()`, while the leg is stored. The far end repeats its 200 for 32
-   * s (RFC 3261, 13.3.1.4).
+   * Time from `answered` to `acknowledge()`, in which the leg is stored. The far end repeats its
+   * 200 for 32 s (RFC 3261, 13.3.1.4).
    */
   readonly acknowledgeTimeoutMs: number;
-  /** Final response to a BYE. The engine makes up a 408 after 32 s (timer F). */
+  /** Time for the final response to a BYE. The engine generates a 408 after 32 s (timer F). */
   readonly byeTimeoutMs: number;
   /**
-   * Final response to a cancelled INVITE. drachtio cancels by itself at 185 s, and makes up a 408
-   * at most 32 s later.
+   * Time for the final response to an INVITE, cancelled or not. drachtio itself cancels after 185
+   * s, and generates a 408 at most 32 s later.
    */
   readonly followTimeoutMs: number;
-  /** Everything that `endOrphan` does for one leg. */
+  /** Total time that `endOrphan` takes for one leg. */
   readonly orphanTimeoutMs: number;
   /** Wait after an orphan's CANCEL. A 200 that crossed the CANCEL has usually arrived by then. */
   readonly crossingMs: number;
@@ -38,9 +38,9 @@ export type SipLimits = {
    * its 200 for 64*T1.
    */
   readonly lateAnswerMs: number;
-  /** Resolution of the host name of a `sip:` target. */
+  /** Time to resolve the host name of a `sip:` target. */
   readonly resolveTimeoutMs: number;
-  /** Final response to a REGISTER. Then the REGISTER is sent again. */
+  /** Time for the final response to a REGISTER. Then the REGISTER counts as failed. */
   readonly registerTimeoutMs: number;
   /** Pause after a REGISTER that failed. */
   readonly registerRetryMs: number;
@@ -50,7 +50,7 @@ export type SipLimits = {
   readonly disposeTimeoutMs: number;
   /**
    * Largest number of abandoned legs that are kept to be ended later, and how long each is kept.
-   * After `abandonedForMs` the far end has given up by itself.
+   * After `abandonedForMs`, the far end has given up on its own.
    */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
@@ -88,9 +88,9 @@ export const defaultSipLimits: SipLimits = {
 };
 
 /**
- * Largest control frame that is ever sent. Drachtio-server appends reads of up to 8,192 bytes to a
- * ring of 12,228 bytes, and overwrites the oldest bytes if they do not fit. The connection then
- * stalls for good without any message. The bytes that an incomplete frame leaves in the ring must
- * therefore stay below the difference.
+ * Size of the largest control frame that the gateway sends. Drachtio-server appends reads of up to
+ * 8,192 bytes to a ring of 12,228 bytes, and overwrites the oldest bytes if they do not fit. The
+ * connection then stalls for good without any message. The bytes that an incomplete frame leaves in
+ * the ring must therefore stay below the difference.
  */
 export const maxFrameBytes = 12_228 - 8_192;

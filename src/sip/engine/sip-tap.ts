@@ -1,6 +1,6 @@
 // Reads SIP messages off the control connection, for people who inspect calls: every message that
 // the engine received from the network, and each message of this process as it went out. The engine
-// does not report what it sends by itself: the ACK of a refusal, the answer to a CANCEL, and
+// does not report what it sends on its own: the ACK of a refusal, the answer to a CANCEL, and
 // retransmissions.
 
 import type { SipMessage } from '../../calls/capture/capture.ts';
@@ -23,7 +23,7 @@ export function sipMessageOf(frame: string, at: Date): SipMessage | undefined {
   if (text === '' || (source !== 'network' && source !== 'application')) return undefined;
   return {
     at,
-    // In a `sip` frame, the source `application` marks what the engine did by itself: a BYE, a 408.
+    // In a `sip` frame, the source `application` marks what the engine generated: a BYE, a 408.
     isOurs: begin === 4,
     transport,
     address,

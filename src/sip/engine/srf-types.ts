@@ -51,7 +51,7 @@ export type SentRequest = SipMessage & {
 export type ReceivedResponse = SipMessage & {
   readonly status: number;
   readonly reason: string;
-  /** Empty if the stack made the response up. */
+  /** Empty if the stack generated the response. */
   readonly source_address: string;
   readonly source_port: number;
   readonly protocol: string;
@@ -60,7 +60,7 @@ export type ReceivedResponse = SipMessage & {
 
 export type ReceivedRequest = SipMessage & {
   readonly method: string;
-  /** `application`: a BYE that the server sent by itself. */
+  /** `application`: a BYE that the server generated. */
   readonly source: 'network' | 'application';
   readonly stackDialogId?: string;
 };

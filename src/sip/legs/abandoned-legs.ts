@@ -1,11 +1,11 @@
 // Ends legs whose engine connection broke. Their calls have ended, but the far end may still be
 // connected.
-// - When the leg's engine is back, the leg is ended by its ids.
-// - While the engine stays unreachable, another process that may still reach it is asked to end the
-//   leg.
+// - When the engine is back, this process ends the leg by the engine's ids.
+// - While the engine stays unreachable, this process asks other processes, which may still reach
+//   it.
 // - If the leg has rung, another engine of this process can send a rebuilt BYE.
-// - A leg that was only CANCELled stays in this list, because a late 200 would put the far end into
-//   a call that no process has.
+// - A leg that was only CANCELled stays in this list for `lateAnswerMs`. A late 200 OK would put
+//   the far end into a call that no process has.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import { inBackground } from '../../lib/in-background.ts';
@@ -23,8 +23,10 @@ type Abandoned = {
   readonly settle: () => void;
   /** True while a link of this process is ending the leg. */
   isBeingEnded: boolean;
-  /** True while another process is asked to end the leg. Its own engine may come back meanwhile. */
-  isAskedFor: boolean;
+  /**
+   * True while another process is asked to end the leg. The leg's engine may come back meanwhile.
+   */
+  isAskingOthers: boolean;
 };
 
 export type AbandonedLegsDependencies = {
@@ -32,7 +34,7 @@ export type AbandonedLegsDependencies = {
   readonly logger: Logger;
   /** Returns the link to this engine. Undefined while it is down. */
   readonly linkOf: (engine: string) => EngineLink | undefined;
-  /** Returns a link to any engine but this one. Undefined if no other is connected. */
+  /** Returns a link to any engine but this one. Undefined if no other engine is connected. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
   readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
@@ -41,7 +43,7 @@ export type AbandonedLegsDependencies = {
  * Largest number of requests to other processes at once. An engine whose connection broke may have
  * had thousands of legs.
  */
-const askedAtOnce = 100;
+const maxRequests = 100;
 
 export class AbandonedLegs {
   readonly #dependencies: AbandonedLegsDependencies;
@@ -55,7 +57,7 @@ export class AbandonedLegs {
   }
 
   /**
-   * Resolves when the leg is ended or given up. Never resolves if this process stops before: the
+   * Resolves when the leg is ended or given up. Never resolves if this process stops first: the
    * next process finds the leg in SQL.
    */
   add(leg: StoredLeg): Promise<void> {
@@ -68,7 +70,7 @@ export class AbandonedLegs {
     this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
     return new Promise((settle) => {
       const at = performance.now();
-      const initialState = { cancelledAt: undefined, isBeingEnded: false, isAskedFor: false };
+      const initialState = { cancelledAt: undefined, isBeingEnded: false, isAskingOthers: false };
       this.#legs.add({ leg, at, settle, ...initialState });
     });
   }
@@ -116,23 +118,23 @@ export class AbandonedLegs {
 
   async #endOn(link: EngineLink, entry: Abandoned): Promise<void> {
     const result = await endStoredLegOn(link, entry.leg, this.#dependencies.limits);
-    // If the engine went away again, the leg is ended the next time that the engine is back.
+    // If the engine went away again, the leg is ended when the engine is next back.
     const isLost = result === 'unreachable' && !link.isUp;
     if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
   }
 
   /** If it fails, the leg stays in the list and the next sweep asks again. */
   async #askOthers(entry: Abandoned): Promise<void> {
-    if (entry.isAskedFor || this.#asked >= askedAtOnce) return;
-    entry.isAskedFor = true;
+    if (entry.isAskingOthers || this.#asked >= maxRequests) return;
+    entry.isAskingOthers = true;
     this.#asked += 1;
     const result = await this.#dependencies.askOthers(entry.leg).finally(() => {
       this.#asked -= 1;
-      entry.isAskedFor = false;
+      entry.isAskingOthers = false;
     });
     if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
-    // Only its own engine knows a leg that has not rung, and the other process may not have asked
-    // that engine. Such a `gone` proves nothing.
+    // Only its own engine knows a leg that has not rung. The other process may have asked a
+    // different engine, so its `gone` proves nothing.
     const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
     if (result !== 'gone' || isKnown) this.#drop(entry, result);
   }

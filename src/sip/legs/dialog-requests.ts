@@ -8,7 +8,8 @@ export type DialogPeer = {
   onReoffer(sdp: string): string | undefined;
   onDtmf(digit: string, durationMs: number | undefined): void;
   /**
-   * SDP that this side offered or answered last. It is sent to a far end that asks for an offer.
+   * The last SDP that this side sent, as an offer or an answer. A far end that asks for an offer
+   * gets it.
    */
   currentSdp: string;
   /** Contact of the INVITE. A 2xx to re-INVITE and UPDATE must repeat it (RFC 3261, 12.2.2). */
@@ -42,8 +43,8 @@ function statusOfOther(method: string): number {
   switch (method) {
     case 'OPTIONS':
       return 200;
-    // Nothing was subscribed to in this dialog (RFC 6665, section 4.1.3), and this side sends no
-    // reliable provisional response.
+    // This dialog has no subscription (RFC 6665, section 4.1.3), and this side sends no reliable
+    // provisional responses.
     case 'NOTIFY':
     case 'PRACK':
       return 481;

@@ -1,5 +1,5 @@
-// Reads what another process needs to end a leg. The sources are the INVITE as it was sent, and the
-// 18x and 200 that answered it.
+// Collects what another process needs to end a leg: from the INVITE as it was sent, and from the
+// 18x and 200 responses.
 
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
@@ -7,8 +7,8 @@ import type { ReceivedResponse, SentRequest } from '../engine/srf-types.ts';
 import { addressList, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
 
 /**
- * Returns the stored leg of an INVITE. The engine reports in its OK the request as it sent it:
- * Call-ID, CSeq and From tag are the engine's own.
+ * Returns the stored leg of an INVITE. `invite` is the request as the engine sent it: the engine
+ * chose Call-ID, CSeq and From tag, and reported them in its OK.
  */
 export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
   const localTag = tagOf(invite.get('From'));
@@ -28,8 +28,8 @@ export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
 }
 
 /**
- * Adds the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. Another branch
- * of a fork is another dialog.
+ * Adds the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. A new To tag
+ * means another branch of a fork, and so another dialog.
  */
 export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
@@ -70,7 +70,7 @@ function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 
 /**
  * Returns the address to which a rebuilt BYE must be sent if the far end is behind NAT. The next
  * hop is then a private address from which the 200 did not come. drachtio sends requests within the
- * dialog to the address from which the 200 came, and a rebuilt BYE must take the same way.
+ * dialog to the address from which the 200 came, and a rebuilt BYE must take the same path.
  *
  * @returns undefined if no NAT is in between
  */

@@ -1,5 +1,5 @@
 // Sends a key in a SIP INFO (RFC 6086, section 4). The body is `application/dtmf-relay`, the form
-// that gateways took from Cisco.
+// that gateways adopted from Cisco.
 
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
@@ -8,10 +8,10 @@ import { withCredentials } from './invite.ts';
 import { transact } from './transaction.ts';
 
 /**
- * Bounds the wait for the answer to an INFO. It is much shorter than the time-out of the SIP stack
- * (64*T1). By then a menu that waits for the next key has gone on.
+ * Much shorter than the SIP stack's own time-out (64*T1): after 5 s, a menu that waits for the next
+ * key has moved on.
  */
-const longestAnswerMs = 5_000;
+const answerTimeoutMs = 5_000;
 
 type Dialog = {
   readonly dialogId: string;
@@ -19,12 +19,12 @@ type Dialog = {
    * Remote target of the dialog, for which digest credentials are computed. Undefined if unknown.
    */
   readonly requestUri: string | undefined;
-  /** Answers a far end that challenges the INFO. Undefined if the trunk has none configured. */
+  /** Used if the far end challenges the INFO. Undefined if the trunk has no credentials. */
   readonly credentials: Credentials | undefined;
   readonly isWanted: () => boolean;
 };
 
-/** Presses a key. Returns true if the far end accepted the INFO. */
+/** Sends one key press. Returns true if the far end accepted the INFO. */
 export async function pressByInfo(
   link: EngineLink,
   { dialogId, requestUri, credentials, isWanted }: Dialog,
@@ -43,7 +43,7 @@ export async function pressByInfo(
       : withCredentials(request, credentials, { isWanted, onTooLarge: () => undefined });
   const result = await transact(link, answerable, {
     until: 'answered',
-    timeoutMs: longestAnswerMs,
+    timeoutMs: answerTimeoutMs,
   });
   return result.kind === 'response' && result.status < 300;
 }

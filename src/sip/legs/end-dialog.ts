@@ -1,5 +1,5 @@
-// Ends a dialog of this process by BYE. If drachtio cannot send within the dialog, a second BYE is
-// sent outside of it.
+// Ends a dialog of this process with a BYE. If drachtio cannot send it within the dialog, sends a
+// rebuilt BYE outside of the dialog.
 
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -36,8 +36,8 @@ function byeOutsideDialog(
   if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
   const isChallenged =
     result.kind === 'response' && (result.status === 401 || result.status === 407);
-  // The challenge was a final response, with which drachtio forgot the dialog. No request with
-  // credentials can be sent within it any more.
+  // The challenge was a final response, so drachtio has forgotten the dialog. The BYE with
+  // credentials must be sent outside of it.
   const bye = isChallenged ? rebuiltBye(stored) : undefined;
   if (bye === undefined || credentials === undefined) return undefined;
   return withCredentials(bye, credentials, { isWanted: () => true, onTooLarge: () => undefined });

@@ -1,7 +1,7 @@
 // Tries one call over the gateways of its trunk. It sends one INVITE at a time, each with its own
-// Call-ID, and tries the next gateway only if `failover.ts` allows it. For the call, all attempts
-// are one leg: the call is notified of each failed attempt and of one end. `released` waits for
-// every attempt, whether it was given up or not.
+// Call-ID, and tries the next gateway only if `failover.ts` allows it. To the call, all attempts
+// are one leg: it gets an event for each failed attempt, and one end. `released` resolves when
+// every attempt is off the wire, including the failed ones.
 
 import type {
   CallLeg,
@@ -23,7 +23,8 @@ export type FailoverDependencies = LegDependencies & {
    */
   readonly pickLink: () => EngineLink | undefined;
   /**
-   * Updates the health of the gateway. `hasRung`: a provisional response above 100 had come before.
+   * Updates the health of the gateway. `hasRung`: a provisional response above 100 came before the
+   * failure.
    */
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
@@ -95,8 +96,8 @@ export class FailoverLeg implements CallLeg {
     else this.cancel(reason);
   }
 
-  refer(request: ReferRequest, tell: (event: ReferEvent) => void): void {
-    this.#attempt?.refer(request, tell);
+  refer(request: ReferRequest, report: (event: ReferEvent) => void): void {
+    this.#attempt?.refer(request, report);
   }
 
   async press(digit: string, durationMs: number): Promise<boolean> {
@@ -157,7 +158,7 @@ export class FailoverLeg implements CallLeg {
     const { gateway } = route;
     logger.info(
       { callId: this.#request.callId, gateway, sipStatus, kind, next: next.route.gateway },
-      'gateway failed, the next one is tried',
+      'gateway failed, trying the next one',
     );
     const attempt = {
       gateway,

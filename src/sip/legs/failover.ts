@@ -1,10 +1,10 @@
-// Decides when a call may go on to the next gateway. It may if no person can have been reached and
-// the failure is one of the gateway, or of the way to it. A 4xx or 6xx is an answer about the
-// number or the person: another gateway would only ring the same person again.
+// Decides whether a call may try the next gateway. It may if no person can have been reached, and
+// the fault lies with the gateway or the path to it. A 4xx or 6xx is an answer about the number or
+// the person: another gateway would only ring the same person again.
 
 import type { LegFailure } from '../../calls/ports.ts';
 
-/** Failure of one attempt, with the details that `LegFailure` leaves out. */
+/** Failure of one attempt, with more detail than `LegFailure`. */
 export type AttemptFailure = LegFailure & {
   /** True if the engine refused the request, so that nothing was sent. */
   readonly notSent?: true;
@@ -20,12 +20,12 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
   switch (failure.kind) {
     case 'response':
       return isServerFailure;
-    // The stack makes these up for silence of 64 * T1, a closed port, or a name that does not
-    // resolve.
+    // The stack generates these after 64*T1 of silence, and for a closed port or a name that does
+    // not resolve.
     case 'stack':
       return status === 408 || isServerFailure;
-    // A broken connection to the engine does not count: the INVITE may have left with it, and a
-    // phone may ring.
+    // A broken engine connection does not qualify: the INVITE may have left, and a phone may be
+    // ringing.
     case 'transport':
       return failure.notSent === true;
     case 'unusable':

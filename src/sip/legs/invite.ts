@@ -5,13 +5,14 @@ import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials, Route } from '../trunks/routing.ts';
 
-// One answer for the challenge, and one for a nonce that went stale meanwhile. Without this bound,
-// srf would go on for as long as a gateway sends a provisional response between its challenges.
+// One for the challenge itself, and one for a nonce that went stale meanwhile. Without this bound,
+// srf would never stop answering a gateway that sends a provisional response between its
+// challenges.
 const maxChallenges = 2;
 
 /**
- * Bytes that srf adds to the repeated request beside the values of the challenge: parameter names,
- * cnonce, response, Call-ID, CSeq and tag.
+ * Bytes that srf adds to the repeated request on top of the values from the challenge: parameter
+ * names, cnonce, response, Call-ID, CSeq and tag.
  */
 const digestOverheadBytes = 600;
 
@@ -23,11 +24,12 @@ const frameOverheadBytes = 120;
 
 export type ChallengeHandling = {
   /**
-   * False once the call was given up. Answering the challenge would then ring a phone for no call.
+   * Returns false after the call was given up: an answered challenge would ring a phone for a call
+   * that no longer exists.
    */
   isWanted(): boolean;
   /**
-   * Called if the answer would exceed the control frame. The challenge then becomes the final
+   * Called if the answer would not fit into a control frame. The challenge then becomes the final
    * response.
    */
   onTooLarge(): void;
@@ -61,7 +63,7 @@ export function inviteOptions(
  * headers may name an account or an identity that the carrier bills by. The application replaces
  * one of them only if the trunk lists that header in `passHeaders`.
  */
-export function withAdded(
+export function mergeHeaders(
   { headers, passHeaders = [] }: Route,
   added: Readonly<Record<string, string>> = {},
 ): Route['headers'] {
@@ -76,8 +78,8 @@ export function withAdded(
 const lowerCase = (name: string): string => name.toLowerCase();
 
 /**
- * Returns an upper bound of the size of the control frame. Srf would find out only by losing the
- * connection.
+ * Returns an upper bound for the size of the control frame. Srf itself does not check it, and a
+ * frame that is too large stalls the connection.
  */
 export function requestFrameBytes(options: RequestOptions): number {
   const headers = Object.entries(options.headers ?? {}).map(

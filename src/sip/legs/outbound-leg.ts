@@ -1,9 +1,8 @@
 // One outgoing INVITE over one gateway: the INVITE, its dialog, and the end of both. Two states
 // exist side by side:
-// - `#reported`: which events the observer received. After an end it receives no more.
-// - `#wire`: what is still on the wire. It is followed in the background until the far end is
-//   certainly out of the call, or until a time-out.
-// `released` settles with `#wire`.
+// - `#reported`: what the observer knows. After an end, it receives no more events.
+// - `#wire`: what is still on the wire. The leg follows it in the background until the far end is
+//   certainly out of the call, or until a time-out. `released` settles with `#wire`.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { SipCapture } from '../../calls/capture/capture.ts';
@@ -40,7 +39,7 @@ import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
 import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
-import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
+import { inviteOptions, mergeHeaders, requestFrameBytes } from './invite.ts';
 import { Referrals } from './referral.ts';
 
 /** Receives more details of a failure than the call does. */
@@ -54,8 +53,8 @@ export type LegDependencies = {
   readonly logger: Logger;
   readonly limits: SipLimits;
   /**
-   * Called if the engine went away while this leg was on it. Another process may still end the leg
-   * when the engine is back. Resolves when the leg is ended or given up.
+   * Called if the engine connection broke while the far end may still be in the call. The leg is
+   * then ended later, by this or another process. Resolves when the leg is ended or given up.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
   /** Follows the SIP messages of the call, for people who inspect it. */
@@ -116,7 +115,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
-    const headers = withAdded(route, this.#request.headers);
+    const headers = mergeHeaders(route, this.#request.headers);
     const options = inviteOptions({ ...route, headers }, this.#request.offerSdp, {
       isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {
@@ -151,8 +150,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#reported !== 'nothing') return;
     this.#reportFailed({ sipStatus: 487, reason, kind: 'cancelled' });
     if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
-    // Before the engine confirms the INVITE there is no transaction to cancel: `#onSent` cancels it
-    // then.
+    // Before the engine confirms the INVITE there is no transaction to cancel: `#onSent` sends the
+    // CANCEL later.
   }
 
   acknowledge(): void {
@@ -170,11 +169,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#bye();
   }
 
-  refer({ target, trunk, headers, timeoutMs }: ReferRequest, tell: (event: ReferEvent) => void) {
+  refer({ target, trunk, headers, timeoutMs }: ReferRequest, report: (event: ReferEvent) => void) {
     const now = () => this.#dependencies.clock.now();
     if (this.#wire.kind !== 'confirmed' || this.#link === undefined) {
       const failure = { at: now(), reason: 'The call is not up', kind: 'transport' } as const;
-      tell({ kind: 'failed', failure });
+      report({ kind: 'failed', failure });
       return;
     }
     const { localUri, remoteTarget } = this.#stored ?? {};
@@ -187,7 +186,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
         headers: headers ?? {},
         credentials: this.#route?.credentials,
       },
-      tell,
+      report,
     );
   }
 
@@ -234,7 +233,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const reason = reasonText(request.get('Reason'));
     if (this.#reported === 'answered') {
       if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
-      // The engine ended the dialog by itself, because no ACK came or the session timer ran out.
+      // The engine ended the dialog, because no ACK came or the session timer ran out.
       else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
     if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
@@ -261,7 +260,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   /**
    * Follows the transaction of an INVITE. Called again for each repetition with credentials, which
-   * is a new transaction. Srf moves the `response` listener to it by itself.
+   * is a new transaction. Srf itself moves the `response` listener to it.
    */
   #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
     const { logger } = this.#dependencies;
@@ -324,7 +323,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
     clearTimeout(this.#timer);
     const flaw = flawOf(response, sdp);
-    // If something was reported before, this 200 crossed the CANCEL, and the call no longer waits
+    // If the end was already reported, this 200 crossed the CANCEL, and the call no longer waits
     // for it.
     if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
       const reason = flaw ?? '200 OK without SDP';
@@ -338,7 +337,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   #onRefused(response: ReceivedResponse): void {
-    const isMadeUp = response.source_address === '';
+    const isByStack = response.source_address === '';
     if (this.#challengeTooLarge) {
       this.#reportFailed({
         sipStatus: response.status,
@@ -349,16 +348,14 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       this.#reportFailed({
         sipStatus: response.status,
         reason: response.reason,
-        kind: isMadeUp ? 'stack' : 'response',
+        kind: isByStack ? 'stack' : 'response',
         ...retryAfterOf(response),
       });
     }
     this.#finish();
   }
 
-  /**
-   * The INVITE may have left all the same. If the engine confirms it later, `#onSent` cancels it.
-   */
+  /** The INVITE may have left anyway. If the engine confirms it later, `#onSent` cancels it. */
   #onUnconfirmed(): void {
     this.#reportFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
@@ -426,8 +423,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   /**
-   * Hands the leg over, because its engine is gone. The leg counts as off the wire when another
-   * process has ended it.
+   * Hands the leg over, because its engine is gone. The leg stays unreleased until it is ended or
+   * given up.
    */
   #abandon(stored: StoredLeg): void {
     this.#ended = this.#dependencies.onAbandoned(stored);
@@ -464,8 +461,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 }
 
 /**
- * Reads Retry-After of a 503 only. Only a 503 means that the gateway as a whole wants no calls (RFC
- * 3261, section 21.5.4).
+ * Returns the Retry-After of a 503. Only a 503 means that the gateway as a whole wants no calls
+ * (RFC 3261, section 21.5.4).
  */
 function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
   const seconds =

@@ -3,7 +3,7 @@
 // - Some accept it and report each response of the call that they make.
 // - Some report only the end of that call.
 // - Some hang up and report nothing (RFC 4488 even allows them to announce that).
-// - Some accept it and fall silent.
+// - Some accept it and then send nothing.
 
 import type { ReferEvent } from '../../calls/ports.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -19,7 +19,7 @@ import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
 /** Every SIP stack gives up a request that is not answered within 64*T1 (RFC 3261, 17.1.2.2). */
-const longestAnswerMs = 32_500;
+const answerTimeoutMs = 32_500;
 
 export type ReferralOptions = {
   readonly link: EngineLink;
@@ -38,7 +38,7 @@ export type ReferralOptions = {
 
 export class Referral {
   readonly #options: ReferralOptions;
-  readonly #tell: (event: ReferEvent) => void;
+  readonly #report: (event: ReferEvent) => void;
   /**
    * asked: the far end accepted the REFER. over: the one final event was sent, or the dialog has
    * ended.
@@ -50,9 +50,9 @@ export class Referral {
   /** Set by the answer to the REFER, or by a NOTIFY that overtook it. */
   #subscription: 'none' | 'active' | 'terminated' = 'none';
 
-  constructor(options: ReferralOptions, tell: (event: ReferEvent) => void) {
+  constructor(options: ReferralOptions, report: (event: ReferEvent) => void) {
     this.#options = options;
-    this.#tell = tell;
+    this.#report = report;
     this.#timer = setTimeout(() => this.#giveUp(), options.timeoutMs);
     this.#ask();
   }
@@ -93,7 +93,7 @@ export class Referral {
     const { link, timeoutMs } = this.#options;
     const wait = {
       until: 'answered' as const,
-      timeoutMs: Math.min(longestAnswerMs, timeoutMs),
+      timeoutMs: Math.min(answerTimeoutMs, timeoutMs),
       onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
     };
     // Carriers send a BYE right behind their 202. Which of the two is handled first decides the
@@ -143,7 +143,7 @@ export class Referral {
   #progress(sipStatus: number): void {
     if (this.#state === 'over') return;
     this.#state = 'asked';
-    this.#tell({ kind: 'progress', sipStatus });
+    this.#report({ kind: 'progress', sipStatus });
   }
 
   #conclude({ code, reason }: { readonly code: number; readonly reason: string }): void {
@@ -161,7 +161,7 @@ export class Referral {
   #giveUp(): void {
     this.#subscription = 'terminated';
     if (this.#state === 'asked') {
-      this.#end({ kind: 'unheard', reason: 'Nothing was heard of the referral' });
+      this.#end({ kind: 'unheard', reason: 'The far end reported nothing about the referral' });
       return;
     }
     const at = this.#options.now();
@@ -172,7 +172,7 @@ export class Referral {
   #end(event: ReferEvent): void {
     if (this.#state === 'over') return;
     this.stop();
-    this.#tell(event);
+    this.#report(event);
   }
 }
 
@@ -189,9 +189,9 @@ export class Referrals {
   readonly #all: Referral[] = [];
 
   /** Sends the next REFER. The previous referral reports nothing more. */
-  begin(options: ReferralOptions, tell: (event: ReferEvent) => void): void {
+  begin(options: ReferralOptions, report: (event: ReferEvent) => void): void {
     this.stop();
-    this.#all.push(new Referral(options, tell));
+    this.#all.push(new Referral(options, report));
   }
 
   /**

@@ -1,4 +1,4 @@
-// Ends a leg that this process knows only from what was stored.
+// Ends a leg that this process knows only from its stored state.
 // - If the engine knows the leg, the leg is ended by the engine's ids. They are tried on an engine
 //   at another address too: it may be the same engine under another name, and no other engine has
 //   these ids.
@@ -12,9 +12,9 @@ import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
-// The engine sends requests of its own in the dialog (session refreshes), and does not report their
-// numbers. A gap is allowed (RFC 3261, 12.2.1.1: strictly increasing), a number that is too low is
-// not.
+// The engine sends its own requests in the dialog (session refreshes) without reporting their CSeq
+// numbers. A gap is allowed (RFC 3261, 12.2.1.1: strictly increasing), but a number that is too low
+// is not.
 const cseqGap = 1_000;
 
 export async function endStoredLegOn(
@@ -40,8 +40,8 @@ export async function endStoredLegOn(
 }
 
 /**
- * Sends CANCEL by the transaction. The INVITE may have been answered all the same: just before the
- * process died, or while the CANCEL was on its way. The dialog then has the id that drachtio
+ * Sends CANCEL for the INVITE's transaction. The INVITE may have been answered anyway: just before
+ * the process died, or while the CANCEL was on its way. The dialog then has the id that drachtio
  * derives from Call-ID and From tag.
  *
  * @returns undefined if the engine does not know the leg
@@ -85,12 +85,15 @@ async function cancel(
     { until: 'sent', timeoutMs },
   );
   if (result.kind === 'timeout' || result.kind === 'lost' || !link.isUp) return 'unreachable';
-  const isCancelled = result.kind === 'response' || result.reason.startsWith(cancelledBefore);
+  const isCancelled = result.kind === 'response' || result.reason.startsWith(alreadyCancelled);
   return isCancelled ? 'cancelled' : 'unknown';
 }
 
-/** Words in which drachtio reports that it knows the INVITE and has cancelled it already. */
-const cancelledBefore = 'internal server error canceling transaction id';
+/**
+ * Start of the error with which drachtio reports that it knows the INVITE but has already cancelled
+ * it.
+ */
+const alreadyCancelled = 'internal server error canceling transaction id';
 
 /**
  * Sends ACK and BYE.
@@ -102,7 +105,7 @@ async function hangUp(
   dialogId: string,
   remainingMs: () => number,
 ): Promise<LegEndResult | undefined> {
-  // The leg is stored before the ACK, so it is not known whether the ACK left. A second ACK does no
+  // The leg is stored before the ACK, so we don't know whether the ACK left. A second ACK does no
   // harm (RFC 3261, 13.2.2.4). The ACK is not awaited: it reaches the engine before the BYE in any
   // case.
   link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
@@ -136,8 +139,8 @@ function resultOfBye(result: TransactionResult): LegEndResult | undefined {
 
 /**
  * Builds a BYE outside of any dialog that the engine knows. Engines accept no Route header from
- * their clients. Only the first hop of a route set can be given, as the address to send to. A proxy
- * that record-routed passes the BYE on by the request URI.
+ * their clients. Only the first hop of the route set can be used: as the address to send to. A
+ * proxy that record-routed forwards the BYE by its request URI.
  *
  * @returns undefined if a part of the dialog's identity was not stored
  */

@@ -1,5 +1,5 @@
-// Sends a request and awaits its answer: BYE, CANCEL and the requests that end orphans. Every wait
-// is bounded: a request that srf leaves hanging becomes a `timeout`.
+// Sends a request other than a call's INVITE and waits for its answer. Every wait is bounded: a
+// request that srf leaves hanging becomes a `timeout`.
 
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
 import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
@@ -8,7 +8,7 @@ export type TransactionResult =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** True if the stack made the response up because the far end did not answer. */
+      /** True if the stack generated the response because the far end did not answer. */
       readonly byStack?: true;
       /**
        * The response. Undefined if the wait ended when the engine confirmed the request (`until:
@@ -41,14 +41,14 @@ export function transact(
 }
 
 /**
- * Like `transact`, but reports the result synchronously. `tell` is called before any later message
- * is handled, even if that message lies in the same segment.
+ * Like `transact`, but reports the result synchronously. Calls `report` before any later message is
+ * handled, even if that message arrived in the same TCP segment.
  */
 export function beginTransaction(
   link: EngineLink,
   options: RequestOptions,
   wait: Wait,
-  tell: (result: TransactionResult) => void,
+  report: (result: TransactionResult) => void,
 ): void {
   let isSettled = false;
   const owner: LinkOwner = { onLinkLost: () => settle({ kind: 'lost' }) };
@@ -58,7 +58,7 @@ export function beginTransaction(
     isSettled = true;
     clearTimeout(timer);
     link.detach(owner);
-    tell(result);
+    report(result);
   };
   link.attach(owner);
   link.request(options, (result) => {

@@ -2,7 +2,7 @@
 // - Each gateway of a trunk with `health` is probed by OPTIONS at an interval. It is down after
 //   `failThreshold` failures in a row, and up again after `recoverThreshold` answers in a row.
 // - An INVITE that a gateway met with silence counts as a failed probe.
-// - A 503 with Retry-After takes any gateway out for the time that it asked for.
+// - A gateway that answers 503 with Retry-After counts as down for the time it asked for.
 
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -26,8 +26,8 @@ export type Probe = (gateway: Gateway, trunk: Trunk, timeoutMs: number) => Promi
 const probeTimeoutMs = 5_000;
 
 /**
- * Longest pause after Retry-After. A gateway that asks for a longer pause is tried again earlier
- * all the same. The value may be a mistake, and the gateway can answer 503 again.
+ * Longest pause after a Retry-After. A longer value is cut to this: it may be a mistake, and the
+ * gateway can always answer 503 again.
  */
 const maxPauseS = 300;
 
@@ -99,7 +99,10 @@ export class GatewayHealth {
     }));
   }
 
-  /** Takes a gateway out because it answered 503 with Retry-After (RFC 3261, section 21.5.4). */
+  /**
+   * Marks a gateway as down for a while, because it answered 503 with Retry-After (RFC 3261,
+   * section 21.5.4).
+   */
   pause(trunk: string, gateway: string, seconds: number): void {
     const watched = this.#watched.get(keyOf(trunk, gateway));
     if (watched === undefined || seconds <= 0) return;
@@ -124,18 +127,19 @@ export class GatewayHealth {
   }
 
   #arm(watched: Watched, delayMs: number): void {
-    const ask = (): void => inBackground(this.#ask(watched), this.#logger, 'asking a gateway');
-    watched.timer = setTimeout(ask, delayMs);
+    const probe = (): void =>
+      inBackground(this.#runProbe(watched), this.#logger, 'probing a gateway');
+    watched.timer = setTimeout(probe, delayMs);
     watched.timer.unref();
   }
 
-  async #ask(watched: Watched): Promise<void> {
+  async #runProbe(watched: Watched): Promise<void> {
     const { settings, gateway, trunk } = watched;
     if (settings === undefined) return;
     const timeoutMs = Math.min(settings.intervalMs, probeTimeoutMs);
     const startedAt = this.#now();
     const result = await this.#probe(gateway, trunk, timeoutMs).catch((error: unknown) => {
-      this.#logger.error({ err: error, trunk: trunk.name }, 'gateway could not be asked');
+      this.#logger.error({ err: error, trunk: trunk.name }, 'gateway could not be probed');
       return 'unknown' as const;
     });
     // The gateway was replaced or the probing was closed meanwhile.
@@ -187,9 +191,9 @@ export async function probeGateway(
 }
 
 /**
- * Judges an answer to OPTIONS. Many gateways answer 401, 403, 404 or 405, because there is no such
- * user, and take calls all the same. Therefore any answer is a sign of life, except an answer that
- * says that the server is in trouble. A 501 only says that the server does not know the method.
+ * Judges an answer to OPTIONS. Many gateways that take calls answer 401, 403, 404 or 405, because
+ * the probe's user does not exist. Therefore any answer is a sign of life, except one that reports
+ * a server problem. A 501 only says that the server does not know the method.
  */
 function resultOf(result: TransactionResult): ProbeResult {
   switch (result.kind) {
@@ -198,7 +202,7 @@ function resultOf(result: TransactionResult): ProbeResult {
       const isInTrouble = status === 408 || (status >= 500 && status !== 501);
       return byStack === true || isInTrouble ? 'silent' : 'alive';
     }
-    // The engine has no way to the gateway, e.g. because it does not support the transport.
+    // The engine cannot reach the gateway, e.g. because it does not support the transport.
     case 'refused':
     case 'timeout':
       return 'silent';

@@ -8,8 +8,8 @@ type Weighed = { readonly priority: number; readonly weight: number };
 export type Dice = () => number;
 
 /**
- * Orders the gateways of a trunk. A gateway that is down is tried last, but it is tried: the probes
- * may be what fails.
+ * Orders the gateways of a trunk. A gateway that is down is still tried, but last: perhaps only its
+ * probes fail.
  */
 export function orderGateways<Gateway extends Weighed>(
   gateways: readonly Gateway[],

@@ -2,7 +2,7 @@
 // each gateway from each SIP engine, because the carrier learns the address of the engine. A
 // registration is renewed before it expires, and a failed one is tried again. Nothing is
 // unregistered at the end: other nodes may use the same engine, and a registration that is not
-// renewed expires by itself.
+// renewed expires anyway.
 
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
@@ -27,7 +27,7 @@ const renewAfter = 0.8;
  */
 const maxExpiresS = 7 * 86_400;
 
-/** Leaves room for the repetitions with credentials, which srf numbers by itself. */
+/** Leaves room for the repetitions with credentials, which srf numbers itself. */
 const cseqStep = 3;
 
 export class Registrations {
@@ -85,15 +85,12 @@ type Outcome =
   /** The registrar answered 423: the requested time is too brief. */
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
   | { readonly kind: 'failed'; readonly reason: string }
-  /**
-   * The engine refused, for a reason that lasts as long as its configuration and this one stay as
-   * they are.
-   */
+  /** The engine refused, and will refuse again until its configuration or the gateway's changes. */
   | { readonly kind: 'impossible'; readonly reason: string }
   /** The engine is gone. Its next link starts a new registration. */
   | { readonly kind: 'lost' };
 
-/** Makes an exception a failure, so that it is retried like a refusal. */
+/** Turns an exception into a failure, so that it is retried like a refusal. */
 function failedBy(error: unknown): Outcome {
   return { kind: 'failed', reason: error instanceof Error ? error.message : 'internal error' };
 }
@@ -126,7 +123,7 @@ class Registration {
   async #register(): Promise<void> {
     const outcome = await this.#ask().catch(failedBy);
     if (this.#state === 'stopped' || outcome.kind === 'lost') return;
-    const delayMs = this.#take(outcome);
+    const delayMs = this.#handle(outcome);
     if (delayMs === undefined) return;
     this.#timer = setTimeout(() => this.#registerNow(), delayMs);
     this.#timer.unref();
@@ -134,10 +131,10 @@ class Registration {
 
   /**
    * Handles the outcome.
-   * @returns the delay before the next REGISTER. Undefined if no REGISTER is sent until the trunks
-   * are reloaded or the engine is connected anew
+   * @returns the delay before the next REGISTER. Undefined if the next REGISTER must wait until the
+   * trunks are reloaded or the engine reconnects
    */
-  #take(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
+  #handle(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
     const { trunk, gateway, limits, logger } = this.#options;
     const names = { trunk: trunk.name, gateway: gatewayName(gateway), engine: this.#link.engine };
     switch (outcome.kind) {

@@ -51,17 +51,16 @@ export type RoutePlan =
 
 export type Router = {
   /**
-   * Checks a request. Without an account every trunk may be used, and the default is the one of all
-   * accounts.
+   * Checks a request. Without an account, every trunk may be used, and the general default applies.
    */
   plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
   /**
-   * Returns the Refer-To for the far end of a call over this trunk. A number is written as the
-   * trunk's carrier is dialled; a `sip:` target stays as requested.
+   * Returns the Refer-To for the far end of a call over this trunk. A number gets the form that the
+   * trunk's carrier expects. A `sip:` target stays as requested.
    */
   referTo(target: DialTarget, trunk: string | undefined): string;
-  /** Returns true if the trunk passes this header of an application on. */
+  /** Returns true if an application may set this header on calls over the trunk. */
   passes(trunk: string, headerName: string): boolean;
   /**
    * Returns the limits of the trunk that `plan` named.
@@ -81,7 +80,7 @@ export function createRouter(options: {
   const { trunks } = options;
   const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const lookUp = options.resolveHost ?? addressesOf;
-  const resolveHost = (host: string) => known(lookUp(host), options.resolveTimeoutMs ?? 5_000);
+  const resolveHost = (host: string) => bounded(lookUp(host), options.resolveTimeoutMs ?? 5_000);
 
   const defaultOf = (accountId: string | undefined) =>
     accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
@@ -270,7 +269,7 @@ async function addressesOf(host: string): Promise<readonly string[]> {
 }
 
 /** Resolves to undefined after the time-out or if the look-up fails. */
-function known<Found>(lookingUp: Promise<Found>, timeoutMs: number): Promise<Found | undefined> {
+function bounded<Found>(lookingUp: Promise<Found>, timeoutMs: number): Promise<Found | undefined> {
   const found = lookingUp.catch(() => undefined);
   return within(found, timeoutMs);
 }

@@ -1,5 +1,5 @@
-// Reads the trunks file that the configuration names, and makes this gateway's trunks from it. A
-// start checks the file before it opens anything, and reads it again when it opens SIP.
+// Reads the trunks file that the configuration names, and builds this gateway's trunks from it.
+// Start-up checks the file before it opens anything, and reads it again when it opens SIP.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -42,8 +42,8 @@ export function sandboxIsOn(
 }
 
 /**
- * Makes the trunks of this gateway.
- * @param sandbox where the sandbox takes INVITEs, or undefined if it is off
+ * Builds the trunks of this gateway.
+ * @param sandbox address on which the sandbox accepts INVITEs, or undefined if it is off
  * @throws Error that lists every mistake in the file
  */
 export function trunksOf(

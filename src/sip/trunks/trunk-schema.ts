@@ -124,8 +124,8 @@ export type Surroundings = {
   readonly transports: readonly TrunkEntry['gateways'][number]['transport'][];
 };
 
-/** Returns the mistakes that no field can detect by itself. */
-export function problemsBetween(
+/** Returns the mistakes that involve several fields or trunks. */
+export function crossFieldProblems(
   entries: readonly TrunkEntry[],
   surroundings: Surroundings,
 ): readonly Problem[] {
@@ -196,12 +196,12 @@ function problemsOfGateways(
       ...(isRepeated ? [{ path, message: 'the list contains this gateway twice' }] : []),
       ...(transports.includes(transport)
         ? []
-        : [{ path: [...path, 'transport'], message: notSpoken(name, transport) }]),
+        : [{ path: [...path, 'transport'], message: unsupportedTransport(name, transport) }]),
     ];
   });
 }
 
-function notSpoken(trunk: string, transport: string): string {
+function unsupportedTransport(trunk: string, transport: string): string {
   return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not support: set DRACHTIO_URL`;
 }
 

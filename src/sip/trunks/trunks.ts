@@ -1,5 +1,5 @@
-// Reads trunks.yaml. It reports a mistake with the line in the file and the field. The file never
-// contains a password: it names the environment variable that holds it.
+// Reads trunks.yaml. Each mistake is reported with its line and field. The file never contains a
+// password: it names the environment variable that holds it.
 
 import { LineCounter, parseDocument } from 'yaml';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
@@ -8,7 +8,7 @@ import type { VoiceCodec } from '../../calls/media.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
-import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
+import { crossFieldProblems, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
 
 export type Gateway = GatewayAddress & {
   /** Gateways with lower numbers are tried first. */
@@ -52,7 +52,8 @@ export type Trunk = {
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Headers, in lower case, that an application may set in its transfers beside the harmless ones.
+   * Headers, in lower case, that an application may set in its transfers, in addition to the
+   * harmless ones.
    */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
@@ -71,8 +72,8 @@ export type TrunkDirectory = {
 };
 
 /**
- * A directory whose trunks can be replaced, all at once. A reader that asks twice may see the
- * trunks before and after a replacement.
+ * A directory whose trunks can all be replaced in one step. Two reads may return different trunks
+ * if a replacement comes in between.
  */
 export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
 
@@ -102,8 +103,8 @@ export function loadTrunks({
   if (file === undefined) return directoryOf(builtIn);
   const { entries, problem } = parseFile(file);
   const builtInNames = builtIn.map((trunk) => trunk.name);
-  const problems = problemsBetween(entries, { builtInNames, transports }).map(({ path, message }) =>
-    problem(path, message),
+  const problems = crossFieldProblems(entries, { builtInNames, transports }).map(
+    ({ path, message }) => problem(path, message),
   );
   const secrets = readSecrets(entries.flatMap((entry) => entry.auth?.passwordEnv ?? []));
   entries.forEach((entry, index) => {
@@ -120,7 +121,9 @@ export function loadTrunks({
   return directoryOf([...trunks, ...builtIn.map((trunk) => ({ ...trunk, isDefault: false }))]);
 }
 
-/** Makes a trunk that needs no file: the sandbox. It is the default if there is no other trunk. */
+/**
+ * Creates a trunk that needs no file: the sandbox. It is the default if there is no other trunk.
+ */
 export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
   return {
     name,

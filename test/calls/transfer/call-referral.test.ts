@@ -129,7 +129,7 @@ test('leaves the time-out of a REFER that was sent to the leg', async () => {
   await eventually(() => performance.now() - beganMs >= 80, 'the time-out is over');
   expect(reports).toEqual([]);
   observe({ kind: 'progress', sipStatus: 202 });
-  observe({ kind: 'unheard', reason: 'Nothing was heard of the referral' });
+  observe({ kind: 'unheard', reason: 'The far end reported nothing about the referral' });
 
   expect(reports).toMatchObject([{ kind: 'failed', failure: { kind: 'unheard' } }]);
   expect(gates).toEqual([true, false]);
