@@ -1,7 +1,7 @@
 // Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. `pg` speaks to both, so
-// all code above is written the same way for both, and errors look the same. On PostgreSQL there
-// are three kinds of connection, so that neither calls nor the lease wait for reads by API clients.
-// PGlite has a single session.
+// all other code treats both alike, including their errors. On PostgreSQL there are three kinds of
+// connection, so that neither calls nor the lease wait for reads by API clients. PGlite has a
+// single session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -9,14 +9,14 @@ import type { Logger } from '../lib/logger.ts';
 import { repeat } from '../lib/repeat.ts';
 import { makeDays } from './days.ts';
 import { startPglite } from './pglite/pglite-server.ts';
-import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
+import { analyzeGrown, growthCheckMs, statisticsTarget } from './pglite/pglite-statistics.ts';
 import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
 import { ensureSchema, pgliteHome, postgresHome } from './schema.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
-  /** Connections for calls, and for all work that uses neither of the other two. */
+  /** Connections for calls and all other work. */
   readonly pool: Pool;
   /** A connection that only the lease renewals use. */
   readonly leasePool: Pool;
@@ -41,7 +41,7 @@ const timeouts = {
   /** How long a caller waits for a free connection, or for a new one to open. */
   connectionTimeoutMillis: 10_000,
   /**
-   * All statements here are small. One that takes this long is stuck, and its caller gives up
+   * All statements are small. A statement that takes this long is stuck, and its caller gives up
    * anyway.
    */
   statement_timeout: 15_000,
@@ -51,7 +51,7 @@ const timeouts = {
   query_timeout: 20_000,
 } as const satisfies PoolConfig;
 
-/** `query_timeout` is the client's own limit, for a server that does not end the statement. */
+/** `query_timeout` is the client's own limit, in case the server does not end the statement. */
 const readTimeouts = {
   connectionTimeoutMillis: readTimeoutMs,
   statement_timeout: readTimeoutMs,
@@ -59,7 +59,8 @@ const readTimeouts = {
 } as const satisfies PoolConfig;
 
 /**
- * The sum stays far below PostgreSQL's default of 100 for several nodes. Group commit needs few.
+ * Even for several nodes, the sum stays far below PostgreSQL's default of 100 connections. Group
+ * commit needs only a few.
  */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
 /** A renewal that waited longer for a connection would only delay the next renewal. */
@@ -147,7 +148,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     },
   });
   surviveLostConnections(pool, logger);
-  const growth = repeat({ name: 'grown tables', everyMs: growthLookMs, logger }, () =>
+  const growth = repeat({ name: 'grown tables', everyMs: growthCheckMs, logger }, () =>
     analyzeGrown(pool),
   );
   const close = async (): Promise<void> => {
@@ -167,8 +168,8 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
 }
 
 /**
- * Logs lost idle connections. Without a listener, the error would end the process. The pool opens a
- * new connection by itself.
+ * Logs lost idle connections, which the pool replaces. Without a listener, the error would end the
+ * process.
  */
 function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));

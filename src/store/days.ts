@@ -1,6 +1,6 @@
-// Some tables keep their rows as long as the call. They have a partition for each day, so that
-// retention drops the partitions of a day. That takes a moment; deleting the rows would take
-// minutes of writes.
+// Some tables keep their rows as long as their call. They have one partition per day, so that
+// retention can drop whole days. That takes a moment, whereas deleting the rows would take minutes
+// of writes.
 //
 // The day is the UTC day on which the call was accepted, whenever the row itself is written. All
 // rows of a call are therefore in one partition. A key that includes the day is as unique as the
@@ -68,12 +68,13 @@ export function restOf(table: TableByDay): string {
 const daysAhead = 2;
 const dayMs = 86_400_000;
 /**
- * The time limit for a table lock. Later statements queue behind a statement that waits for one.
+ * The time limit for a table lock. While a statement waits for one, all later statements on the
+ * table queue behind it.
  */
 const lockTimeoutMs = 200;
 /**
- * Key of the advisory lock with which nodes that start together wait for each other. It differs
- * from the lock key of the schema.
+ * Key of the advisory lock that makes nodes create partitions one after the other. It differs from
+ * the lock key of the schema.
  */
 const lockKey = '31366214770880364';
 const longestWaitMs = 10_000;
@@ -132,9 +133,9 @@ export async function listDays(pool: Pick<Pool, 'query'>): Promise<readonly Part
 }
 
 /**
- * Drops the partition if `isOver` still holds once no other session uses the table. It gives up
- * waiting for the lock after a moment, so that calls do not queue behind it while somebody reads
- * the table. The next purge tries again.
+ * Drops the partition if `isOver` still holds once no other session uses the table. It gives up on
+ * the lock after a moment, so that calls do not queue behind it while a long read holds the table.
+ * The next purge tries again.
  */
 export async function dropDay(
   pool: Pool,

@@ -1,7 +1,6 @@
 // Statements get their query plans while their tables are small, and keep them. For rows that
 // arrive as JSON, the planner expects a hundred rows. Reading a whole small table is then cheaper
-// than a hundred index look-ups. When the table has grown, every statement would still read it
-// whole.
+// than a hundred index look-ups. Once the table has grown, such a plan still reads it whole.
 
 /**
  * Returns a condition that is true for every row but makes the planner expect one row, so that it

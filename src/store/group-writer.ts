@@ -24,8 +24,7 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
   async add(item: Item): Promise<Result> {
     const settled = await this.#batcher.add(item);
-    // All items of a batch share one error. Each caller gets an error of its own, with its own
-    // stack.
+    // All items of a batch share one error. Each caller gets its own error, with its own stack.
     if (!settled.ok) throw new Error('the database did not store it', { cause: settled.error });
     return settled.value;
   }

@@ -38,7 +38,8 @@ export type NodeStore = {
    */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks processes lost whose lease expired, and takes over their calls. Returns their owner ids.
+   * Marks processes with an expired lease as lost, and takes over their calls. Returns their owner
+   * ids.
    *
    * While this process is not steady, it marks only its predecessors: processes with the same
    * `NODE_ID` that have not renewed since it started. `evenIfRunning` marks all other processes,
@@ -50,7 +51,7 @@ export type NodeStore = {
    * moment. Returns the number of calls.
    */
   takeOverLeft(): Promise<number>;
-  /** Removes this process, which ends and owes nothing any more, and its lost predecessors. */
+  /** Removes this process, which is about to exit and owes nothing, and its lost predecessors. */
   leave(): Promise<void>;
   /** Forgets lost processes after a day, and the takes of processes that are gone. */
   forgetLost(): Promise<void>;
@@ -70,8 +71,8 @@ export function createNodeStore(
   leaseMs: number,
 ): NodeStore {
   const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and one may take another quarter. An outage as short
-  // as that costs no process its lease.
+  // Renewals are a quarter of the lease apart, and one may take another quarter. So an outage of
+  // half a lease costs no process its lease.
   const longestGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {

@@ -1,17 +1,17 @@
 // Deletes old rows in small batches, so that no statement takes long and live calls never wait.
 //
-// Calls are deleted one by one. The partitions of a day are dropped when the day is past its time
-// and has no calls left. The events and notifications of a call therefore remain up to a day longer
-// than the call itself, or longer if another call of its day still owes something.
+// Calls are deleted one by one. The partitions of a day are dropped when the day is past its
+// retention and has no calls left. The events and notifications of a call therefore remain up to a
+// day longer than the call itself, or longer if another call of its day still owes something.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
 import type { Database } from './database.ts';
 import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from './days.ts';
 
-/** Rows for each statement: some 100 ms on a slow disk. */
+/** Rows per statement, which then takes about 100 ms on a slow disk. */
 const batchRows = 500;
-/** The pause between statements leaves the single session of the embedded database to others. */
+/** Pause between batches, in which the single session of the embedded database serves others. */
 const pauseMs = 20;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
@@ -38,7 +38,7 @@ select exists (
   where accepted_at >= $1::date::timestamp at time zone 'UTC'
     and accepted_at < ($1::date + 1)::timestamp at time zone 'UTC') as found`;
 
-// The newest attempt has the highest id. Replays make attempts at any time.
+// The newest attempt has the highest id. Replays may add attempts at any time.
 const attemptsLeftStatement = `
 select exists (
   select from (select started_at from delivery_attempts where day = $1 order by attempt_id desc limit 1) as newest
@@ -103,7 +103,7 @@ type Limits = {
   /** Calls that ended before this time are deleted. */
   readonly before: Date;
   readonly now: Date;
-  /** Ends the work early. The next purge continues it. */
+  /** Stops the purge early. The next purge continues it. */
   readonly stopped?: AbortSignal | undefined;
 };
 
@@ -133,8 +133,8 @@ export async function purgeExpired(
 }
 
 /**
- * Drops the days that are past their time and have no calls left. The attempts of a day are dropped
- * earlier, once all of them are old.
+ * Drops the days that are past their retention and have no calls left. The attempts of a day are
+ * dropped earlier, once all of them are old.
  */
 async function dropOldDays(
   { pool }: Stored,

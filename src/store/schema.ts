@@ -1,6 +1,6 @@
 // Creates the schema in an empty database, and refuses a database that another version made. Nodes
-// that start together do so one after the other, each in one transaction. The functions that take
-// calls are separate from the tables: a start replaces a function whose text has changed.
+// that start together take turns, each in one transaction. The functions that take calls are
+// separate from the tables: a start replaces a function whose text has changed.
 
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
@@ -48,7 +48,7 @@ export function pgliteHome(dataDir: string): DatabaseHome {
   return { name: `the data folder ${dataDir}`, remedy };
 }
 
-/** Any number that no other program uses for an advisory lock: the letters `offhook`. */
+/** A number that no other program uses for an advisory lock: the letters `offhook`. */
 const lockKey = '31366214770880363';
 /**
  * Nodes that start together wait for the first one. If a node waits this long, the first one is
@@ -95,12 +95,12 @@ export async function ensureSchema(
     await patiently(client, `select pg_advisory_xact_lock(${lockKey})`);
     const made = await makeMissing(client, home, schema);
     await client.query('commit');
-    if (made.length > 0) logger.info({ made, version: schema.version }, 'database schema made');
+    if (made.length > 0) logger.info({ made, version: schema.version }, 'database schema created');
   } catch (error) {
     failure =
       error instanceof OtherVersion
         ? error
-        : new Error(`${home.name} did not take the schema`, { cause: error });
+        : new Error(`${home.name} did not accept the schema`, { cause: error });
     await client.query('rollback').catch(() => undefined);
     throw failure;
   } finally {
@@ -110,7 +110,10 @@ export async function ensureSchema(
 
 class OtherVersion extends Error {}
 
-/** @returns the name of the tables' row and of each function, if it was made now */
+/**
+ * @returns the names of the rows that it added to `schema_migrations`: the tables' row and
+ * functions
+ */
 async function makeMissing(
   client: PoolClient,
   home: DatabaseHome,

@@ -1,6 +1,6 @@
-// Encrypts stored values that must not be readable in a dump: JWT, webhook and stream secrets, and
-// the callers' headers. AES-256-GCM: `| version 1 | nonce 12 | ciphertext | tag 16 |`. The
-// additional data binds a ciphertext to its purpose and row.
+// Encrypts stored values that must not be readable in a dump: JWT, webhook and stream secrets,
+// connections, and notification headers. AES-256-GCM: `| version 1 | nonce 12 | ciphertext | tag 16
+// |`. The additional data binds a ciphertext to its purpose and row.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
@@ -21,7 +21,8 @@ export type SecretPurpose =
 export type SignedPurpose = 'result-link';
 
 /**
- * `id` is the row that owns the value. A ciphertext moved to another row or column does not open.
+ * `id` is the row that owns the value. A ciphertext that was moved to another row or column cannot
+ * be opened.
  */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
@@ -40,8 +41,8 @@ const keyVersion = 1;
 const keyFileName = 'secrets.key';
 
 /**
- * Opens the box with SECRETS_KEY. Without it, as in the embedded profile, it uses a generated key
- * that is stored beside the data.
+ * Opens the box with SECRETS_KEY. Without it, as in the embedded profile, uses a generated key that
+ * is stored beside the data.
  */
 export async function openSecretBox(options: {
   readonly secretsKey?: string;
@@ -112,7 +113,7 @@ export function keyOf(text: string): Buffer | undefined {
 }
 
 async function readOrCreateKeyFile(dataDir: string, path: string): Promise<string> {
-  const existing = await readIfThere(path);
+  const existing = await readIfExists(path);
   if (existing !== undefined) return existing;
   await makeFolder(dataDir);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
@@ -134,7 +135,7 @@ async function readOrCreateKeyFile(dataDir: string, path: string): Promise<strin
   return await readFile(path, 'utf8');
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {

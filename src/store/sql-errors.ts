@@ -1,6 +1,6 @@
-// Classifies errors of the database by what they mean for the caller: the data will never be
-// accepted, the same statement may succeed at once, or the database is unreachable. PostgreSQL
-// reports a SQLSTATE (its Appendix A), and the network a system error code.
+// Classifies database errors by what they mean for the caller: the data will never be accepted, the
+// same statement may succeed if repeated, or the database is unreachable. PostgreSQL reports a
+// SQLSTATE (its Appendix A), and the network a system error code.
 
 /** Error classes that one row's content can cause: cardinality, data, integrity, program limits. */
 const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
@@ -54,7 +54,7 @@ export function dataRefusal(error: unknown): string | undefined {
 
 /**
  * Reports whether another session changed the same rows. The statement did nothing, and may be
- * tried again at once.
+ * repeated immediately.
  */
 export function isConflict(error: unknown): boolean {
   return chainOf(error).some((each) => conflict.test(codeOf(each)));

@@ -40,7 +40,7 @@ export function joined(parts: readonly Sql[], separator: ', ' | ' + ' | ' and ')
   return new Sql(['', ...parts.slice(1).map(() => separator), ''], parts);
 }
 
-/** Joins conditions with `and`. Undefined entries are filters that the caller did not ask for. */
+/** Joins conditions with `and`. Undefined entries are filters that the caller omitted. */
 export function all(conditions: readonly (Sql | undefined)[]): Sql {
   const asked = conditions.filter((condition) => condition !== undefined);
   // Parentheses keep an `or` in one condition from changing another.

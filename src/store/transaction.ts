@@ -4,7 +4,8 @@ import type { Pool, PoolClient } from 'pg';
 import { isUnreachable } from './sql-errors.ts';
 
 /**
- * `work` must use only its client for queries, because the embedded database has one connection.
+ * Runs `work` in a transaction. `work` must send all its queries through the client that it gets:
+ * the embedded database has only one connection, so any other query would wait for ever.
  */
 export async function inTransaction<Result>(
   pool: Pool,

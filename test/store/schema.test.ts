@@ -51,7 +51,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
   test('leaves nothing behind if a part of it fails', async () => {
     await database.pool.query(anew);
 
-    await expect(ensure(schemaWith('nonsense'))).rejects.toThrow('did not take the schema');
+    await expect(ensure(schemaWith('nonsense'))).rejects.toThrow('did not accept the schema');
 
     const { rows } = await database.pool.query("select to_regclass('known') as known");
     expect(rows).toEqual([{ known: null }]);

@@ -21,8 +21,8 @@ export const rotatable = ['api-key', 'jwt', 'webhook-secret', 'stream'] as const
 export type RotatableCredential = (typeof rotatable)[number];
 
 /**
- * The longest time that a former credential may stay valid. A client that has not changed over by
- * then never will.
+ * The longest time that a former credential may stay valid. A client that has not switched by then
+ * never will.
  */
 export const longestGraceS = 31 * 86_400;
 

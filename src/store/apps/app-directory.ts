@@ -56,6 +56,6 @@ export type AppDirectory = {
    * @returns undefined if the app is unknown or revoked
    */
   find(appId: string): Promise<App | undefined>;
-  /** Finds an app like `find`, by its API key. */
+  /** Like `find`, but by API key. */
   findByApiKey(apiKey: string): Promise<App | undefined>;
 };

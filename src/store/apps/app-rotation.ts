@@ -1,7 +1,7 @@
-// Replaces a credential while the previous one stays valid for a grace time, so that its clients
-// can change over. At most two credentials of a kind are valid. A second rotation within the grace
-// time would end the oldest one at once, although a client may still use it. Such a rotation must
-// be forced.
+// Replaces a credential while the previous one stays valid for a grace time, so that clients can
+// switch. At most two credentials of a kind are valid. A second rotation within the grace time
+// would immediately end the oldest one, which a client may still use. Such a rotation must be
+// forced.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -22,12 +22,13 @@ import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type Rotation = {
   readonly what: RotatableCredential;
-  /** How long the former credential is still accepted, or still signs. 0 ends it at once. */
+  /** How long the former credential is still accepted, or still signs. 0 ends it immediately. */
   readonly graceS: number;
   /** PEM, JWK or JWKS: the new public keys for `jwt`, if the app signs with its own private key. */
   readonly publicKeys?: string;
   /**
-   * Rotates even if the credential before the present one is in its grace time. That one ends now.
+   * Rotates even if the credential before the present one is in its grace time. That older
+   * credential ends immediately.
    */
   readonly force?: boolean;
 };

@@ -116,7 +116,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
   const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
   const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
 
-  /** Clears the caches after a change, so that this process sees its own change at once. */
+  /** Clears the caches after a change, so that this process sees its own change immediately. */
   async function changing<Result>(change: () => Promise<Result>): Promise<Result> {
     const result = await change();
     for (const cache of [known, keyOwners, signing]) cache.clear();

@@ -46,9 +46,7 @@ export type BotDirectory = {
 };
 
 export type BotStore = BotDirectory & {
-  /**
-   * Adds or changes a bot. If its account registered it before, omitted members keep their values.
-   */
+  /** Adds or changes a bot. If the bot exists, omitted members keep their values. */
   add(bot: ChangedBot): Promise<AddedBot>;
   /** Lists all bots, oldest first. */
   list(): Promise<readonly Bot[]>;
@@ -79,7 +77,7 @@ on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots
   stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
 returning *`;
 
-/** How long a change may go unnoticed. */
+/** How long other processes may miss a change. */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 10_000 };
 
 export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
@@ -130,8 +128,8 @@ async function addBot(
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
-    // No index can keep the values of two columns distinct from each other. The lock is rare: it
-    // happens when an operator runs a command.
+    // No index can keep the values of two columns distinct from each other. The lock is rare: only
+    // an operator's command takes it.
     await client.query('lock table bots in share row exclusive mode');
     const { rows: named } = await client.query<BotColumns>(
       'select * from bots where bot_id = any($1) or stream_id = any($1)',

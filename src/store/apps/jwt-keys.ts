@@ -1,5 +1,5 @@
-// The public keys that verify an app's tokens. Takes PEM, JWK or JWKS, and produces a JWKS document
-// that contains only sufficiently strong public keys of one algorithm.
+// The public keys that verify an app's tokens. Accepts PEM, JWK or JWKS, and produces a JWKS
+// document that contains only sufficiently strong public keys of one algorithm.
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';

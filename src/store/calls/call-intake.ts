@@ -138,7 +138,7 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
       return verdict;
     }
   };
-  // Also a batch: when the intake queue is full, many clients repeat their requests.
+  // Batched as well: when the intake queue is full, many clients repeat their requests.
   const asked = new Batcher<KeyedItem, EarlierResult | undefined>(
     (items) => readEarlier(pool, items),
     {
@@ -263,8 +263,8 @@ type Earlier = {
 };
 
 /**
- * Never throws: the other calls of the batch are already accepted, and their callers must learn
- * that.
+ * Never throws: the other calls of the batch are already accepted, and their clients must get that
+ * answer.
  */
 async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {

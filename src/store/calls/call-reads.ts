@@ -57,8 +57,8 @@ const storedLegs =
   '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
 
 /**
- * The events after `sequence`, as they were stated. They lack the call's identity, which is in its
- * row.
+ * The events after `sequence`, without the members that identify the call: those are in the row of
+ * the call.
  */
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
@@ -177,7 +177,7 @@ function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
   return { call, events, legs: row.legs ?? [] };
 }
 
-/** Restores an event. JSON from the database spells times differently. */
+/** Restores an event. PostgreSQL's JSON formats times differently. */
 function eventOf(call: AcceptedCall, event: EventRow): CallEvent {
   const { callId, sid, conversationId, botId, accountId, appId } = call;
   const time = new Date(event.time).toISOString();
@@ -201,8 +201,9 @@ function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger):
 }
 
 /**
- * Decrypts the headers of a call's notifications. If they do not open, the notifications of this
- * call go without them, so that they do not hold up those of other calls.
+ * Decrypts the headers of a call's notifications. If they cannot be decrypted, this call's
+ * notifications are sent without them, so that they do not hold up the notifications of other
+ * calls.
  */
 function openHeaders(
   callId: string,

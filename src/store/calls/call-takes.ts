@@ -14,8 +14,8 @@ import type {
 } from '../../calls/dialout-ports.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 
-// `offset 0` makes the planner look up each call by its key. It believes that the function returns
-// a thousand rows, and would otherwise read all calls.
+// `offset 0` makes the planner look up each call by its key. The planner assumes that the function
+// returns a thousand rows, and would otherwise read all calls.
 const takeStatement = `
 select t.*, c.last_event_sequence, c.published_event_sequence
 from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
@@ -33,13 +33,13 @@ returning extract(epoch from next_start_at - clock_timestamp())::double precisio
 /** How long recovery may need to hang up the far end of a call whose node was lost. */
 const lostSlotAge = '10 seconds';
 /**
- * A taken call gets its machine within milliseconds, or when the take is repeated. A call without a
- * machine after this time is reported as not here.
+ * A taken call gets its state machine within milliseconds, or when the take is repeated. A call
+ * that still has none after this time is reported as `not here`.
  */
 const notHereAge = '10 seconds';
 /**
- * The largest number of each kind in one sweep. An expired call costs two statements, which it
- * shares with the others. The next sweep finds the rest.
+ * The largest number of calls of each kind in one sweep. All expired calls of a sweep share two
+ * statements. The next sweep finds the rest.
  */
 const expiredAtOnce = 1_000;
 const notHereAtOnce = 1_000;

@@ -2,8 +2,8 @@
 // of `app_usage` from the count to the commit, so that the next node that accepts calls of the app
 // sees what this one accepted.
 //
-// Simultaneous calls are counted from the calls themselves, because a counter would stay wrong
-// after the first process that dies. The calls of a day are a counter, because a day may have a
+// Simultaneous calls are counted from the calls themselves, because a counter would be wrong for
+// ever after a process has died. The calls of a day are a counter, because a day may have a
 // million.
 
 import type { Pool, PoolClient } from 'pg';

@@ -1,12 +1,12 @@
-// What a second leg needs from SQL: a slot of its trunk, and a place among its app's calls of the
-// day.
+// What a second leg needs from SQL: a slot of its trunk, and a place within its app's daily limit.
 
 import type { Pool } from 'pg';
 import type { SecondLegTakes } from '../../calls/dialout-ports.ts';
 
 const dayMs = 86_400_000;
 
-// Counts one leg, like `limited-intake.ts` counts first legs. Returns no row if the day is full.
+// Counts one leg, as `limited-intake.ts` counts first legs. Returns no row if the app has reached
+// its daily limit.
 const countStatement = `
 insert into app_usage as known (app_id, day, calls) select $1, $2::integer, 1 where $3::integer > 0
 on conflict (app_id) do update set day = greatest(known.day, excluded.day),

@@ -8,7 +8,7 @@
 // established dialog.
 //
 // An answered call never ends as failed, whichever process believes that it failed. Such a step
-// matches no row. The call is later found without its end, and recovery ends it by its row.
+// matches no row. Recovery later finds the call without its end, and ends it from its row.
 //
 // A repetition after a lost answer succeeds in the same way: the statement recognises the end by
 // its event, and events and notifications by their keys.

@@ -29,7 +29,7 @@ export type OwedNotification = {
   readonly origin: string;
   readonly sequence: number;
   readonly body: string;
-  /** True if this process leases the call's queue, should the statement create it. */
+  /** True if this process should lease the call's queue when the statement creates it. */
   readonly lease: boolean;
 };
 
@@ -90,8 +90,8 @@ type OnlyIf = 'answered' | 'unanswered';
 type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
 
 /**
- * Appends the steps, of different calls that were accepted on one day. Returns one result for each
- * step, in the same order.
+ * Appends steps of different calls, all of which were accepted on the same day. Returns one result
+ * for each step, in the same order.
  */
 export async function appendSteps(
   ports: AppendPorts,
@@ -121,8 +121,8 @@ export async function appendSteps(
 }
 
 /**
- * The two possible ends of a doubtful answer have the same event id. Only `onlyIf` tells which of
- * them is owed.
+ * If it is unknown whether the answer was stored, the call has two possible ends with the same
+ * event id. Only `onlyIf` tells which of them applies.
  */
 type Owed = { readonly notification: OwedNotification; readonly onlyIf: OnlyIf | undefined };
 
@@ -178,7 +178,8 @@ function resultOf(
   const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
     onlyIf === undefined || onlyIf === holding;
   const events = candidates.filter(holds).map(({ event }) => event);
-  // An answer that the machine gave up is stated again, so that it gets published.
+  // The state machine gave this answer up, but it was stored. Its events are appended again, so
+  // that they are published.
   const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
   const mayBeKnown = waiting.isRepeated || isDoubted;
   if (!mayBeKnown && row.stored < events.length) return { kind: 'contradicted' };

@@ -3,12 +3,13 @@
 //
 // A step has two states:
 //
-// waiting: in memory. It leaves with the next statement: at once if an answer is among the waiting
-// steps, otherwise after some milliseconds, so that steps that come close together share a commit.
+// waiting: in memory. It leaves with the next statement: immediately if an answer is among the
+// waiting steps, otherwise after some milliseconds, so that steps that come close together share a
+// commit.
 //
 // under way: in a statement. Four results are possible:
 // - Stored: the outbox reports it to the appender and to `onStored`.
-// - No row: the call has ended or another process owns it. Nothing more of it is stored from here.
+// - No row: the call has ended or another process owns it. This process stores nothing more for it.
 // - SQL is unreachable: the step waits again, before the steps that came meanwhile. It may be
 //   stored already.
 // - SQL refuses the content: the step is dropped, except for the call's end.
@@ -58,7 +59,9 @@ type Entry = WaitingStep & { readonly isRecovered: boolean; readonly waiters: re
 export type AppendOptions = {
   /** The step belongs to a call that no process has taken. */
   readonly isUntaken?: boolean;
-  /** SQL may hold some of the step, e.g. from a version that stored events in another way. */
+  /**
+   * SQL may already hold part of the step, e.g. from a version that stored events in another way.
+   */
   readonly isRepeated?: boolean;
   /**
    * A far end may still be in the call. Recovery hangs it up, publishes the call's events and
@@ -76,7 +79,7 @@ export class Outbox implements CallOutbox {
   #retryMs = 0;
   #timer: NodeJS.Timeout | undefined;
   /**
-   * Defined during a pause while SQL is unreachable. An answer aborts it, so that it does not wait.
+   * Defined during a pause while SQL is unreachable. The step of an answered call aborts the pause.
    */
   #pausing: AbortController | undefined;
   #isStopping = false;
@@ -113,7 +116,7 @@ export class Outbox implements CallOutbox {
     return this.#waiting.has(callId) || this.#underWay.has(callId);
   }
 
-  /** Stores waiting steps until `timeoutMs` is over. Afterwards nothing is stored any more. */
+  /** Stores waiting steps for at most `timeoutMs`. Afterwards the outbox stores nothing. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#schedule(true);
@@ -157,7 +160,7 @@ export class Outbox implements CallOutbox {
     if (isUrgent) this.#pausing?.abort();
     if (this.#running !== undefined) return;
     if (isUrgent) {
-      // The microtask lets all steps of this turn of the event loop into the same statement.
+      // The microtask collects all steps of this turn of the event loop into one statement.
       this.#running = Promise.resolve()
         .then(() => this.#run())
         .finally(() => {
@@ -198,9 +201,9 @@ export class Outbox implements CallOutbox {
     const { append } = this.#ports;
     const results = await writeIsolated(batch, append);
     const [first] = results;
-    const isStrange =
+    const isUnexpected =
       first?.ok === false && !isUnreachable(first.error) && !isRefusedData(first.error);
-    if (!isStrange || batch.length === 1) return results;
+    if (!isUnexpected || batch.length === 1) return results;
     const single: Settled<AppendedStep>[] = [];
     for (const entry of batch) single.push(...(await writeIsolated([entry], append)));
     return single;

@@ -36,7 +36,7 @@ where call_id = any($1::text[]) and published_event_sequence is null`,
 
 /**
  * Deletes the stored legs of calls that have no far end. A process that takes over such a call
- * before it is settled then need not hang it up again.
+ * before it is settled then doesn't hang it up again.
  */
 const legsOverStatement = {
   name: 'legs that are over',

@@ -11,7 +11,7 @@ import { siblingModule } from '../../lib/threads/worker-threads.ts';
 
 /** Takes 3 s on a laptop, and several times that on an overloaded machine. */
 const createTimeoutMs = 60_000;
-/** How much is kept of the failed process's error output. The error is at its end. */
+/** How many characters of the child's error output are kept. The error is at the end. */
 const maxErrorLength = 2_000;
 
 /**
@@ -21,7 +21,8 @@ const maxErrorLength = 2_000;
  */
 export async function ensurePgliteFolder(folder: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
-  // Throws the clear error if the package is not installed, before a process fails for that reason.
+  // Throws a clear error if the package is not installed, before the child process fails for that
+  // reason.
   import.meta.resolve('@electric-sql/pglite');
   if (await exists(folder)) await rmdir(folder);
   // Creation uses another name, so that an interruption leaves no half-made database. The name is
@@ -47,7 +48,7 @@ async function createIn(folder: string): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: createTimeoutMs,
   });
-  // If this process exits, its child must not go on.
+  // If this process exits, its child must not keep running.
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('close', () => process.removeListener('exit', kill));

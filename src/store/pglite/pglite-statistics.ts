@@ -1,15 +1,15 @@
-// PGlite has no autovacuum, so its planner does not learn that tables have grown. A plan from when
-// a table was empty would go on reading the whole table. So each table is analysed when it has
-// doubled, which also discards its cached plans. Planning every execution instead would take a
-// third of a call's cost there.
+// PGlite has no autovacuum, so its planner does not learn that tables have grown. A plan that was
+// made for an empty table would keep reading the whole table. So each table is analysed whenever it
+// has doubled in size, which also discards its cached plans. Planning every execution instead would
+// take a third of a call's cost there.
 
 import type { Pool } from 'pg';
 
 /**
- * Until the first look, a new table is read whole: some hundred rows at the rate that PGlite can
- * take.
+ * How often table sizes are checked. Until the first check, a new table is read whole: a few
+ * hundred rows, at the rate that PGlite can take.
  */
-export const growthLookMs = 10_000;
+export const growthCheckMs = 10_000;
 
 /**
  * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000, because

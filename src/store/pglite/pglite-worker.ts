@@ -27,7 +27,7 @@ database.execProtocolRawStream = async (message, options) => {
 
 // PGlite has one session that all connections share, and pglite-socket alternates between single
 // protocol messages (0.2.17). Two connections could mix their Parse and Bind messages, so the pool
-// has one. The other places are for connections that are still closing, because `pg` replaces a
+// has one. The other slots are for connections that are still closing, because `pg` replaces a
 // connection after each error.
 const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 20 });
 await server.start();
