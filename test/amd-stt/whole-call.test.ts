@@ -151,7 +151,9 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
           transcription: 'failed',
         },
       });
-      expect(gateway.output()).toContain('speech-to-text failed, words are estimated from the audio');
+      expect(gateway.output()).toContain(
+        'speech-to-text failed, words are estimated from the audio',
+      );
       expect(gateway.output()).toContain('refused-401');
     });
   });

@@ -128,7 +128,11 @@ function randomReferral(
     const chance = random();
     if (chance < 0.4) call.referral()({ kind: 'taken over' });
     else if (chance < 0.7) call.referral()({ kind: 'failed', failure });
-    else call.referral()({ kind: 'unheard', reason: 'The far end reported nothing about the referral' });
+    else
+      call.referral()({
+        kind: 'unheard',
+        reason: 'The far end reported nothing about the referral',
+      });
   };
   return {
     step(): void {
