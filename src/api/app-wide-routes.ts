@@ -1,6 +1,6 @@
 // Lists calls and dead letters of all bots that the app may use, and finds a call by its id alone.
-// A call of another account, or of a bot that the app may not use, is answered 404, like one that
-// does not exist.
+// A call of another account, or of a bot that the app may not use, is a 404, as if it did not
+// exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Clients } from '../http/http.ts';

@@ -1,6 +1,6 @@
 // Serves /asyncapi.json. The AsyncAPI 3.0 document describes the events that the gateway sends over
 // NATS and HTTP, the notifications, and the commands that it takes. It is generated from the
-// schemas of the contract, so that a new event type appears in it automatically.
+// schemas of the contract, so a new event type appears in it without further work.
 
 import { z } from 'zod';
 import { callEventSchema, callEvents, callEventTypes } from '../calls/contract/call-event.ts';
@@ -17,19 +17,19 @@ type Node = { readonly [name: string]: unknown };
 const ref = (path: string): Node => ({ $ref: `#/${path}` });
 
 /**
- * Returns the schema as readers of messages need it: readers must ignore members that a later
+ * Returns the JSON schema of a message for its readers, who must ignore members that a later
  * version adds. References to named schemas point to `components`.
  */
 function schemaOf(schema: z.ZodType): Node {
-  const { $schema, definitions, ...rest } = whole(schema);
+  const { $schema, definitions, ...rest } = toJsonSchema(schema);
   return rest;
 }
 
 function namedSchemasOf(schema: z.ZodType): Node {
-  return (whole(schema)['definitions'] ?? {}) as Node;
+  return (toJsonSchema(schema)['definitions'] ?? {}) as Node;
 }
 
-function whole(schema: z.ZodType): Node {
+function toJsonSchema(schema: z.ZodType): Node {
   const text = JSON.stringify(z.toJSONSchema(schema, { target: 'draft-7', io: 'input' }));
   return JSON.parse(text.replaceAll('"#/definitions/', '"#/components/schemas/')) as Node;
 }
@@ -62,7 +62,7 @@ function notificationExamples(): readonly Node[] {
   }));
 }
 
-/** Refers to the messages of the events, because each type has its own data. */
+/** Returns the schema of a selected event: one of the events' own messages, by type. */
 function eventNotificationPayload(): Node {
   const { properties, ...schema } = schemaOf(eventNotificationSchema);
   const { event, ...rest } = properties as { readonly [name: string]: Node };
@@ -260,7 +260,7 @@ export function registerAsyncApi(
 ): void {
   let document: Node | undefined;
   server.get('/asyncapi.json', { schema: { hide: true } }, () => {
-    // Generated once, at the first request: it depends on nothing that changes.
+    // Generated at the first request. Nothing that it depends on changes.
     document ??= asyncApiDocument(publicUrl);
     return document;
   });

@@ -1,5 +1,5 @@
 // Reads and ends calls. All queries are limited to the client's account and bot. A call of another
-// account is answered 404, like one that does not exist.
+// account is a 404, as if it did not exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -71,13 +71,13 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
       found(await calls.details(scopeOf(request), callIdOf(request.params.callId))),
   });
 
-  registerReports(server, deps, scopeOf);
+  registerNotificationLog(server, deps, scopeOf);
   registerEnd(server, deps, scopeOf);
 }
 
 type ScopeOf = (request: FastifyRequest) => CallScope;
 
-function registerReports(
+function registerNotificationLog(
   server: ApiInstance,
   { services: { calls }, clients }: CallRoutesDependencies,
   scopeOf: ScopeOf,
@@ -121,7 +121,7 @@ function registerEnd(
       operationId: 'endCall',
       summary: 'Cancel a call, or hang it up',
       description:
-        'Ends the call in any state: queued, ringing or answered. The request may be repeated. The end is notified like any other end. The request needs no body. A body is not read, but it must be sent as JSON.',
+        'Ends the call in any state: queued, ringing or answered. The request may be repeated. The end is notified like any other end. The request needs no body; a body is not read, but its content type must be JSON.',
       tags: ['calls'],
       params: callParams,
       response: responses(
@@ -179,8 +179,8 @@ export function found<Value>(value: Value | undefined): Value {
 }
 
 /**
- * The problem if SQL has the call, but the process that owns it has died or does not answer.
- * Another process takes over its calls and ends them.
+ * SQL has the call, but the process that owns it has died or does not answer. If it has died,
+ * another process takes over its calls and ends them.
  */
 function outOfReach(): ProblemError {
   return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {

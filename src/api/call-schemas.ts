@@ -43,7 +43,7 @@ export const filterInstant = inRange(
 type Period = { readonly from?: string | undefined; readonly to?: string | undefined };
 
 /**
- * For `superRefine`: refuses a period that ends before it begins. It would silently list nothing.
+ * For `superRefine`: refuses a period that ends before it begins and would silently list nothing.
  */
 export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): void {
   if (from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)) return;

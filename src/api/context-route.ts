@@ -1,4 +1,4 @@
-// Answers the context of a call to bot flows that poll: at once, or as soon as the context changes.
+// Serves the context of a call to bot flows that poll: immediately, or once the context changes.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -17,8 +17,8 @@ import type { ApiServices } from './services.ts';
 const longestWaitS = 30;
 
 /**
- * Longest time until the answer: the longest wait, plus the time of any other request for the reads
- * before and after the wait. The time-outs of proxies must be longer: most have 60 s,
+ * Longest time until the answer: the longest wait, plus the reads before and after it, which get
+ * the time of any other request. Time-outs of proxies must be longer: most have 60 s,
  * .docker/haproxy.cfg has 50 s.
  * @internal
  */
@@ -47,7 +47,7 @@ export function registerContext(
       operationId: 'getCallContext',
       summary: 'Read the context of a call: AMD events, metadata',
       description:
-        'With `wait`, the answer comes when there is something new, or when this time is over. With `If-None-Match`, which repeats the `ETag` of an earlier answer, it waits until the context has changed. Without this header, it waits for the first event of detection. If the call has ended, it does not wait. A request that waits occupies one of the 50 event connections of the app.',
+        'With `wait`, the answer comes when there is something new, or after that time. If the header `If-None-Match` repeats the `ETag` of an earlier answer, something new is a changed context. Without the header, it is the first event of detection. If the call has ended, the answer comes immediately. A request that waits occupies one of the 50 event connections of the app.',
       tags: ['calls'],
       params: callParams,
       querystring: contextQuery,
@@ -67,7 +67,7 @@ export function registerContext(
         const { closing } = streams;
         const signal = AbortSignal.any([AbortSignal.timeout(waitMs), closing, request.signal]);
         await streams.within(appId, async () => {
-          context = (await awaited(services, wanted, signal)) ?? context;
+          context = (await waitForNew(services, wanted, signal)) ?? context;
         });
       }
       void reply.header('etag', tagOf(context));
@@ -82,21 +82,18 @@ type Wanted = {
   readonly isNew: (context: CallContext) => boolean;
 };
 
-/**
- * Waits until the context is new, the call ends, or the signal aborts. Returns the context at that
- * time.
- */
-async function awaited(
+/** Waits for a new context, the end of the call or the signal, and returns the current context. */
+async function waitForNew(
   { calls, live }: Pick<ApiServices, 'calls' | 'live'>,
   { scope, callId, isNew }: Wanted,
   signal: AbortSignal,
 ): Promise<CallContext | undefined> {
   const events = { accountId: scope.accountId, botIds: [scope.botId], callId };
-  const how = { signal, onTooSlow: () => undefined };
-  for await (const chunks of live.follow(events, undefined, how)) {
+  const options = { signal, onTooSlow: () => undefined };
+  for await (const chunks of live.follow(events, undefined, options)) {
     const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
     if (last === undefined) continue;
-    // Uses the context of the event itself, because the bucket may not have it yet.
+    // Take the context from the event itself: the bucket may not have it yet.
     const context = contextOf(last);
     if (context !== undefined && (isEnd(last) || isNew(context))) return context;
   }
@@ -110,8 +107,8 @@ function isNew(context: CallContext, known: string | undefined): boolean {
 }
 
 /**
- * Makes the ETag of a context. It depends only on the content: SQL orders members differently from
- * the bucket.
+ * Makes the ETag of a context. It must not depend on the order of members, which differs between
+ * SQL and the bucket.
  */
 function tagOf({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>

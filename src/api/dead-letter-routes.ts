@@ -1,6 +1,6 @@
 // Lists dead letters (notifications that were given up) and replays them. All queries are limited
-// to the client's account and bot. A notification of another account is answered 404, like one that
-// does not exist.
+// to the client's account and bot. A notification of another account is a 404, as if it did not
+// exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -68,7 +68,7 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
       operationId: 'replayNotification',
       summary: 'Send a dead letter again',
       description:
-        'Sends the notification with its original event id and body, and a new signature. The 24 hours begin anew. The request may be repeated: a notification that is delivered, or still to be sent, is not changed. The request needs no body.',
+        'Sends the notification with its original event id and body, and a new signature. The 24 hours start over. The request may be repeated: a notification that is delivered, or still to be sent, is not changed. The request needs no body.',
       tags: ['calls'],
       params: notificationParams,
       response: responses(
@@ -119,7 +119,7 @@ function scopeOf({ clients }: DeadLetterDependencies, request: FastifyRequest): 
   return { accountId: clients.appOf(request).accountId, botId: clients.botOf(request).botId };
 }
 
-/** @throws ProblemError if no page gave the cursor. */
+/** @throws ProblemError if the cursor is not the `nextCursor` of a page */
 export async function listDeadLetters(
   deadLetters: Pick<DeadLetters, 'list'>,
   scope: Parameters<DeadLetters['list']>[0],

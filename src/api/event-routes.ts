@@ -32,7 +32,7 @@ const cursorHeader = z.object({
 });
 
 const contract =
-  '`event` is the type of the event. `data` is its JSON as published on NATS, including the id of the event. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with the event `reset`, and `…/calls` has what was missed. An event may arrive twice: recognise it by the id in `data`, or within one call by its `eventSequence`. A comment arrives every 15 s. An app may have 50 connections at a gateway. A connection that is not read is cut off at 1 MiB.';
+  '`event` is the type of the event. `data` is its JSON as published on NATS, including the id of the event. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with the event `reset`, and `…/calls` has what was missed. An event may arrive twice: drop duplicates by the id in `data`, or within one call by `eventSequence`. A comment arrives every 15 s. An app may have 50 connections to each gateway. A client that does not read is cut off when 1 MiB waits for it.';
 
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
   const { services, streams, clients } = deps;
@@ -45,8 +45,8 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
       botIds: [clients.botOf(request).botId],
       ...(callId === undefined ? {} : { callId }),
     };
-    await streams.send(request, reply, appId, (how) =>
-      services.live.follow(scope, lastEventId(request), how),
+    await streams.send(request, reply, appId, (options) =>
+      services.live.follow(scope, lastEventId(request), options),
     );
     return reply;
   };
@@ -112,8 +112,8 @@ function registerEventsOfApp(
     },
     handler: async (request, reply) => {
       const scope = await appScopeOf(services.bots, clients.appOf(request));
-      await streams.send(request, reply, clients.appOf(request).appId, (how) =>
-        services.live.follow(scope, lastEventId(request), how),
+      await streams.send(request, reply, clients.appOf(request).appId, (options) =>
+        services.live.follow(scope, lastEventId(request), options),
       );
       return reply;
     },

@@ -91,8 +91,8 @@ const securitySchemes = {
 } as const;
 
 /**
- * zod omits the examples of a schema that transforms its input. They are examples of the input, so
- * they are added here.
+ * Adds the examples of schemas that transform their input. zod omits them, although they are
+ * examples of the input.
  */
 const zodToJsonConfig: NonNullable<
   Parameters<typeof createJsonSchemaTransform>[0]['zodToJsonConfig']
@@ -128,10 +128,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
 
 type Node = { [name: string]: unknown };
 
-/**
- * Adds what the route schemas cannot express (headers, webhooks), and removes schemas without a
- * reference.
- */
+/** Adds what route schemas cannot express (headers, webhooks), and removes unused schemas. */
 function complete<Document extends Node>(document: Document): Document {
   const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
@@ -148,8 +145,8 @@ function relaxBodies(document: Node): void {
 }
 
 /**
- * Describes the messages that producers publish on NATS as webhooks. Their schemas name the NATS
- * subject.
+ * Describes, as webhooks, the messages that producers publish on NATS. The schema of such a message
+ * names its subject in `x-subject`.
  */
 function ingestWebhooks(document: Node): Node {
   const components = (document['components'] ?? {}) as { schemas?: Record<string, Node> };

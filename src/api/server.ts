@@ -1,5 +1,5 @@
-// Creates the HTTP server: one fastify instance with every route. Its caller makes it listen. Only
-// this server checks requests and turns errors into problem documents.
+// Creates the HTTP server: one fastify instance with every route. `src/app` makes it listen. The
+// checks of requests, and the translation of errors into problem documents, are set up only here.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -34,11 +34,11 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
-  /** Whether the gateway is waiting for its last calls to end. It answers requests until then. */
+  /** Whether the gateway is draining: it waits for its last calls, and still answers requests. */
   readonly isDraining?: () => boolean;
   /** Longest time from the first byte of a request to its last. Default: 10,000. */
   readonly requestTimeoutMs?: number;
-  /** Registers routes of other modules, with the same authentication. */
+  /** Register the routes of other modules, with the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
 };
 
@@ -51,20 +51,17 @@ export type RegisterRoutes = (
 const limits = {
   bodyLimit: defaultBodyLimit,
   /**
-   * Longer than the 60 s of common load balancers: they close idle connections first, and never
-   * write to a closed one.
+   * Longer than the 60 s of common load balancers. So they close idle connections first, and never
+   * send a request to a closed one.
    */
   keepAliveTimeout: 72_000,
-  /**
-   * Storing a request takes milliseconds. After this time the client has probably given up. It
-   * should get a 503, not a reset.
-   */
+  /** Storing a request takes milliseconds. A client that waits this long gets a 503. */
   handlerTimeout: 15_000,
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
 };
 
-/** Requests are small. A client that takes longer to send one holds the connection on purpose. */
+/** Requests are small. A client that takes longer to send one does so on purpose. */
 const defaultRequestTimeoutMs = 10_000;
 
 export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
@@ -76,15 +73,14 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     ...serverLimits,
     requestTimeout,
     routerOptions: { maxParamLength },
-    // The client's address is the first one from the right of X-Forwarded-For that is not a
-    // proxy's.
+    // The client's address is the last one in X-Forwarded-For that is not a proxy's.
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    // Requests that arrive during the close are answered by `closeInTime`, not by fastify.
+    // `closeInTime` answers requests that arrive during the close.
     return503OnClosing: false,
-    // How often Node looks for requests over their time-out. Its default, 30 s, would let a request
-    // last three times longer than allowed.
+    // How often Node looks for requests over their time-out. With its default of 30 s, a request
+    // could last three times longer than allowed.
     http: { connectionsCheckingInterval: requestTimeout / 5, headersTimeout: requestTimeout },
     frameworkErrors: (error, request, reply) => {
       void answerProblem(toProblem(error), request as FastifyRequest, reply as FastifyReply);
@@ -98,7 +94,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   answerErrors(server, faults, logger);
   observe(server, logger, metrics);
   closeInTime(server);
-  if (isDraining !== undefined) server.addHook('onRequest', letConnectionsEnd(isDraining));
+  if (isDraining !== undefined) server.addHook('onRequest', closeWhileDraining(isDraining));
   faults.watch(server);
   server.addHook('preValidation', refuseBadQuery);
   refuseWrongMethods(server, maxParamLength);
@@ -157,7 +153,7 @@ function acceptOnlyJson(server: ApiInstance): void {
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) =>
-      // Clients that set the content type on every request set it also on a DELETE without a body.
+      // Some clients set the content type on every request, even on a DELETE without a body.
       request.method === 'DELETE' ? undefined : parseJsonBody(body),
   );
   server.addHook('preParsing', async (request, _reply, payload) => {
@@ -170,8 +166,8 @@ function acceptOnlyJson(server: ApiInstance): void {
 }
 
 /**
- * Refuses a query that is not percent-encoded UTF-8. The parser would pass its bytes on unchanged.
- * The router refuses them in a path.
+ * Refuses a query that is not percent-encoded UTF-8, whose bytes the parser would pass on
+ * unchanged. For paths, the router does this.
  */
 async function refuseBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
   const { schema, attachValidation } = routeOptions;
@@ -188,10 +184,10 @@ function undecodableQuery(cause: unknown): ProblemError {
 }
 
 /**
- * Ends each connection after its answer while the gateway drains. The client's next request opens a
- * new connection, to another gateway.
+ * While the gateway drains, closes each connection after its answer. The client's next request
+ * opens a new connection, to another gateway.
  */
-function letConnectionsEnd(isDraining: () => boolean) {
+function closeWhileDraining(isDraining: () => boolean) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isDraining()) void reply.header('connection', 'close');
   };
@@ -203,8 +199,7 @@ function letConnectionsEnd(isDraining: () => boolean) {
  */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
-    // Caches of proxies and browsers must not keep data about calls, keys and conversations (RFC
-    // 9111 section 5.2.2.5).
+    // Proxies and browsers must not cache calls, keys and conversations (RFC 9111 section 5.2.2.5).
     void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
   const measured = new WeakSet<FastifyReply>();
@@ -236,9 +231,9 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
 type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
 
 /**
- * Answers a method that an address does not take with a 405 that names the methods that it does
- * take (RFC 9110 section 15.5.6). The router only reports that there is no such route, so this hook
- * searches the addresses of all routes. Must be called before routes are registered.
+ * Answers a wrong method with a 405 that names the right ones (RFC 9110 section 15.5.6). The router
+ * only reports that there is no such route, so this hook searches the addresses of all routes. Call
+ * it before any route is registered.
  */
 function refuseWrongMethods(server: ApiInstance, longestParameter: number): void {
   const addresses = new Map<string, Address>();
@@ -250,7 +245,7 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
     addresses.set(url, address);
     for (const name of [method].flat()) address.methods.add(name);
   });
-  // Runs before the body is read, because the body is not needed.
+  // In `onRequest`, because the body need not be read.
   server.addHook('onRequest', async (request) => {
     if (!request.is404) return;
     const [path = ''] = request.url.split('?');

@@ -1,5 +1,4 @@
-// The services that the HTTP API needs from other modules. `src/app/app.ts` provides them; tests
-// may replace them.
+// The services that the HTTP API needs from other modules. `src/app/app.ts` provides them.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
@@ -41,8 +40,8 @@ export type ApiServices = {
   readonly intake: Intake;
   readonly routes: RoutePlanner;
   /**
-   * Accepted values of a request's `callControlParameter.sttProvider`. Undefined if any name is
-   * accepted; words are then estimated from the sound for a provider that is not configured.
+   * Accepted values of `callControlParameter.sttProvider`. Undefined if any name is accepted. For a
+   * provider that is not configured, detection then estimates the number of words from the sound.
    */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
   /** Upper limit of a request's `maxDurationMs`. */
@@ -52,8 +51,8 @@ export type ApiServices = {
   readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;
   /**
-   * Whether notifications may be sent to the host of this URL. True for a host name: its addresses
-   * are checked when it is resolved.
+   * Whether notifications may be sent to this URL's host. True for a host name, whose addresses are
+   * checked when it is resolved.
    */
   readonly isNotifiable: (url: URL) => boolean;
   /** Whether calls may fetch this sound from the address in its URL. True for a `sound:<name>`. */

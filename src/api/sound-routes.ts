@@ -1,5 +1,5 @@
-// Uploads, reads and deletes the sounds of the client's account. A sound of another account is
-// answered 404, like one that does not exist.
+// Uploads, reads and deletes the sounds of the client's account. A sound of another account is a
+// 404, as if it did not exist.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -64,7 +64,7 @@ const prefix = '/api/public/sounds';
 const tags = ['sounds'];
 const access = { scope: 'Dialout' } as const;
 
-/** Content types that programs send with a WAV file. Some programs do not know its type. */
+/** Content types that programs send with a WAV file. Some do not know its type. */
 const wavTypes = [
   'audio/wav',
   'audio/wave',
@@ -151,8 +151,8 @@ function registerRemoval(
     },
     handler: async (request) => {
       const { soundName: name } = request.params;
-      const wasThere = await services.sounds.remove(clients.appOf(request).accountId, name);
-      if (!wasThere) throw noSuchSound();
+      const wasRemoved = await services.sounds.remove(clients.appOf(request).accountId, name);
+      if (!wasRemoved) throw noSuchSound();
       return { name, removed: true as const };
     },
   });

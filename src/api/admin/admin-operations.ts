@@ -1,6 +1,6 @@
-// The operations of the command line on apps, bots, data tables and nodes, each with the schema of
-// its input. With PostgreSQL, the command itself runs them. With the embedded database, the admin
-// server runs them in the gateway that has the database open.
+// What the command line can do to apps, bots, data tables and nodes: each operation with the schema
+// of its input. On PostgreSQL, the command runs the operation itself. On the embedded database, the
+// admin server runs it in the gateway that has the database open.
 
 import { z } from 'zod';
 import {
@@ -89,7 +89,7 @@ const prefixes = z
   .max(1_000);
 const count = z.number().int().min(0).max(1_000_000_000);
 
-/** A member that is omitted stays as it is. Null removes the limit. */
+/** An omitted member stays unchanged. Null removes the limit. */
 const appLimits = z
   .strictObject({
     appId: plainId,
@@ -149,17 +149,17 @@ export const adminOperations = {
   }),
   'apps.token': operation(
     z.strictObject({ appId: plainId, ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
-    async ({ apps }, { appId: named, ttlS }) => {
-      const app = await apps.find(named);
+    async ({ apps }, { appId, ttlS }) => {
+      const app = await apps.find(appId);
       if (app === undefined) throw noSuchApp();
       const signer = signerOf(app);
       if (signer === undefined)
         throw refused('appId', 'signs with a private key that only the app has');
-      const { tokenMaxTtlS: mostS = longestTokenTtlS } = app;
-      if (ttlS > mostS) {
+      const { tokenMaxTtlS: maxTtlS = longestTokenTtlS } = app;
+      if (ttlS > maxTtlS) {
         throw refused(
           'ttlS',
-          `must be at most ${mostS}, the maximum lifetime of this app's tokens; offhook apps limit ${named} --token-ttl changes it`,
+          `must be at most ${maxTtlS}, the maximum lifetime of this app's tokens; offhook apps limit ${appId} --token-ttl changes it`,
         );
       }
       return { token: await issueToken(signer, ttlS) };
@@ -185,7 +185,7 @@ export type AdminInput<Name extends AdminOperation> = z.input<Operations[Name]['
 export type AdminAnswer<Name extends AdminOperation> = AsJson<
   Awaited<ReturnType<Operations[Name]['run']>>
 >;
-/** The type of a value after it went through JSON. */
+/** The type of a value after a round trip through JSON. */
 type AsJson<Value> = Value extends Date
   ? string
   : Value extends object

@@ -1,7 +1,7 @@
-// Runs operations of the command line in a gateway with the embedded database. PGlite is one
-// session of one process, so that no other process can open the database. The server listens on
-// loopback. Its key is new at each start and stands in runtime.json, so that only users who may
-// read this file have access.
+// Runs operations of the command line in a gateway with the embedded database: PGlite is a single
+// session of a single process, so no other process can open the database. The server listens on
+// loopback. Its key is new at each start and is written to runtime.json, so only users who may read
+// that file have access.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyRequest } from 'fastify';
@@ -23,7 +23,7 @@ export type AdminServerOptions = {
 export function createAdminServer({ stores, key, logger }: AdminServerOptions): ApiInstance {
   const faults = createClientFaults(logger);
   const server: ApiInstance = fastify({
-    // Twice the size of an app with a thousand bots.
+    // Twice what an app with a thousand bots needs.
     bodyLimit: 256 * 1_024,
     // The only client is a command on the same machine.
     requestTimeout: 5_000,
@@ -58,7 +58,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
   return server;
 }
 
-/** Compares hashes, so that the time taken reveals neither the length nor the content. */
+/** Compares hashes, so that the time reveals neither the length nor the content. */
 function isSame(given: string, expected: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(given), hash(expected));

@@ -1,5 +1,5 @@
-// Registers a bot from the command line: its names, its logo, and the URL to which calls stream
-// their audio. A bot is shown without the query string of this URL, which may be a secret.
+// Registers a bot from the command line: its names, its logo, and the URL to which its calls stream
+// audio. The URL is shown without its query string, which may be a secret.
 
 import { z } from 'zod';
 import { streamConnect, streamUrl } from '../../calls/stream/stream-members.ts';
@@ -20,7 +20,7 @@ export const newBot = z
       .max(2_048)
       .refine(namesHost, hostMissing)
       .optional(),
-    /** Null removes the stream. Omitted: the stream stays as it is. */
+    /** Null removes the stream. If omitted, the stream stays unchanged. */
     stream: z
       .strictObject({ url: streamUrl.optional(), connect: streamConnect.optional() })
       .nullish(),
@@ -52,7 +52,7 @@ export async function registerBot(
   return shownBot(added.bot);
 }
 
-/** Members that are omitted keep their value. */
+/** Omitted members keep their value. */
 function toAddress(
   { url, connect }: NonNullable<z.output<typeof newBot>['stream']>,
   before: StreamAddress | undefined,

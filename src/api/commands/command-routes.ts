@@ -1,4 +1,4 @@
-// Takes commands to a call that has not ended, at any node. Events report the result of a command.
+// Takes commands for calls, at any node. Events report their results.
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -70,7 +70,7 @@ export function registerCommands(
       operationId: 'commandCall',
       summary: 'Play a sound, stop it, press keys, change the bot, transfer the call, hang up',
       description:
-        'Answers as soon as the process that owns the call has taken the command. Events report its result. With an `Idempotency-Key`, or the member `id`, a repeated command is carried out once and gets the same answer. The last 1,000 command ids of a call are remembered until it ends. A 409 says why the command is not possible in the current state of the call. After a 503 it is not known whether the command was carried out; repeat it with its id.',
+        'Answers as soon as the process that owns the call has taken the command. Events report its result. With an `Idempotency-Key`, or the member `id`, a repeated command is carried out once and gets the same answer. A call remembers its last 1,000 command ids until it ends. A 409 says why the command is not possible in the current state of the call. After a 503 it is not known whether the command was carried out: repeat it with the same id.',
       tags: ['calls'],
       params: callParams,
       body: commandSchema,
@@ -91,19 +91,19 @@ export function registerCommands(
       const { command, remarks } = commandOf(request, app);
       const state = found(await services.calls.state({ accountId, botId }, callId));
       if (state === 'ended') throw hasEnded();
-      if (command.command === 'transfer' && !mayAskFor(limits, command)) throw targetForbidden();
+      if (command.command === 'transfer' && !mayTransfer(limits, command)) throw targetForbidden();
       const answer = answerOf(await services.commands.run(callId, command, appId));
       return await reply.code(202).send({ ...answer, commandId: command.id, ...remarks });
     },
   });
 }
 
-type Asked = {
+type ParsedCommand = {
   readonly command: Command & { readonly id: string };
   readonly remarks: { readonly to?: string; readonly ignored?: readonly string[] };
 };
 
-function commandOf(request: FastifyRequest, app: App): Asked {
+function commandOf(request: FastifyRequest, app: App): ParsedCommand {
   const read = readCommand(request.body);
   if (!read.ok) throw invalidRequest(read.errors.map((error) => withPlace(error, 'body')));
   const { ignored } = read;
@@ -117,10 +117,10 @@ function commandOf(request: FastifyRequest, app: App): Asked {
 }
 
 /**
- * Whether the limits of the client's app allow the transfer. The limits of the app that placed the
- * call are checked later.
+ * Whether the limits of the client's app allow the transfer. The owner of the call checks the
+ * limits of the app that placed it.
  */
-function mayAskFor(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
+function mayTransfer(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
   const target = parseTarget(to);
   return target.ok && mayDial(limits, target.target);
 }
@@ -147,7 +147,7 @@ function answerOf(reply: CommandReply | undefined) {
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
   if (reply.code === 'forbidden') throw targetForbidden();
-  // The gateway that owns the call failed, perhaps after it carried out the command.
+  // The gateway that owns the call failed, perhaps after it had carried out the command.
   if (reply.code === 'internal') throw unreachable();
   if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(

@@ -1,5 +1,5 @@
-// Rewrites numbers that a dial-out request writes without `+`, before anything else is read. A
-// repeated request then equals the first one, however it writes its numbers.
+// Rewrites the numbers of a dial-out request that have no `+`, before anything else is read. So a
+// repeated request equals the first one, however it writes its numbers.
 
 import { z } from 'zod';
 import type { DialoutRemarks } from '../../calls/dialout-ports.ts';
@@ -17,7 +17,7 @@ type Members = Readonly<Record<string, unknown>>;
 export type GlobalNumbers = {
   readonly members: Members;
   readonly errors: readonly MemberError[];
-  /** The rewritten numbers, which the answer returns. */
+  /** The rewritten numbers, for the answer. */
   readonly dialled: Pick<DialoutRemarks, 'target' | 'bridge'>;
 };
 

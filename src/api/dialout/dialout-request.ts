@@ -1,5 +1,5 @@
-// Turns the body of a dial-out request into the request of the intake, or into the list of all its
-// errors. First it checks the raw body (spellings, misspellings), then each member, then rules
+// Turns the body of a dial-out request into a request for the intake, or into the list of all its
+// errors. It checks the raw body first (spellings, misspellings), then each member, then the rules
 // across members.
 
 import { createHash } from 'node:crypto';
@@ -39,16 +39,15 @@ export type ParsedDialout =
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       /**
-       * SHA-256 of the request's meaning, independent of its spelling. A repeated request has the
-       * same hash.
+       * SHA-256 of the request's meaning, whatever its spelling. A repeated request has the same.
        */
       readonly requestHash: string;
-      /** Remarks about the request, which the answer returns. */
+      /** Remarks about the request, for the answer. */
       readonly remarks?: DialoutRemarks;
     }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Pairs of a documented name and another spelling that clients use. */
+/** Documented names, each with another spelling that we accept. */
 const otherSpellings = [
   ['botId', 'bot'],
   ['notifyurl', 'notifyUrl'],
@@ -73,8 +72,8 @@ const nestedNames = Object.entries({
   callControlParameter: callControlSchema,
 }).map(([name, { shape }]) => [name, namesOf(shape)] as const);
 
-/** The services and limits that a request is checked against. */
-export type Known = Pick<
+/** The services and limits to check a request against. */
+export type RequestContext = Pick<
   ApiServices,
   | 'routes'
   | 'speechToTextProviders'
@@ -84,16 +83,18 @@ export type Known = Pick<
   | 'maxCallDurationMs'
 >;
 
-/**
- * The app of the client, and the bot of the path. The body may name the bot by either of its names.
- */
-export type Asking = {
+/** The client's app, and the bot in the path. The body may name the bot by either of its names. */
+export type Requester = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
 };
 
-export function parseDialout(body: unknown, asking: Asking, known: Known): ParsedDialout {
-  const { bot, app } = asking;
+export function parseDialout(
+  body: unknown,
+  requester: Requester,
+  context: RequestContext,
+): ParsedDialout {
+  const { bot, app } = requester;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
   }
@@ -104,7 +105,7 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   errors.push(...unknown.errors, ...numbers.errors);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const member = path.join('.');
-    // The error of the number itself is more precise.
+    // The error from reading the number is more precise.
     if (!numbers.errors.some((error) => error.path === member))
       errors.push({ path: member, message });
   }
@@ -114,7 +115,7 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   }
   if (!parsed.success) return { ok: false, errors };
 
-  const result = acrossMembers(parsed.data, { ...known, ...asking }, errors);
+  const result = acrossMembers(parsed.data, { ...context, ...requester }, errors);
   if (!result.ok) return result;
   const ignored = unknown.ignored.length === 0 ? {} : { ignored: unknown.ignored };
   const remarks = { ...numbers.dialled, ...ignored };
@@ -131,14 +132,14 @@ function acrossMembers(
     bareNumbers: _bare,
     ...wanted
   }: z.output<typeof dialoutSchema>,
-  { bot, ...known }: Known & Asking,
+  { bot, ...context }: RequestContext & Requester,
   found: readonly MemberError[],
 ): ParsedDialout {
-  const { routes, streams } = known;
+  const { routes, streams } = context;
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
-  errors.push(...namedErrors(wanted, known));
+  errors.push(...gatewayErrors(wanted, context));
   const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
@@ -155,20 +156,18 @@ function acrossMembers(
     ok: true,
     request: toRequest(wanted, trunk, { ...stream, ...plan }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
-    // Hashed before the default trunk is filled in, so that a repeated request stays the same if
-    // the default changes.
+    // Hashed without the default trunk, so that a repeated request still matches after the default
+    // has changed.
     requestHash: createHash('sha256')
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
   };
 }
 
-/**
- * Checks members that name something that the gateway must allow or have: URLs, limits, providers.
- */
-function namedErrors(
+/** Checks members against what this gateway has and allows: URLs, limits, providers. */
+function gatewayErrors(
   wanted: Wanted,
-  { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: Known,
+  { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: RequestContext,
 ): readonly MemberError[] {
   const errors = [...planSoundErrors(wanted, isSoundReachable)];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
@@ -195,7 +194,7 @@ function namedErrors(
   return errors;
 }
 
-/** A checked request without the members that were used to read its numbers. */
+/** A checked request without the headers and the settings for reading numbers. */
 type Wanted = Omit<
   z.output<typeof dialoutSchema>,
   'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
@@ -239,10 +238,7 @@ function toRequest(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/**
- * Replaces the bot's stream identifier by its id before anything is compared: a repeated request
- * may use either name.
- */
+/** Replaces the bot's stream identifier by its id: a repeated request may use either name. */
 function withBotId(body: Members, { botId, streamId }: Pick<Bot, 'botId' | 'streamId'>): Members {
   if (streamId === undefined) return body;
   const named = ['botId', 'bot'].filter((name) => body[name] === streamId);

@@ -16,11 +16,11 @@ import { exceptBody } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
 import { botParams } from '../call-schemas.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
-import { type Known, parseDialout } from './dialout-request.ts';
+import { parseDialout, type RequestContext } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<ApiServices, 'intake' | keyof Known>;
+  readonly services: Pick<ApiServices, 'intake' | keyof RequestContext>;
   readonly clients: Clients;
   readonly metrics: Metrics | undefined;
 };
@@ -45,13 +45,13 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       ),
       ...authenticated,
     },
-    // The schema only documents the body. `parseDialout` reads it, because spellings and routes
-    // concern several members.
+    // The schema only documents the body. `parseDialout` checks it, because some rules concern
+    // several members.
     validatorCompiler: exceptBody,
-    // The request may still be accepted after the time for its answer is over. Thrown errors go to
+    // The intake may still accept the request after the time-out of its answer. Thrown errors go to
     // the server's own handler.
     errorHandler: (error, request) => {
-      // The intake has not seen a request whose body has not arrived.
+      // Without a body, the request never reached the intake.
       const isWithIntake = request.body !== undefined;
       if (error.code !== 'FST_ERR_HANDLER_TIMEOUT' || !isWithIntake) throw error;
       const hasKey = request.headers['idempotency-key'] !== undefined;
@@ -89,17 +89,14 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
   };
 }
 
-/** An invalid key must not be treated as "no key", because the client relies on it. */
+/** An invalid key is an error, because the client relies on its key. */
 function idempotencyKeyProblems(key: string | string[] | undefined): readonly MemberError[] {
   if (key === undefined) return [];
   const { error } = idempotencyKey.safeParse(key);
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
 }
 
-/**
- * The problem of a request that may have been accepted. Without a key, it cannot be repeated
- * safely.
- */
+/** The request may have been accepted. Without a key, the client cannot repeat it safely. */
 function acceptanceUnknown(
   hasKey: boolean,
   retryAfterS: number,
@@ -121,8 +118,8 @@ const limitDetails = {
 } as const;
 
 /**
- * Names the members that the app may not dial. Names `target` if none is forbidden any more: the
- * limits may have changed since the request was refused.
+ * Returns the members whose number the app may not dial. Returns `target` if the limits have
+ * changed since the refusal and allow both numbers now.
  */
 function forbiddenMembers({ request, limits }: Submission): readonly string[] {
   const { target, bridge } = request;

@@ -1,6 +1,6 @@
 // The schema of the dial-out request: the checks of each member, and the texts of the OpenAPI
-// document. Checks across members (spellings, the bot of the path, routes) are in
-// dialout-request.ts.
+// document. dialout-request.ts checks what concerns several members (spellings, the bot in the
+// path, routes).
 
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
@@ -39,10 +39,7 @@ const notifyUrl = z
     return url.href;
   });
 
-/**
- * Each event on NATS carries the context of its call, a NATS message has at most 1 MiB, and many
- * calls are active at once.
- */
+/** Every event on NATS carries the metadata of its call, and a message has at most 1 MiB. */
 const longestMetadataBytes = 16 * 1_024;
 
 const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) => {
@@ -50,19 +47,13 @@ const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) 
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
 
-/**
- * The specification says "number". Fractions of a millisecond are rounded before the bounds are
- * checked.
- */
+/** The specification says "number", so fractions are rounded, before the bounds are checked. */
 const milliseconds = (from: number, to: number) =>
   z.number().overwrite(Math.round).min(from).max(to);
 
-/**
- * Below 100 ms, a timer cannot be distinguished from pauses in speech. Nothing longer than a minute
- * is a greeting.
- */
+/** A shorter timer would expire in any pause of speech. No greeting lasts longer than a minute. */
 const timer = milliseconds(100, 60_000);
-/** For the two timers that wait for a result, because long greetings exist. */
+/** For the two timers that may run through a whole greeting and its beep. */
 const longTimer = milliseconds(100, 120_000);
 
 export const timersSchema = z.object({
@@ -82,10 +73,7 @@ export const timersSchema = z.object({
     ),
 });
 
-/**
- * Stored as JSON and sent to the provider. It must not contain control characters or half a
- * surrogate pair.
- */
+/** Stored as JSON and sent to the provider: no control characters, no half surrogate pairs. */
 const sttName = z
   .string()
   .max(128)
@@ -111,10 +99,7 @@ export const callControlSchema = z.object({
     .describe('silence used for endpointing; 0 turns endpointing off'),
 });
 
-/**
- * Works unchanged on a laptop: it calls a voicemail of the sandbox, and notifies the address of
- * `offhook listen`.
- */
+/** Works unchanged on a laptop: it calls the sandbox's voicemail and notifies `offhook listen`. */
 export const dialoutExample = {
   botId: 'st-1b2c3d',
   target: 'tel:+12025550110',
@@ -212,12 +197,12 @@ export const dialoutSchema = z
     voicemail: voicemailMember
       .optional()
       .describe(
-        'a message for a machine. It begins within 150 ms after the beep, and after it the call is hung up. Needs `machineDetection: detect`',
+        'a message for a machine. It begins within 150 ms after the beep. After the message the gateway hangs up. Needs `machineDetection: detect`',
       ),
     screening: screeningMember
       .optional()
       .describe(
-        'an answer that a call screener hears once. Detection then begins anew for the person who comes to the phone. Needs `machineDetection: detect`',
+        'an answer that a call screener hears once. Detection then starts over for the person who comes to the phone. Needs `machineDetection: detect`',
       ),
     bridge: bridgeMember
       .optional()
@@ -238,7 +223,7 @@ export const dialoutAnswerSchema = z
   .object({
     sid: z.string().describe('id of the dial-out request'),
     callId: z.string().describe('id of the call'),
-    conversationId: z.string().describe('UUID that joins the notifications of this call'),
+    conversationId: z.string().describe('UUID that all notifications of this call share'),
     target: z
       .string()
       .exactOptional()

@@ -1,22 +1,16 @@
-// Checks the headers that a client wants to add to its notifications. Headers that would break the
-// request, or let a client forge what receivers trust, are refused, and the error names them.
-// `Accept` and `Content-Type`, which clients send out of habit, are accepted and dropped.
+// Checks the headers that a client adds to its notifications. Headers that would break the request,
+// or let a client forge what receivers trust, are errors that name them. `Accept` and
+// `Content-Type`, which clients send out of habit, are accepted and dropped.
 
 import type { MemberError } from '../../http/problem.ts';
 
-/**
- * Together with the signature, the headers must fit into the 8 KiB that common receivers allow for
- * all headers.
- */
+/** With the signature, all headers must fit into the 8 KiB that common receivers allow. */
 const mostHeaders = 32;
 const mostBytes = 4_096;
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
-/**
- * RFC 9110 section 5.5 without obs-text: receivers differ in how they read bytes that are not
- * ASCII.
- */
+/** RFC 9110 section 5.5 without obs-text, because receivers decode non-ASCII bytes differently. */
 const fieldValue = /^[\t\x20-\x7e]*$/;
 
 const refused: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,5 @@
-// "To talk to a person, press one": calls a phone, plays this prompt as soon as a person answers,
-// and connects the person to an agent when they press 1.
+// "To talk to a person, press one": calls a phone, plays this prompt when a person answers, and
+// connects them to an agent when they press 1.
 //
 //   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \
 //     node press-one.mjs <target> <agent> <sound>
@@ -25,8 +25,8 @@ async function post(path, body, more = {}) {
 const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
 
 /**
- * Sends a command. Returns whether the gateway took it. After a 503 it is not known whether the
- * command was carried out. With an id it is carried out only once, however often it is sent.
+ * Sends a command, and returns whether the gateway took it. After a 503 we don't know whether it
+ * was carried out, so we send it again: with an id it is carried out only once.
  */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
@@ -38,7 +38,7 @@ async function command(id, members) {
   }
 }
 
-/** Hangs up if the example cannot continue, so that nobody is left in a silent call. */
+/** Hangs up when there is nothing more to do, so that nobody is left in a silent call. */
 const goodbye = () => command('goodbye', { command: 'hangup' });
 
 /**
@@ -79,8 +79,8 @@ async function connected(headers) {
 }
 
 /**
- * Yields the events of the call from its first one. After a broken connection it continues after
- * the last event, and skips events that arrive twice.
+ * Yields all events of the call, each once. After a broken connection it continues after the last
+ * event.
  */
 async function* events() {
   const headers = { auth };
@@ -109,7 +109,7 @@ for await (const { type, data } of events()) {
   if (amd === 'amd_human_detected') {
     if (!(await command('menu', { command: 'play', sound }))) await goodbye();
   }
-  // The gateway hangs up on a machine by itself, because of `disconnect`.
+  // With `disconnect`, the gateway itself hangs up on a machine.
   if (amd === 'amd_no_speech_detected' || amd === 'amd_decision_timeout') await goodbye();
   if (type === 'playback-finished' && !isWanted) {
     keyTimer = setTimeout(() => void goodbye(), patienceMs);
@@ -117,7 +117,7 @@ for await (const { type, data } of events()) {
   if (type === 'dtmf' && data.digit === '1' && !isWanted) {
     isWanted = true;
     clearTimeout(keyTimer);
-    // A person who presses the key early has heard enough.
+    // Stop the prompt: the person may have pressed the key early.
     await command('quiet', { command: 'stop' });
     const transfer = { command: 'transfer', to: agent, timeoutMs: 20_000 };
     if (!(await command('agent', transfer))) await goodbye();

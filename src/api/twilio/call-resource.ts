@@ -30,7 +30,7 @@ type AnsweredBy = (typeof answerers)[number];
 
 const rfc2822 = z.string().describe('RFC 2822, UTC');
 
-/** Members that have a meaning only for other kinds of calls at Twilio. */
+/** Members that mean something only for other kinds of calls at Twilio. */
 const withoutMeaning = {
   parent_call_sid: null,
   phone_number_sid: null,
@@ -42,7 +42,7 @@ const withoutMeaning = {
   trunk_sid: null,
 } as const;
 
-// Built from parts, so that scanners for leaked credentials do not take them for real ones.
+// Built from parts, so that credential scanners do not report them.
 const exampleNames = {
   sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
   account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
@@ -117,9 +117,7 @@ export const callResourceSchema = z
     ],
   });
 
-/**
- * The answer to a hang-up. The other members are absent if the call could be hung up but not read.
- */
+/** The answer to a hang-up. Only the required members are present if the call cannot be read. */
 export const endingCallSchema = callResourceSchema
   .partial()
   .required({ sid: true, account_sid: true, status: true })
@@ -174,10 +172,7 @@ function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
   return answeredAt === undefined ? (failures[outcome ?? 'unknown'] ?? 'failed') : 'completed';
 }
 
-/**
- * Twilio counts a declined call as busy, as most carriers do. A phone that declines sends 486 or
- * 603.
- */
+/** For Twilio and most carriers, a declined call is busy: a phone declines with 486 or 603. */
 const failures: Partial<Readonly<Record<CallOutcome, TwilioStatus>>> = {
   busy: 'busy',
   declined: 'busy',
@@ -193,7 +188,7 @@ function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
 
 /**
  * Returns the current result of detection. `machine_start` becomes `machine_end_beep` at the beep,
- * or `machine_end_silence` when the greeting is over, as with Twilio's `DetectMessageEnd`.
+ * or `machine_end_silence` at the end of the greeting, as with Twilio's `DetectMessageEnd`.
  */
 function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
   if (verdict === undefined) return null;
@@ -207,16 +202,13 @@ function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {
   const detected = timeline.flatMap(({ type, data }) => (type === 'amd' ? [amdOf(data)] : []));
   if (detected.some(({ reason }) => reason === 'fax-tone')) return 'fax';
   if (detected.some(({ event }) => event === 'amd_tone_detected')) return 'machine_end_beep';
-  const isOver = detected.some(({ event }) => event === 'amd_machine_stopped_speaking');
-  return isOver ? 'machine_end_silence' : 'machine_start';
+  const hasStopped = detected.some(({ event }) => event === 'amd_machine_stopped_speaking');
+  return hasStopped ? 'machine_end_silence' : 'machine_start';
 }
 
 const amdData = z.object({ amd: z.object({ event: z.string(), reason: z.string() }) });
 
-/**
- * Reads the event and reason of an AMD event. The timeline comes from SQL, where `data` has no
- * type.
- */
+/** Reads the event and reason of an AMD event, whose `data` is untyped JSON from SQL. */
 function amdOf(data: unknown): { readonly event?: string; readonly reason?: string } {
   return amdData.safeParse(data).data?.amd ?? {};
 }

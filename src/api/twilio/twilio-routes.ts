@@ -4,8 +4,7 @@
 //   GET  /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json                    reads a call
 //   POST /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json  Status=completed  hangs up, as DELETE does
 //
-// Twilio's libraries determine the paths, the form and the errors. No other request takes Twilio's
-// form.
+// Twilio's libraries dictate the paths, the form and the errors.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -71,9 +70,7 @@ class TwilioError extends Error {
   }
 }
 
-/**
- * Answers a program that places or lists calls with Twilio's library: names Offhook's own paths.
- */
+/** Tells programs that place or list calls with Twilio's library which paths to use instead. */
 const notServed =
   "In Twilio's form, Offhook only reads one call (GET) or hangs it up (POST with Status=completed). POST /api/1.1/public/bot/{botId}/V2/contactcenter/dialout places calls, GET /api/public/bot/{botId}/calls lists them.";
 
@@ -96,7 +93,7 @@ export function registerTwilioRoutes(
       scope.setNotFoundHandler((_request, reply) =>
         reply.code(404).send({ ...errors.unknown, message: notServed }),
       );
-      // Credentials are checked before the form, and errors have Twilio's form.
+      // The handlers check the form, after the credentials, and answer errors in Twilio's form.
       scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
       scope.get(path, { schema: schemas.read }, async (request) => {
         const call = await authenticate(request);
@@ -114,14 +111,14 @@ export function registerTwilioRoutes(
   );
 }
 
-/** A call, the app that placed it, and their ids in Twilio's libraries. */
+/** A call and the app that placed it, with their ids in Twilio's libraries. */
 type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId: string };
 
 /**
  * Finds the call and checks the client's credentials.
  *
- * @throws TwilioError, which is the same for an unknown call and for bad credentials, so that a
- * guess reveals nothing
+ * @throws TwilioError, the same for an unknown call and for bad credentials, so that a wrong guess
+ * reveals nothing
  */
 function createAuthentication({ apps, streams }: TwilioServices) {
   const failures = createFailedAuthentications();
@@ -144,7 +141,7 @@ function createAuthentication({ apps, streams }: TwilioServices) {
   };
 }
 
-/** Compares the credentials with each live secret, in a time that does not depend on the secret. */
+/** Compares the credentials with each live secret, in constant time. */
 function isAuthentic(
   header: string | undefined,
   accountSid: string,
@@ -164,7 +161,7 @@ async function detailsOf(
   { accountId, callId }: TwilioCall,
 ): Promise<CallDetails> {
   const details = await calls.details({ accountId, botIds: 'all' }, callId);
-  // Retention removed the call after it was found.
+  // Retention has just removed the call.
   if (details === undefined) throw new TwilioError('unknown', 'There is no such call');
   return details;
 }
@@ -178,8 +175,8 @@ async function end({ commands }: TwilioServices, { callId, appId }: TwilioCall):
 }
 
 /**
- * Answers a hang-up. The call ends a moment later, so `status` is the status that it is about to
- * have. The answer is a success even if the call cannot be read: a client that repeated the request
+ * Answers a hang-up. The call ends a moment later, so `status` is the status that it will have
+ * then. The answer is a success even if the call cannot be read: a client that repeated the request
  * would get a 404, because the call has ended.
  */
 async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
@@ -190,7 +187,7 @@ async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   return { ...callResource(details, call), status };
 }
 
-/** @throws TwilioError that names the parameters which Twilio knows and Offhook does not support */
+/** @throws TwilioError that names the parameters that Offhook does not support */
 function checkForm(body: unknown): void {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const others = members.map(([name]) => name).filter((name) => name !== 'Status');
@@ -226,7 +223,7 @@ function answerError(error: unknown, { request, reply, logger }: Answering): Fas
     reply
       .code(status)
       .headers(problemHeaders(problem))
-      // Twilio sends problems as plain JSON. Its code for such an error is 20,000 plus the status.
+      // Twilio sends errors as plain JSON, with 20,000 plus the status as the code.
       .type('application/json')
       .send({ code: 20_000 + status, message, status })
   );
@@ -275,7 +272,7 @@ const schemas = {
     consumes: ['application/x-www-form-urlencoded'],
     body: form,
     response: answersOf(
-      'The call is being hung up; `status` is the status that it is about to have',
+      'The call is being hung up; `status` is the status that it will have in a moment',
       endingCallSchema,
       [400, 401, 404, 413, 415, 429, 500, 503],
     ),
