@@ -1,6 +1,6 @@
 // The files that the browser loads: the page's own modules, unchanged from the source, and the
-// libraries that they import, from node_modules. They are read and compressed once. Nothing is
-// bundled: the browser finds the modules by an import map.
+// libraries that they import, from node_modules. Each file is read and compressed once. Nothing is
+// bundled: an import map tells the browser where the modules are.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ export type Assets = {
 
 const pageFolder = new URL('../../src/console/page/', import.meta.url);
 
-/** The names under which the page's modules import libraries, with the module of the package. */
+/** Import names of libraries in the page's modules, each with the module of its package. */
 const libraries = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -50,8 +50,8 @@ export async function loadAssets(): Promise<Assets> {
   const hash = createHash('sha256');
   for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1)))
     hash.update(name).update(text);
-  // The hash is in the path: relative imports get a new address with each change, and browsers may
-  // cache all files forever.
+  // With the hash in the path, even relative imports get a new address after a change, so browsers
+  // may cache all files forever.
   const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
   const html = texts.get('index.html');
   if (html === undefined) throw new Error('the console has no page');
@@ -87,12 +87,12 @@ export async function readLibrary(name: string): Promise<Buffer> {
   const [scopeOrName = '', second = ''] = name.split('/');
   const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
   const require = createRequire(import.meta.url);
-  // Reads the ES module of the package. Falls back to the file that Node requires.
+  // Prefer the ES module of the package to the file that Node requires.
   const path = new URL(import.meta.resolve(name));
   const text = await readFile(path, 'utf8').catch(() =>
     readFile(require.resolve(packageName), 'utf8'),
   );
-  // Removes the reference to the source map, which is not served.
+  // The source map is not served.
   return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
 }
 
@@ -103,8 +103,8 @@ function importMap(base: string): string {
 }
 
 /**
- * Makes the page. It preloads all modules, so that the browser does not request a module only after
- * it read the importing one.
+ * Makes the page. It preloads all modules. Otherwise the browser would request each module only
+ * after it had read the module that imports it.
  */
 function pageOf(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
@@ -117,8 +117,8 @@ function pageOf(html: string, base: string, map: string, names: readonly string[
 }
 
 /**
- * Allows the page's own scripts and styles and requests to its own origin, and nothing else.
- * Trusted Types keep text from becoming markup.
+ * Allows only the page's own scripts and styles, and requests to its own origin. Trusted Types keep
+ * text from becoming markup.
  */
 function policyFor(map: string): string {
   const hash = createHash('sha256').update(map).digest('base64');

@@ -15,14 +15,14 @@ import { ProblemError } from '../http/problem.ts';
 
 export type SharedCapture = CaptureView & {
   /**
-   * The node that owns the call, if it does not answer. It stores the rest of the capture when the
-   * call ends.
+   * The node that owns the call and does not answer. It stores its part of the capture when the
+   * call ends. Undefined if nothing is missing.
    */
   readonly keptBy?: string;
 };
 
 export type CaptureSources = {
-  /** Returns undefined if nothing was kept. */
+  /** Returns undefined if nothing was captured. */
   readonly captureOf: (callId: CallId, accountId: string) => Promise<SharedCapture | undefined>;
   /** Whether the SIP engine is a drachtio-server, which does not report all messages. */
   readonly isDrachtio: boolean;

@@ -1,6 +1,5 @@
-// The console: pages for people at /console. Under /console/api it serves the routes of the API,
-// authenticated by the cookie of a session instead of a token, and further data that only people
-// look at.
+// The console: pages for people, at /console. Under /console/api it serves routes of the API, with
+// a session's cookie instead of a token, and data that only these pages show.
 
 import { registerAppWideRoutes } from '../api/app-wide-routes.ts';
 import { registerCallRoutes } from '../api/call-routes.ts';
@@ -13,13 +12,13 @@ import { ProblemError } from '../http/problem.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { type CaptureSources, registerCaptures } from './capture-routes.ts';
 import type { ListeningAddress } from './console-address.ts';
-import type { Asked } from './guard.ts';
+import type { RequestHead } from './guard.ts';
 import { type OperateSources, registerOperate } from './operate-routes.ts';
 import { registerPage } from './page-routes.ts';
 import type { SessionStore } from './session-store.ts';
 import { endingWithSession } from './session-streams.ts';
 import {
-  createDataDoor,
+  createDataGuard,
   createSessionReader,
   registerLink,
   registerSessions,
@@ -37,34 +36,33 @@ export type ConsoleOptions = CaptureSources &
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   const { publicUrl } = options.address;
-  // Loaded at the first request, so that a gateway whose console is never opened does not compress
-  // it.
+  // Loaded at the first request: a gateway whose console nobody opens need not compress it.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
     loading ??= loadAssets();
     return loading;
   };
 
-  return (server, tokens, { services, streams }) => {
+  return (server, apiClients, { services, streams }) => {
     const { bots } = services;
     const reader = createSessionReader(options);
     registerPage(server, assets, publicUrl);
     registerSessions(server, options, reader);
-    registerLink(server, options, tokens);
+    registerLink(server, options, apiClients);
 
     const authenticate = {
-      jwt: (headers: Asked['headers'], method = 'GET') => reader.read({ headers, method }),
+      jwt: (headers: RequestHead['headers'], method = 'GET') => reader.read({ headers, method }),
       apiKey: () =>
         Promise.reject(new ProblemError('not-found', 'There is nothing at this address.')),
     };
     const clients = createClients(authenticate, bots);
     void server.register(
       (scope, _options, done) => {
-        // The OpenAPI document describes only requests of programs.
+        // The OpenAPI document is for programs.
         scope.addHook('onRoute', (route) => {
           route.schema = { ...route.schema, hide: true };
         });
-        scope.addHook('onRequest', createDataDoor(publicUrl));
+        scope.addHook('onRequest', createDataGuard(publicUrl));
         registerDialout(scope, { services, clients, metrics: undefined });
         registerCallRoutes(scope, { services, clients });
         registerDeadLetters(scope, { services, clients });

@@ -1,5 +1,5 @@
-// Checks the origin of requests from browsers: the session's cookie, the headers that name the
-// site, and the token that only the console's own page knows.
+// Checks where requests from browsers come from: the session's cookie, the headers that name host
+// and origin, and the token that only the console's own page knows.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -9,8 +9,8 @@ import { ProblemError } from '../http/problem.ts';
 /** The URL under which clients reach the gateway. Undefined if only this machine reaches it. */
 export type PublicUrl = string | undefined;
 
-/** The parts of a request that a session needs. */
-export type Asked = {
+/** The parts of a request that authenticate a session. */
+export type RequestHead = {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly method: string;
 };
@@ -18,8 +18,8 @@ export type Asked = {
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Prevents DNS rebinding: if another name resolved to the gateway, the browser would treat a
- * foreign page as the console.
+ * Prevents DNS rebinding. If a foreign name resolved to the gateway, the browser would let a page
+ * of that name read the console.
  *
  * @throws ProblemError if `Host` is not a name of this gateway
  */
@@ -45,20 +45,20 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
 }
 
 /**
- * Refuses a request for data from a page of another origin. This is needed because ports of one
- * host share cookies and are the same site for `SameSite`. Browsers report the origin in Fetch
- * Metadata: `same-origin` for the page itself, `none` for an address that the user typed.
+ * Refuses a request for data from a page of another origin. `SameSite` is not enough: all ports of
+ * a host are the same site and share cookies. Browsers report the origin in Fetch Metadata:
+ * `same-origin` for the page itself, `none` for an address that the user typed.
  *
  * @throws ProblemError if another origin made the request
  */
-export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
+export function assertSite({ headers }: Pick<RequestHead, 'headers'>): void {
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none') return;
   throw new ProblemError('forbidden', 'The request comes from another page.');
 }
 
 /** @throws ProblemError if the page's token is missing or wrong */
-export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string): void {
+export function assertPageToken(request: Pick<RequestHead, 'headers'>, secret: string): void {
   const given = request.headers['x-console-token'];
   const wanted = Buffer.from(pageTokenOf(secret));
   const sent = Buffer.from(typeof given === 'string' ? given : '');
@@ -67,8 +67,8 @@ export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string)
 }
 
 /**
- * Returns the token that the page sends in `x-console-token`. Another page can neither know the
- * token nor send this header.
+ * Returns the token that the page sends in `x-console-token`. No other page knows the token or can
+ * send this header.
  */
 export function pageTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('page').digest('base64url');
@@ -79,7 +79,7 @@ function isOwn(host: string, publicUrl: PublicUrl): boolean {
   return isThisMachine(host.replace(/:\d{1,5}$/, ''));
 }
 
-/** Whether a host, without a port, is this machine. */
+/** Whether a host (without a port) is a loopback name. */
 export function isThisMachine(host: string): boolean {
   const name = host.toLowerCase();
   return loopbackNames.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
@@ -92,8 +92,8 @@ type Header = string | readonly string[] | undefined;
 export type Cookie = { readonly name: string; readonly isSecure: boolean };
 
 /**
- * The prefix `__Host-` limits a cookie to TLS, to this host alone, and to the path `/` (RFC
- * 6265bis, section 4.1.3.2).
+ * Returns the cookie to use. The prefix `__Host-` limits it to TLS, to this host alone, and to the
+ * path `/` (RFC 6265bis section 4.1.3.2).
  */
 export function cookieFor(publicUrl: PublicUrl, host: Header): Cookie {
   const isSecure = publicUrl?.startsWith('https:') === true && host === new URL(publicUrl).host;

@@ -1,6 +1,6 @@
-// Routes about the whole gateway, and so about all tenants. Only apps with the scope `Operate` may
-// read them; other apps get a 404. Other routes serve the failing
-// receivers of the client's account, and the numbers of the sandbox.
+// Serves the failing receivers of the client's account, and the numbers of the sandbox. The routes
+// under `operate` are about the whole gateway, and so about all tenants: an app without the scope
+// `Operate` gets a 404.
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';
@@ -28,7 +28,7 @@ export type SandboxNumberView = { readonly number: string; readonly name: string
 export type OperateSources = {
   /** Empty if no sandbox runs. */
   readonly sandboxNumbers: readonly SandboxNumberView[];
-  /** Each of the following reads counts as a read of the client's account. */
+  // Each of these counts as a read of the client's account.
   readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
   readonly trunks: (accountId: string) => Promise<readonly TrunkView[]>;
   readonly nodes: (accountId: string) => Promise<readonly NodeView[]>;

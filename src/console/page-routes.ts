@@ -1,11 +1,10 @@
-// Serves the page and the files that it loads. They contain no secrets and are the same for all
-// users.
+// Serves the page and the files that it loads. They contain no secrets, and all users get the same.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiInstance } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import type { Asset, Assets } from './assets.ts';
-import { createDoor } from './sessions.ts';
+import { createGuard } from './sessions.ts';
 
 const headers = {
   'x-content-type-options': 'nosniff',
@@ -21,7 +20,7 @@ export function registerPage(
   assets: () => Promise<Assets>,
   publicUrl: string | undefined,
 ): void {
-  const onRequest = createDoor(publicUrl);
+  const onRequest = createGuard(publicUrl);
 
   server.route({
     method: 'GET',
@@ -39,8 +38,8 @@ export function registerPage(
     },
   });
 
-  // The page's relative addresses assume `/console` without a slash. A proxy may have put a path in
-  // front, so the redirect is relative.
+  // The page's relative addresses assume `/console` without a slash. The redirect is relative, too,
+  // because a proxy may serve the gateway under a path.
   server.route({
     method: 'GET',
     url: '/console/',

@@ -1,5 +1,5 @@
-// Stores sign-in links and sessions in SQL. A link is valid for one sign-in at any node. The
-// database has only hashes of the tokens.
+// Stores sign-in links and sessions in SQL. A link is valid for one sign-in, at any node. The
+// database holds only hashes of the tokens.
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
@@ -12,10 +12,7 @@ export const sessionLifetimeMs = 8 * 3_600_000;
 /** The app that a link or a session gives access to. */
 export type Grant = {
   readonly appId: string;
-  /**
-   * Ids of the app's credentials that the link depends on. The grant ends as soon as one of them
-   * ends.
-   */
+  /** Ids of credentials of the app. The grant ends as soon as one of them is no longer valid. */
   readonly openedBy: readonly string[];
 };
 
@@ -52,7 +49,7 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
     async createLink({ appId, openedBy }, lifetimeMs = linkLifetimeMs) {
       const token = newSecret();
       const expiresAt = inFuture(lifetimeMs);
-      // Deletes links that expired without being used.
+      // Used links are deleted at sign-in. This deletes those that expired.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
         'insert into console_links (token_hash, app_id, expires_at, opened_by) values ($1, $2, $3, $4)',
@@ -106,7 +103,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Hashes a secret of 256 random bits. A salt would not make it harder to guess. */
+/** Needs no salt: the secret has 256 random bits. */
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

@@ -4,7 +4,7 @@
 import type { EventSource, EventStreams } from '../http/event-stream.ts';
 import type { SessionReader } from './sessions.ts';
 
-/** Short enough for a user who signed out elsewhere. Each check costs two small queries. */
+/** Short enough after a sign-out elsewhere. Each check costs two small queries. */
 const defaultCheckEveryMs = 2_000;
 
 /** Wraps event streams so that each ends with the session of its request. */
@@ -17,13 +17,13 @@ export function endingWithSession(
     ...streams,
     send: (request, reply, appId, source) => {
       const isSignedIn = async () => (await reader.find(request)) !== undefined;
-      return streams.send(request, reply, appId, (how) =>
+      return streams.send(request, reply, appId, (options) =>
         whileSignedIn(isSignedIn, source, {
-          ...how,
+          ...options,
           checkEveryMs,
-          // A client that does not read would not notice the end, so its connection is cut.
+          // A client that does not read would not notice the end, so cut its connection.
           onEnded: () => {
-            if (reply.raw.writableNeedDrain) how.onTooSlow();
+            if (reply.raw.writableNeedDrain) options.onTooSlow();
           },
         }),
       );
@@ -31,7 +31,7 @@ export function endingWithSession(
   };
 }
 
-type How = Parameters<EventSource>[0] & {
+type CheckedOptions = Parameters<EventSource>[0] & {
   readonly checkEveryMs: number;
   readonly onEnded: () => void;
 };
@@ -39,13 +39,13 @@ type How = Parameters<EventSource>[0] & {
 async function* whileSignedIn(
   isSignedIn: () => Promise<boolean>,
   source: EventSource,
-  { checkEveryMs, onEnded, ...how }: How,
+  { checkEveryMs, onEnded, ...options }: CheckedOptions,
 ): ReturnType<EventSource> {
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  let isOver = false;
+  let hasFinished = false;
   const handleCheck = (isStillSignedIn: boolean): void => {
-    if (isOver) return;
+    if (hasFinished) return;
     if (isStillSignedIn) checkLater();
     else {
       ended.abort();
@@ -53,16 +53,16 @@ async function* whileSignedIn(
     }
   };
   const checkLater = (): void => {
-    // An unreachable database does not sign users out. Without it there are no events either.
+    // An unreachable database does not sign users out. It has no events to send either.
     timer = setTimeout(() => {
       isSignedIn().then(handleCheck, () => handleCheck(true));
     }, checkEveryMs);
   };
   checkLater();
   try {
-    yield* source({ ...how, signal: AbortSignal.any([how.signal, ended.signal]) });
+    yield* source({ ...options, signal: AbortSignal.any([options.signal, ended.signal]) });
   } finally {
-    isOver = true;
+    hasFinished = true;
     clearTimeout(timer);
   }
 }

@@ -1,5 +1,6 @@
-// Signs users in and out. A session may do what its app may do. It ends with the app, and with the
-// credentials that opened it. Every request reads the app from the database, past all caches.
+// Signs users in and out. A session may do what its app may do. It ends when the app is revoked,
+// and when a credential that it depends on is no longer valid. Every request checks this in the
+// database, past all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -9,7 +10,6 @@ import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import type { App } from '../store/apps/app-directory.ts';
 import { consoleAddress, type ListeningAddress, linkWith } from './console-address.ts';
 import {
-  type Asked,
   assertHost,
   assertOrigin,
   assertPageToken,
@@ -17,6 +17,7 @@ import {
   cookieFor,
   type PublicUrl,
   pageTokenOf,
+  type RequestHead,
   readCookie,
   writeCookie,
 } from './guard.ts';
@@ -36,10 +37,10 @@ export type SessionDependencies = {
 };
 
 /**
- * Makes the hook that checks `Host` and `Origin` of every request to the console, before anything
- * is looked up.
+ * Makes the hook that checks `Host` and `Origin` of each request to the console, before anything
+ * else happens.
  */
-export function createDoor(publicUrl: PublicUrl) {
+export function createGuard(publicUrl: PublicUrl) {
   return async (request: FastifyRequest): Promise<void> => {
     assertHost(request, publicUrl);
     if (request.method !== 'GET' && request.method !== 'HEAD') assertOrigin(request, publicUrl);
@@ -47,13 +48,13 @@ export function createDoor(publicUrl: PublicUrl) {
 }
 
 /**
- * Makes the hook of requests for data, which also refuses other sites. Any site may link to the
- * page itself.
+ * Makes the hook for requests for data, which also refuses other origins. The page itself needs no
+ * such check: any site may link to it.
  */
-export function createDataDoor(publicUrl: PublicUrl) {
-  const door = createDoor(publicUrl);
+export function createDataGuard(publicUrl: PublicUrl) {
+  const guard = createGuard(publicUrl);
   return async (request: FastifyRequest): Promise<void> => {
-    await door(request);
+    await guard(request);
     assertSite(request);
   };
 }
@@ -61,13 +62,13 @@ export function createDataDoor(publicUrl: PublicUrl) {
 export type SignedIn = { readonly app: App; readonly session: Session; readonly secret: string };
 
 export type SessionReader = {
-  /** @returns undefined if there is no session, or if it has ended */
-  find(request: Pick<Asked, 'headers'>): Promise<SignedIn | undefined>;
+  /** @returns undefined if the request has no session, or its session has ended */
+  find(request: Pick<RequestHead, 'headers'>): Promise<SignedIn | undefined>;
   /**
-   * @throws ProblemError if there is no session, or if a request that changes something lacks the
+   * @throws ProblemError if the request has no session, or if it changes something and lacks the
    * page's token
    */
-  read(request: Asked): Promise<SignedIn>;
+  read(request: RequestHead): Promise<SignedIn>;
 };
 
 export function createSessionReader(dependencies: SessionDependencies): SessionReader {
@@ -104,7 +105,7 @@ async function liveAppOf(
 
 const linkBody = z.strictObject({
   token: z.string(),
-  /** The app whose session the user agrees to give up for this link. */
+  /** Id of the app whose session the user agrees to give up for this link. */
   insteadOf: z.string().optional(),
 });
 
@@ -114,7 +115,7 @@ export function registerSessions(
   reader: SessionReader,
 ): void {
   const { sessions, address } = dependencies;
-  const onRequest = createDataDoor(address.publicUrl);
+  const onRequest = createDataGuard(address.publicUrl);
 
   server.route({
     method: 'POST',
@@ -126,8 +127,8 @@ export function registerSessions(
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
       if (app === undefined) throw usedUp();
       const before = await reader.find(request);
-      // Prevents login CSRF: without a question, the sender of a link could make the user work in
-      // the sender's app without noticing.
+      // Prevents login CSRF: without the question, the sender of a link could make the user work in
+      // the sender's app unnoticed.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);
@@ -179,7 +180,7 @@ export function registerLink(
       if (page === undefined) throw unaddressed(address);
       const app = await dependencies.appNow(clients.appOf(request).appId);
       const grant = app && grantFor(app, clients.keyIdOf(request));
-      // The client was authenticated with data of the app that is cached for some seconds.
+      // The client was authenticated against a cached app, which may be some seconds old.
       if (!app || !grant || !isLive(grant, app)) throw replaced();
       const { token, expiresAt } = await sessions.createLink(grant);
       return {
@@ -236,8 +237,8 @@ function unaddressed({ host }: ListeningAddress): ProblemError {
 /**
  * Makes the grant of a link. A link or a session depends on two credentials of its app, and ends
  * when one of them is no longer valid. One is the JWT key that verified the token of
- * `/console/link`. The other is the app's API key at that time: it opens no console, but an
- * operator who replaces it wants to lock out everybody who had the credentials of the app.
+ * `/console/link`. The other is the app's API key at that time. An API key cannot open the console,
+ * but an operator who replaces it wants to lock out everybody who had the app's credentials.
  *
  * @param keyId id of the key that verified the token. Default: the app's newest key
  */

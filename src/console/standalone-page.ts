@@ -1,6 +1,5 @@
-// Makes a page in one file, for a browser without a network. The file contains the console's
-// modules and libraries as data: URLs in an import map, the styles, and the data that a script
-// shows.
+// Makes a page in a single file that works offline. The file contains the console's modules and
+// libraries as data: URLs in an import map, the styles, and the data that a script shows.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

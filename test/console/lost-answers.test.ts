@@ -14,7 +14,7 @@ type Page = {
   };
 };
 type Attempts = {
-  readonly lostBeside: (request: object, form: object) => readonly object[];
+  readonly unansweredBefore: (request: object, form: object) => readonly object[];
   readonly settle: (requests: readonly object[]) => void;
 };
 
@@ -134,14 +134,14 @@ describe('a call whose answer was lost', () => {
     const target = `tel:${name}`;
     await expect(dial(target, answer, form)).rejects.toThrow();
 
-    const [mine] = attempts.lostBeside(requestTo('tel:+70'), form);
+    const [mine] = attempts.unansweredBefore(requestTo('tel:+70'), form);
     expect(mine).toEqual(requestTo(target));
-    expect(attempts.lostBeside(requestTo('tel:+70'), later)).toEqual([]);
-    expect(attempts.lostBeside(requestTo(target), form), 'a retry').toEqual([]);
+    expect(attempts.unansweredBefore(requestTo('tel:+70'), later)).toEqual([]);
+    expect(attempts.unansweredBefore(requestTo(target), form), 'a retry').toEqual([]);
     // The same phone would ring twice, whichever form sends the request.
-    expect(attempts.lostBeside(requestTo(target, '2'), later)).toEqual([mine]);
+    expect(attempts.unansweredBefore(requestTo(target, '2'), later)).toEqual([mine]);
     await dial(target, placed('call-7'), later);
-    expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
+    expect(attempts.unansweredBefore(requestTo(target, '2'), form)).toEqual([]);
   });
 
   test.each([
@@ -151,19 +151,21 @@ describe('a call whose answer was lost', () => {
   ])('causes no question if the gateway refused it: %s', async (name, answer) => {
     const target = `tel:${name}`;
     await expect(dial(target, answer, form)).rejects.toThrow();
-    expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
+    expect(attempts.unansweredBefore(requestTo(target, '2'), form)).toEqual([]);
   });
 
   test('still causes a question after a later attempt is refused', async () => {
     await expect(dial('tel:+80', lost, form)).rejects.toThrow();
     await expect(dial('tel:+80', refused(429), form)).rejects.toThrow();
-    expect(attempts.lostBeside(requestTo('tel:+80', '2'), later)).toEqual([requestTo('tel:+80')]);
+    expect(attempts.unansweredBefore(requestTo('tel:+80', '2'), later)).toEqual([
+      requestTo('tel:+80'),
+    ]);
   });
 
   test('causes no further question, and keeps its key, after the user placed another call', async () => {
     await expect(dial('tel:+90', lost, form)).rejects.toThrow();
-    attempts.settle(attempts.lostBeside(requestTo('tel:+90', '2'), form));
-    expect(attempts.lostBeside(requestTo('tel:+90', '3'), form)).toEqual([]);
+    attempts.settle(attempts.unansweredBefore(requestTo('tel:+90', '2'), form));
+    expect(attempts.unansweredBefore(requestTo('tel:+90', '3'), form)).toEqual([]);
     await dial('tel:+90', placed('call-9'), form);
     expect(keys[1]).toBe(keys[0]);
   });
@@ -187,16 +189,16 @@ describe('a form that is cancelled before its answer comes', () => {
     const answer = answerLater();
     const request = requestTo('tel:+95');
     const dialled = page.api.dial(request, form, () => true);
-    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([request]);
-    expect(attempts.lostBeside(request, later), 'the same call').toEqual([]);
+    expect(attempts.unansweredBefore(requestTo('tel:+95', '2'), later)).toEqual([request]);
+    expect(attempts.unansweredBefore(request, later), 'the same call').toEqual([]);
 
     answer(placed('call-95')());
     await dialled;
     // The user has not seen the call.
-    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([request]);
+    expect(attempts.unansweredBefore(requestTo('tel:+95', '2'), later)).toEqual([request]);
     await page.api.dial(request, later);
     expect(keys[1]).toBe(keys[0]);
-    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([]);
+    expect(attempts.unansweredBefore(requestTo('tel:+95', '2'), later)).toEqual([]);
   });
 
   test('has called no phone if the gateway refused it', async () => {
@@ -204,6 +206,6 @@ describe('a form that is cancelled before its answer comes', () => {
     const dialled = page.api.dial(requestTo('tel:+96'), form, () => true);
     answer(refused(400)());
     await expect(dialled).rejects.toThrow();
-    expect(attempts.lostBeside(requestTo('tel:+96', '2'), later)).toEqual([]);
+    expect(attempts.unansweredBefore(requestTo('tel:+96', '2'), later)).toEqual([]);
   });
 });

@@ -2,11 +2,11 @@
 // relative, because a proxy may serve the gateway under a path.
 
 import { signal } from '@preact/signals';
-import { forgetAttempt, keyFor, leavesOpen, noteLost, noteRefused } from './dial-attempts.js';
+import { forgetAttempt, keyFor, mayHavePlaced, noteLost, noteRefused } from './dial-attempts.js';
 
-/** The answer of `/console/session`. Null if no user is signed in; undefined until it is known. */
+/** The answer of `/console/session`. Null if no user is signed in, undefined until we know. */
 export const session = signal(undefined);
-/** A message about signing in or out, which every page shows. */
+/** A message about signing in or out, shown on every page. */
 export const notice = signal('');
 
 export class Problem extends Error {
@@ -21,9 +21,9 @@ export class Problem extends Error {
 }
 
 /**
- * The gateway's time at which the page was opened. It is measured against `performance.now()`,
- * which is monotonic, while the browser's clock may be changed. The date of an answer has whole
- * seconds, and the clock of a page that slept is behind, so the latest estimate is the best one.
+ * The gateway's time when the page was opened. We measure it against `performance.now()`, which is
+ * monotonic; the browser's clock may be changed. The date of an answer is cut to whole seconds, and
+ * `performance.now()` falls behind while a laptop sleeps. So the latest estimate is the best one.
  */
 let gatewayOpenedMs = Number.NEGATIVE_INFINITY;
 
@@ -36,15 +36,13 @@ function compareClocks(response) {
     gatewayOpenedMs = Math.max(gatewayOpenedMs, dateMs - performance.now());
 }
 
-/**
- * Without this limit, a connection that died unnoticed would keep a request waiting for minutes.
- */
+/** Without this limit, a request on a dead connection could wait for minutes. */
 const longestAnswerMs = 30_000;
 
 /**
  * Sends a request to the gateway. `endsSession`: whether a 401 means that no user is signed in.
  *
- * @throws Problem if the gateway refuses, and Error if the gateway cannot be reached
+ * @throws Problem if the gateway refuses the request, or Error if it cannot be reached
  */
 export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
@@ -64,8 +62,7 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
     signal: AbortSignal.timeout(longestAnswerMs),
   }).catch(failUnreached);
   compareClocks(response);
-  // A success that arrives only in part does not count as an answer. A refusal counts without its
-  // body.
+  // A success must arrive in full. For a refusal, the status is enough.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
   if (response.status === 401 && endsSession) endSession();
@@ -90,9 +87,8 @@ export const api = {
   hangUp: (botId, callId) =>
     ask(`${botPath(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
   /**
-   * Places a call. A request that is sent again after a lost answer places no second call. `form`:
-   * see `keyFor`. `isGone` returns whether the form was closed, so that its user does not see the
-   * answer.
+   * Places a call. Sending a request again after a lost answer places no second call. `form`: see
+   * `keyFor`. `isGone` returns whether the form was closed: then the user does not see the answer.
    */
   dial: async (request, form, isGone = () => false) => {
     const bot = encodeURIComponent(request.botId);
@@ -106,7 +102,7 @@ export const api = {
       else forgetAttempt(request);
       return answer;
     } catch (error) {
-      if (leavesOpen(error)) noteLost(request, form);
+      if (mayHavePlaced(error)) noteLost(request, form);
       else noteRefused(request);
       throw error;
     }
@@ -127,7 +123,7 @@ export const api = {
 
 // ── Live events ───────────────────────────────────────────────────────────────────────────────
 
-/** `connecting`, `live` or `away`. */
+/** State of the event stream: `connecting`, `live` or `away`. */
 export const liveState = signal('connecting');
 
 const firstWaitMs = 500;
@@ -139,8 +135,8 @@ const listeners = new Set();
 let source;
 
 /**
- * Calls the listener with each event of the app's calls, and with `undefined` if events may have
- * been missed. Returns a function that removes the listener.
+ * Calls the listener with each event of the app's calls, and with `undefined` when it may have
+ * missed events. Returns a function that removes the listener.
  */
 export function onEvent(listener) {
   listeners.add(listener);
@@ -152,8 +148,8 @@ const notifyListeners = (event) => {
 };
 
 /**
- * Opens the event stream. EventSource needs a listener for each type, so the page reads the stream
- * itself and also gets types that it does not know.
+ * Opens the event stream. EventSource would need a listener for each event type; reading the stream
+ * ourselves also delivers types that this page does not know.
  */
 export function openEvents() {
   closeEvents();
@@ -180,11 +176,10 @@ async function follow(signal) {
 }
 
 /**
- * Follows the events until the connection ends or is silent for too long. Returns whether it was
- * established.
+ * Reads events until the connection ends or is silent for too long. Returns whether it was live.
  */
 async function followOnce(place, signal) {
-  // After a laptop slept, or a network dropped its state, the connection may never end by itself.
+  // A connection may die without an end: after a laptop slept, or a network dropped its state.
   const silence = new AbortController();
   let timer;
   const heard = () => {
@@ -211,7 +206,7 @@ async function readEvents(place, signal, heard) {
   if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
-  // Everything that happened before must be read again.
+  // Listeners must read everything that happened before.
   if (cursor === undefined) notifyListeners(undefined);
   await read(response.body, place, heard).catch(() => undefined);
   return true;

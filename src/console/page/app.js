@@ -1,5 +1,5 @@
-// The console's frame: shows who is signed in, and one of the pages. The page's name stands after
-// `#` in the address, so that one document serves all pages.
+// The console's frame: shows the signed-in app and one of the pages. The page's name follows the
+// `#` of the address, so one document serves all pages.
 
 import { signal } from '@preact/signals';
 import { render } from 'preact';
@@ -36,7 +36,7 @@ function readPlace() {
   place.value = location.hash.replace(/^#\/?/, '') || 'calls';
 }
 
-/** A sign-in link may be opened in a tab that already shows a page. */
+/** Also handles a sign-in link that is opened in a tab with the console. */
 function changePlace() {
   const token = takeToken(place.value);
   if (token === undefined) readPlace();
@@ -81,7 +81,7 @@ function Notice() {
 
 /**
  * Asks before the app changes. Otherwise the sender of a link could make the user work in another
- * app without noticing.
+ * app unnoticed.
  */
 function LinkQuestion({ signedIn, link, token }) {
   const dialog = useRef(null);
@@ -111,7 +111,7 @@ function AppName({ app: { name, appId, accountId } }) {
   return html`<strong>${name}</strong> <span class="faint">${appId}, account ${accountId}</span>`;
 }
 
-/** Moves the focus to the content without changing the address, which names the page. */
+/** Moves the focus to the content, but keeps the address, which names the page. */
 function skip(event) {
   event.preventDefault();
   document.getElementById('content')?.focus();
@@ -133,14 +133,14 @@ function SignedOut() {
     ${notice.value !== '' && html`<p class="trouble" role="alert">${notice.value}</p>`}
     <p>On the machine of the gateway, run</p>
     <pre>npx offhook console</pre>
-    <p>and open the link that it prints. The link is valid for one sign-in within a minute.</p>
+    <p>and open the link that it prints. The link works once, within a minute.</p>
   </main>`;
 }
 
 function App() {
   if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  // The key makes the pages start anew for another app: they must not show data of the former one.
+  // With another key, all pages start over: they must not show the data of another app.
   return html`<${SignedIn} key=${session.value.app.appId} />`;
 }
 

@@ -12,7 +12,7 @@ import { Waveform } from './waveform.js';
 
 const shortestPauseMs = 400;
 /** During a call, its loudness changes without an event. */
-const whileUpMs = 1_500;
+const duringCallMs = 1_500;
 
 export function CallPage({ callId }) {
   const { value, error, again } = useCall(callId);
@@ -35,7 +35,7 @@ export function CallPage({ callId }) {
   `;
 }
 
-/** Reads the whole call again when something happened to it. */
+/** Reads the whole call, and reads it again after each of its events. */
 function useCall(callId) {
   return useReading({
     key: callId,
@@ -60,7 +60,7 @@ async function readCall(callId) {
 
 function nextReading({ value, error }) {
   if (error !== undefined) return error.status === 404 ? undefined : 3_000;
-  return mayChange(value) ? whileUpMs : undefined;
+  return mayChange(value) ? duringCallMs : undefined;
 }
 
 /** Delivery attempts and captures change without an event. */
@@ -77,11 +77,11 @@ function Head({ call }) {
   const [error, setError] = useState(undefined);
   const [isEnding, setEnding] = useState(false);
   const bar = useRef(null);
-  const isOver = call.state === 'ended';
+  const hasEnded = call.state === 'ended';
   useEffect(() => {
-    // The button that was pressed has disappeared, and the focus with it.
-    if (isOver && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
-  }, [isOver]);
+    // The pressed button has disappeared, and the focus with it.
+    if (hasEnded && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
+  }, [hasEnded]);
   const hangUp = async () => {
     setEnding(true);
     try {
@@ -99,7 +99,7 @@ function Head({ call }) {
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
-      ${!isOver && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
+      ${!hasEnded && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
     </div>
     ${error && html`<${Trouble} error=${error} />`}`;
 }

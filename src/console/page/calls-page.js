@@ -10,7 +10,7 @@ import { useReading } from './reading.js';
 import { filters } from './words.js';
 
 const pageSize = 50;
-/** The list is not read more often than this, however much happens. */
+/** Shortest time between two reads of the list, however much happens. */
 const shortestPauseMs = 1_000;
 
 const filterNames = { status: 'Status', outcome: 'Outcome' };
@@ -65,7 +65,7 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Reads the calls when something happened, except while the page is hidden. */
+/** Reads the calls, and reads them again after events, except while the page is hidden. */
 function useCalls(filter, cursor) {
   const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
   return useReading({
@@ -74,14 +74,14 @@ function useCalls(filter, cursor) {
     pauseMs: shortestPauseMs,
     again: ({ error }) => (error === undefined ? undefined : 3_000),
     watch: (soon) => {
-      const ifSeen = () => {
+      const soonIfVisible = () => {
         if (!document.hidden) soon();
       };
-      const stop = onEvent(ifSeen);
-      document.addEventListener('visibilitychange', ifSeen);
+      const stop = onEvent(soonIfVisible);
+      document.addEventListener('visibilitychange', soonIfVisible);
       return () => {
         stop();
-        document.removeEventListener('visibilitychange', ifSeen);
+        document.removeEventListener('visibilitychange', soonIfVisible);
       };
     },
   });

@@ -1,42 +1,36 @@
-// Remembers requests of the dial forms that got no answer. A request that is sent again has the
-// same key as the first time, so that no phone is called twice. Any other request would place
-// another call, so the form asks before it sends one.
+// Remembers requests of the dial forms that got no answer. If such a request is sent again, it has
+// the same idempotency key, so no phone is called twice. Any other request would place another
+// call, so the form asks before it sends one.
 
 const mostKept = 100;
 
 /**
- * For each request, by its text: its key, the form that waits for its answer, and the form that
- * lost its answer. Both forms are undefined if the gateway refused the request.
+ * The attempts by the text of their request. `key`: the idempotency key. `sentBy`: the form that
+ * waits for the answer. `lostBy`: the form whose answer was lost. Both are undefined if the gateway
+ * refused the request.
  */
 const attempts = new Map();
 
-/**
- * Returns the key of a request. Call it when the request is sent. `form`: any object that
- * identifies the form.
- */
+/** Returns the key of a request that is about to be sent. `form`: any object that identifies it. */
 export function keyFor(request, form) {
   const text = JSON.stringify(request);
   const attempt = attempts.get(text) ?? { request, key: newKey(), lostBy: undefined };
   attempt.sentBy = form;
-  // Moves the attempt to the end of the map: the oldest attempt is dropped first.
+  // Move the attempt to the end of the map, because the first one is dropped.
   attempts.delete(text);
   attempts.set(text, attempt);
   if (attempts.size > mostKept) attempts.delete(attempts.keys().next().value);
   return attempt.key;
 }
 
-/**
- * Forgets a request. Call it when the user sees the call: the same request then places another
- * call.
- */
+/** Forgets a request whose call the user sees: the same request then places another call. */
 export function forgetAttempt(request) {
   attempts.delete(JSON.stringify(request));
 }
 
 /** Whether the call may have been placed in spite of this error. */
-export function leavesOpen({ status, kind }) {
-  // The gateway answers `unavailable` only if it accepted nothing. A proxy's error does not say
-  // that.
+export function mayHavePlaced({ status, kind }) {
+  // The gateway answers `unavailable` only if it accepted nothing. A proxy's error says nothing.
   return status === undefined || (status >= 500 && kind !== 'unavailable');
 }
 
@@ -53,12 +47,11 @@ export function noteRefused(request) {
 }
 
 /**
- * Returns earlier requests that may have placed a call, if `request` would place another one. These
- * are requests of the same form, which was changed since, and requests to the same phone. A form
- * that was cancelled may still wait for its answer. Returns nothing if `request` repeats a lost
- * one, because that places no other call.
+ * Returns earlier requests without an answer that may have placed a call: requests of this form
+ * before it was changed, and requests to the same phone, even of a cancelled form that still waits.
+ * Returns nothing if `request` repeats one of them, because that places no other call.
  */
-export function lostBeside(request, form) {
+export function unansweredBefore(request, form) {
   const attempt = attempts.get(JSON.stringify(request));
   if (attempt !== undefined && formOf(attempt) !== undefined) return [];
   return [...attempts.values()]
@@ -67,14 +60,13 @@ export function lostBeside(request, form) {
     .map((open) => open.request);
 }
 
-/** Returns the form that has no answer. @returns undefined if every attempt was answered */
+/** @returns the form that has no answer, or undefined if every attempt was answered */
 function formOf({ sentBy, lostBy }) {
   return lostBy ?? sentBy;
 }
 
 /**
- * Notes that the user decided to place another call: the form does not ask about these requests
- * again.
+ * Notes that the user decided to place another call: the form asks no more about these requests.
  */
 export function settle(requests) {
   for (const request of requests) noteLost(request, undefined);

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, session } from './api.js';
-import { leavesOpen, lostBeside, settle } from './dial-attempts.js';
+import { mayHavePlaced, settle, unansweredBefore } from './dial-attempts.js';
 import { html } from './dom.js';
 import { numberOf } from './format.js';
 import { Trouble } from './parts.js';
@@ -21,10 +21,9 @@ const names = {
 };
 
 /**
- * Initial values of the fields. The fields are controlled, so that typed text stays while the rest
- * of the form changes.
+ * Returns the fields' initial values. The fields are controlled, so that re-renders keep the text.
  */
-function initiallyTyped({ bots }) {
+function initialValues({ bots }) {
   const [botId = 'dev-bot'] = bots.filter((bot) => bot !== '*');
   const empty = { target: '', notifyurl: '', trunk: '', 'stream.url': '', 'bridge.to': '' };
   return { ...empty, caller: '+15559876543', botId, machineDetection: 'detect' };
@@ -35,7 +34,7 @@ export function DialForm({ onClose }) {
   const form = useRef(null);
   const again = useRef(null);
   const { app } = session.value;
-  const [typed, setTyped] = useState(() => initiallyTyped(app));
+  const [typed, setTyped] = useState(() => initialValues(app));
   const sandbox = useSandbox();
   const { error, question, isSending, submit, send, refuse, clearQuestion } = useSending({
     // Identifies this form among earlier ones.
@@ -52,8 +51,7 @@ export function DialForm({ onClose }) {
     if (error !== undefined) showWrong(form.current, error);
   }, [error]);
   useEffect(() => {
-    // The button that was pressed has disappeared. Focuses the one of the two new buttons that does
-    // no harm.
+    // The pressed button has disappeared. Focus the new button that does no harm.
     if (question !== undefined) again.current?.focus();
   }, [question]);
   const change = ({ target: { name, value } }) => {
@@ -70,7 +68,7 @@ export function DialForm({ onClose }) {
     }}>
       <h2 id="dial-title">Dial</h2>
       <${Fields} typed=${typed} wrong=${wrong} bots=${app.bots} sandbox=${sandbox} />
-      ${error && html`<${Trouble} error=${inFormWords(error)} />`}
+      ${error && html`<${Trouble} error=${withFormLabels(error)} />`}
       ${question && html`<${Question} question=${question} />`}
       <div class="buttons">
         <button type="button" onClick=${() => dialog.current?.close()}>Cancel</button>
@@ -86,9 +84,8 @@ export function DialForm({ onClose }) {
 }
 
 /**
- * Sends the requests of a form. `submit` first asks the user if an earlier call may have been
- * placed and the request would place another one. `refuse` shows errors like the gateway's without
- * sending a request.
+ * Sends the requests of a form. `submit` asks the user first if an earlier request may already have
+ * placed a call. `refuse` shows errors as if the gateway had sent them.
  */
 function useSending({ self, placed }) {
   const [{ error, question, isSending }, setState] = useState({});
@@ -103,14 +100,14 @@ function useSending({ self, placed }) {
     setState({ isSending: true });
     try {
       const answer = await api.dial(request, self, () => isGone.current);
-      // If the form was cancelled in the meantime, another form or page may be open.
+      // If the user cancelled the form meanwhile, do not take them to another page.
       if (!isGone.current) placed(answer);
     } catch (problem) {
       setState({ error: problem });
     }
   };
   const submit = (request) => {
-    const lost = lostBeside(request, self);
+    const lost = unansweredBefore(request, self);
     const placeAnother = () => {
       settle(lost);
       void send(request);
@@ -148,7 +145,7 @@ function Question({ question: { request, lost } }) {
   const phones = [...new Set(lost.map(({ target }) => numberOf(target)))];
   const isSamePhone = lost.some(({ target }) => target === request.target);
   return html`<div class="trouble" role="alert">
-    <p>It is not known whether the call to ${phones.join(', ')} was placed: the form that requested it got no answer. The form now describes another call: ${
+    <p>It is not known whether the call to ${phones.join(', ')} was placed: the request got no answer. The form now describes another call: ${
       isSamePhone ? 'the same phone may ring twice' : 'both phones may ring'
     }.</p>
     <p class="faint">Sending the earlier request again calls no phone twice.</p>
@@ -159,7 +156,7 @@ function Question({ question: { request, lost } }) {
 function useSandbox() {
   const [numbers, setNumbers] = useState([]);
   useEffect(() => {
-    // The list only helps typing: an error does not matter.
+    // The list only saves typing, so an error does not matter.
     api.sandbox().then(
       (answer) => setNumbers(answer.numbers),
       () => undefined,
@@ -168,7 +165,7 @@ function useSandbox() {
   return numbers;
 }
 
-/** Makes the request for the gateway, and finds errors that are known before it is sent. */
+/** Makes the request, and finds the errors that need no gateway to find. */
 function requestOf(typed, sandbox) {
   const filled = Object.entries(typed).map(([name, value]) => [name, value.trim()]);
   const {
@@ -193,10 +190,7 @@ function requestOf(typed, sandbox) {
   };
 }
 
-/**
- * Focuses the first wrong field. Unfolds its section first, because a folded field cannot take the
- * focus.
- */
+/** Focuses the first wrong field, after it has opened the field's section. */
 function showWrong(form, { errors = [] }) {
   const wrong = errors
     .map(({ path }) => form.elements.namedItem(path))
@@ -205,9 +199,9 @@ function showWrong(form, { errors = [] }) {
   wrong[0]?.focus();
 }
 
-/** Words the error with the labels of the form. */
-function inFormWords(error) {
-  if (leavesOpen(error)) {
+/** Rewrites an error with the labels of the form. */
+function withFormLabels(error) {
+  if (mayHavePlaced(error)) {
     const what =
       error.status === undefined
         ? error.message

@@ -35,7 +35,7 @@ export function duration(ms) {
   return s < 3_600 ? rest.replace(/^0/, '') : `${Math.floor(s / 3_600)}:${rest}`;
 }
 
-/** Formats the time so far of something that continues, e.g. 0 s, 12 s, 2:05. */
+/** Formats the time that something has lasted so far, e.g. 0 s, 12 s, 2:05. */
 export const secondsSoFar = (ms) =>
   ms < 59_500 ? `${Math.floor(Math.max(0, ms) / 1_000)} s` : duration(ms);
 
@@ -87,14 +87,11 @@ export const notificationName = ({ status, machineDetection, event }) => {
   return status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
 };
 
-/** Removes the scheme of a target, which people do not need. */
+/** Removes the scheme of a target. */
 export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
-/**
- * Estimates the greatest width of a label beside the waveform. An error of a pixel or two does no
- * harm.
- */
+/** Estimates the width of a label at the waveform. A pixel or two too much does no harm. */
 export const labelPixels = (text) => text.length * 7 + 12;

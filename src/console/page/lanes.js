@@ -1,5 +1,5 @@
-// Lanes below the picture of the sound, on the same time axis. They show words, marks, commands and
-// findings. An item without room for its text is only a tick.
+// Lanes below the waveform, on the same time axis: words, marks, commands and findings. An item
+// without room for its text is only a tick.
 
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
@@ -7,7 +7,7 @@ import { duration, labelPixels } from './format.js';
 const levels = 4;
 /** Height of the lane's name, and of each level below it. */
 const levelPixels = 18;
-/** Height of the ticks without a label, which stand below all labels. */
+/** Height of the ticks without a label, below all labels. */
 const barePixels = 11;
 const longestLabel = 24;
 

@@ -9,10 +9,7 @@ export function Status({ call, isAnnounced }) {
   return html`<span class=${`status ${toneOf(call)}`} role=${isAnnounced ? 'status' : null}>${statusWord(call.status)}</span>`;
 }
 
-/**
- * Shows how long something took. If it has not ended yet, shows the time so far, updated each
- * second.
- */
+/** Shows how long something took, or has lasted so far, updated each second. */
 export function Lasting({ from, to }) {
   const continues = from !== undefined && to === undefined;
   const [, setTicks] = useState(0);
@@ -26,8 +23,8 @@ export function Lasting({ from, to }) {
 }
 
 /**
- * A heading that takes the focus when the page is entered, so that a screen reader announces the
- * page. The browser's tab shows the heading, too.
+ * A heading that takes the focus when the page opens, so that a screen reader announces the page.
+ * It is also the title of the browser's tab.
  */
 export function Title({ children }) {
   const heading = useRef(null);
@@ -47,7 +44,7 @@ export function Trouble({ error, again }) {
       (error.errors ?? []).length > 0 &&
       html`<ul>${error.errors.map(({ path, message }) => html`<li><code>${path}</code> ${message}</li>`)}</ul>`
     }
-    ${error.requestId && html`<p class="faint">Request ${error.requestId}: the gateway's log has this id, too.</p>`}
+    ${error.requestId && html`<p class="faint">Request id ${error.requestId}, also in the gateway's log</p>`}
     ${again && html`<button type="button" onClick=${again}>Try again</button>`}
   </div>`;
 }

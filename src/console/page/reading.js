@@ -1,22 +1,21 @@
-// Reads something again whenever it may have changed. Limits how often it is read, and never reads
-// it twice at the same time.
+// Keeps a value up to date: reads it again whenever it may have changed, but not too often, and
+// never twice at the same time.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
  * Reads a value with `load`, and again when it may have changed. `pauseMs` is the shortest time
- * between two readings; it doubles while changes never stop, because each reading costs the gateway
- * work. `again` gets the result and returns the milliseconds until the next reading, or undefined
- * if only a change causes one. After an error the last value stays. A new `key` starts anew.
- * `watch` gets a function to call when something may have changed, and returns a function that
- * stops watching.
+ * between two reads; it doubles while changes do not stop, because each read costs the gateway
+ * work. `again` gets the result and returns the milliseconds until the next read, or undefined to
+ * wait for a change. `watch` gets a function to call on a change, and returns a function that stops
+ * watching. After an error the last value stays. A new `key` starts over.
  */
 export function useReading({ key, load, pauseMs = 0, again = () => undefined, watch }) {
   const [state, setState] = useState({});
   const reader = useRef(undefined);
   useEffect(() => {
     const publish = (change) =>
-      // A value that was read under another key is not the last value of this one.
+      // The last value of another key must not stay.
       setState((before) => ({
         ...(before.key === key ? before : {}),
         ...{ error: undefined, ...change, key },
@@ -33,7 +32,8 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
   return { ...known, again: () => reader.current.soon() };
 }
 
-const readingsUntilBusy = 4;
+/** The pause doubles after this many reads in a row without a longer rest. */
+const readsUntilBusy = 4;
 
 function createReader({ load, publish, pauseMs, again }) {
   let timer;
@@ -42,7 +42,7 @@ function createReader({ load, publish, pauseMs, again }) {
   let isReading = false;
   let isWanted = false;
   let isStopped = false;
-  /** Consecutive readings that had to wait for the pause, because something happened during it. */
+  /** Consecutive reads that had to wait for the pause, because of a change during it. */
   let delayedInARow = 0;
 
   const now = async () => {
@@ -65,13 +65,13 @@ function createReader({ load, publish, pauseMs, again }) {
   };
   const later = (ms) => {
     const at = Math.max(performance.now() + ms, startedAt + restMs());
-    // Changes in the meantime do not postpone the reading.
+    // Further changes do not postpone the read.
     if (timer !== undefined && dueAt <= at) return;
     clearTimeout(timer);
     dueAt = at;
     timer = setTimeout(now, at - performance.now());
   };
-  const restMs = () => (delayedInARow < readingsUntilBusy ? pauseMs : 2 * pauseMs);
+  const restMs = () => (delayedInARow < readsUntilBusy ? pauseMs : 2 * pauseMs);
   return {
     now,
     /** Waits 40 ms, because events often come together. */

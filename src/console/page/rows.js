@@ -1,8 +1,8 @@
-// Makes the rows of a call's timeline: one object for each occurrence, from all sources.
+// Makes the rows of a call's timeline from all sources: SIP messages, events, notifications, notes.
 
 import { amdWord, duration, notificationName } from './format.js';
 
-/** The kinds of rows, with their names. Rows of the same instant are sorted in this order. */
+/** The kinds of rows, with their names. Rows with the same time are sorted in this order. */
 export const kinds = {
   command: 'Commands',
   sip: 'SIP',
@@ -60,7 +60,7 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
   };
 }
 
-/** Makes one row for each attempt and replay. A notification that was not tried yet has one row. */
+/** Makes one row per attempt and replay, and a single row for a notification not tried yet. */
 function notificationRows({
   eventId,
   sequence,
@@ -125,7 +125,7 @@ function notificationRows({
 
 // ── Notes ─────────────────────────────────────────────────────────────────────────────────────
 
-/** After a longer silence, the words go into another row. */
+/** Words after a longer silence go into another row. */
 const longestGapMs = 1_200;
 
 function noteRows(notes) {

@@ -1,14 +1,14 @@
-// Finds out who is signed in when the page opens. Links and sign-outs change it, in this tab or in
-// another.
+// Keeps track of who is signed in: finds it out when the page opens, and follows links and
+// sign-outs in this tab and in others.
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
 
-/** The error that keeps the page from finding out who is signed in. Empty if there is no error. */
+/** Why the page cannot find out who is signed in. Empty if it can. */
 export const failure = signal('');
 /**
- * A link of another app than the one that is signed in: `{ signedIn, link, token }`. Undefined if
- * there is no such link. Nothing changes before the user agrees.
+ * Asks whether to follow a link of another app: `{ signedIn, link, token }`. Undefined if there is
+ * nothing to ask. Nothing changes before the user agrees.
  */
 export const question = signal(undefined);
 

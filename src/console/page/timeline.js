@@ -1,5 +1,6 @@
-// The timeline of a call: SIP messages between the gateway and its far ends, events, commands,
-// actions of the bot, and attempts to notify. Each has one row, which opens to its details.
+// The timeline of a call: SIP messages between the gateway and its far ends, events, commands, the
+// bot's marks and clears, and attempts to deliver notifications. Each is a row that opens to its
+// details.
 
 import { useState } from 'preact/hooks';
 import { html } from './dom.js';
@@ -11,9 +12,9 @@ export function Timeline({ call, notifications, capture }) {
   const all = rowsOf({ call, notifications, capture });
   const rows = all.filter(({ kind }) => !hidden.includes(kind));
   const toggle = (kind) =>
-    setHidden(hidden.includes(kind) ? hidden.filter((one) => one !== kind) : [...hidden, kind]);
+    setHidden(hidden.includes(kind) ? hidden.filter((other) => other !== kind) : [...hidden, kind]);
   const start = Date.parse(call.acceptedAt);
-  // A bridged call shows both legs: the gateway stands between its two far ends.
+  // A bridged call has both legs, with the gateway between its two far ends.
   const isBridged = all.some(({ leg }) => leg > 0);
   const present = Object.entries(kinds).filter(([kind]) => all.some((row) => row.kind === kind));
   return html`<section aria-labelledby="timeline">
@@ -56,11 +57,11 @@ function Notes({ capture, call }) {
     );
   if (capture.sip && capture.isDrachtio) {
     notes.push(
-      'SIP as reported by drachtio. Messages that drachtio sends by itself are not shown, e.g. the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
+      'SIP as reported by drachtio. It does not report what it sends on its own, e.g. the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
     );
   } else if (capture.sip)
     notes.push(
-      'Messages that the SIP engine sends by itself are not shown: the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
+      'The SIP engine does not report what it sends on its own: the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
     );
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }

@@ -13,10 +13,7 @@ export function readTarget(typed, sandbox) {
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }
 
-/**
- * Only the person who types a number knows its country: (202) 555-0110 begins like a number of
- * Egypt.
- */
+/** We can't guess the country, only ask for it: (202) 555-0110 begins like a number of Egypt. */
 function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)

@@ -30,7 +30,7 @@ export function Verdicts({ events }) {
   </ul>`;
 }
 
-/** @returns undefined if the event has no mark: the end of detection is only in the list */
+/** @returns undefined for the end of detection, which has no mark */
 export function verdictMark({ event, elapsedMs, confidence }) {
   if (event === 'amd_stopped') return undefined;
   const sure = confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`;

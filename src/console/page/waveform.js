@@ -8,7 +8,7 @@ import { verdictMark } from './verdicts.js';
 
 export function Waveform({ call, capture }) {
   const { audio, notes, keptBy } = capture ?? {};
-  // There may be sound before the answer, e.g. ringback, but it is not shown.
+  // Sound before the answer, such as ringback, is not shown.
   if (call.answeredAt === undefined) return null;
   const isBridged = call.timeline.some(({ type }) => type === 'transfer-answered');
   const caption = `Above: loudness from the far end. Below: loudness sent to it. No audio is stored. Bands mark speech or other sound.${isBridged ? ' After a transfer is connected, its far end is shown below.' : ''}`;
@@ -52,7 +52,7 @@ function lanesOf(notes, startedAt) {
   return Object.entries(laneNames).map(([kind, name]) => ({
     kind,
     name,
-    items: items.filter((one) => one.lane === kind),
+    items: items.filter(({ lane }) => lane === kind),
   }));
 }
 
@@ -65,7 +65,7 @@ function itemsOf(note, startedAt) {
     return [{ lane: 'command', atMs, text: note.what, tone: note.refusal && 'bad' }];
   if (note.kind !== 'mark') return [];
   const set = { lane: 'bot', atMs, text: `mark ${note.name}` };
-  // A mark without audio before it returns at once.
+  // A mark without audio before it returns immediately. That is not worth an item.
   if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
   const backMs = note.returnedAt - startedAt;
   return [set, { lane: 'bot', atMs: backMs, text: `${note.name} returned`, tone: 'good' }];

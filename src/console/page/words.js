@@ -1,4 +1,4 @@
-// The values of the filters of calls. They are the same as in the list API.
+// The values that the list of calls can be filtered by, as in the API.
 
 export const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
