@@ -31,8 +31,8 @@ export type DatabaseOptions = {
   readonly dataDir: string;
   readonly logger: Logger;
   /**
-   * Called when the embedded database died. Nothing can be stored any more, so the process should
-   * end.
+   * Called if the embedded database dies. Nothing can be stored from then on, so the process should
+   * exit.
    */
   readonly onFatal?: (error: Error) => void;
 };

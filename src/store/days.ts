@@ -88,7 +88,7 @@ export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<v
     dayOf(new Date(now.getTime() + ahead * dayMs)),
   );
   for (const { table, day } of await missingOf(pool, days)) {
-    await unlessBusy(logger, { table, day }, 'made', () =>
+    await unlessBusy(logger, { table, day }, 'create', () =>
       inTransaction(pool, (client) => makePartition(client, table, day)),
     );
   }
@@ -144,7 +144,7 @@ export async function dropDay(
   isOver: (queries: Pick<Pool, 'query'>) => Promise<boolean>,
 ): Promise<void> {
   if (!(await isOver(pool))) return;
-  await unlessBusy(logger, partition, 'dropped', () =>
+  await unlessBusy(logger, partition, 'drop', () =>
     inTransaction(pool, async (client) => {
       await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
       await client.query(`lock table only ${partition.table} in access exclusive mode`);
@@ -155,20 +155,20 @@ export async function dropDay(
 }
 
 /**
- * Runs `change`. Leaves it to the next attempt if other sessions use the table (55P03), or if the
- * default partition has rows of that day (23514).
+ * Runs `change`. Postpones it if other sessions use the table (55P03), or if the default partition
+ * has rows of that day (23514).
  */
 async function unlessBusy(
   logger: Logger,
   partition: Partition,
-  what: 'made' | 'dropped',
+  action: 'create' | 'drop',
   change: () => Promise<void>,
 ): Promise<void> {
   try {
     await change();
   } catch (error) {
     if (!hasCode(error, /^(55P03|23514)$/)) throw error;
-    logger.info({ err: error, ...partition }, `the partition of a day is not ${what} now`);
+    logger.info({ err: error, ...partition, action }, 'change to the partition of a day postponed');
   }
 }
 

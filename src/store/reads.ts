@@ -25,16 +25,16 @@ export type ReadLimits = {
  * How many reads may wait. Several pages of a dashboard load at once, and all get through if a
  * statement takes milliseconds.
  */
-const mostWaiting = 200;
+const maxWaiting = 200;
 /**
  * Half of the connections for each account: slow reads of one account leave the other half free.
  */
 export const postgresReads: ReadLimits = {
-  ...{ share: 'account', running: 3, waiting: mostWaiting, waitMs: 5_000 },
+  ...{ share: 'account', running: 3, waiting: maxWaiting, waitMs: 5_000 },
 };
 /** PGlite's one session runs the statements of calls in between. */
 export const pgliteReads: ReadLimits = {
-  ...{ share: 'all', running: 1, waiting: mostWaiting, waitMs: 10_000 },
+  ...{ share: 'all', running: 1, waiting: maxWaiting, waitMs: 10_000 },
 };
 
 /** Thrown if a read is too expensive, or if too many reads wait, while the database is healthy. */

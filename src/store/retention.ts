@@ -60,7 +60,7 @@ delete from notification_replays where replay_id in (
   select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
 
-// Forgets receivers that get no notifications any more, so nothing can show whether they have
+// Forgets receivers that no longer get notifications, because nothing would show that they have
 // recovered.
 const endpointStatement = `
 delete from notification_endpoints where (app_id, origin) in (

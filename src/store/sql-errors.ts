@@ -13,11 +13,11 @@ const conflict = /^(40001|40P01)$/;
  * Errors of sockets and host names; class 08, shutdown and start-up; too many clients; time-outs of
  * a statement or a lock.
  */
-const away =
+const unreachable =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
 /**
- * The subset of `away` that can only occur while connecting: the socket or its name, a PostgreSQL
- * that is starting or has no free connection.
+ * The subset of `unreachable` that can only occur while connecting: the socket, the host name, or a
+ * PostgreSQL that is starting or has no free connection.
  */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
 /** A read-only server: a standby, or a primary that was configured as read-only. */
@@ -67,7 +67,7 @@ export function isConflict(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   return (
     isReadOnlyServer(error) ||
-    chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message))
+    chainOf(error).some((each) => unreachable.test(codeOf(each)) || poolFailure.test(each.message))
   );
 }
 

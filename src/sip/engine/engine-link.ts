@@ -2,7 +2,7 @@
 // again after that.
 //
 // The link opens the sockets itself and passes them to srf ("outbound mode"). This way:
-// - srf does not reconnect by itself,
+// - srf does not reconnect on its own,
 // - a frame that srf cannot read closes this connection instead of throwing in a socket callback,
 // - a missing pong can end the connection.
 

@@ -29,7 +29,7 @@ export type FailoverDependencies = LegDependencies & {
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
 
-type Way = { readonly route: Route; readonly link: EngineLink };
+type Path = { readonly route: Route; readonly link: EngineLink };
 
 /**
  * Longest reason phrase that goes into an event. The far end chooses the phrase and must not fill
@@ -72,9 +72,9 @@ export class FailoverLeg implements CallLeg {
       return;
     }
     this.#routes = routes;
-    const way = this.#nextWay();
-    if (way === undefined) this.fail('no SIP engine is connected');
-    else this.#try(way);
+    const path = this.#nextPath();
+    if (path === undefined) this.fail('no SIP engine is connected');
+    else this.#try(path);
   }
 
   /** Fails a leg whose INVITE cannot be sent, because it has no route or no engine. */
@@ -104,13 +104,13 @@ export class FailoverLeg implements CallLeg {
     return (await this.#attempt?.press(digit, durationMs)) === true;
   }
 
-  #nextWay(): Way | undefined {
+  #nextPath(): Path | undefined {
     const [route] = this.#routes;
     const link = route === undefined ? undefined : this.#dependencies.pickLink();
     return route === undefined || link === undefined ? undefined : { route, link };
   }
 
-  #try({ route, link }: Way): void {
+  #try({ route, link }: Path): void {
     this.#routes = this.#routes.slice(1);
     const attempt = new OutboundLeg(this.#request, this.#listen(route), this.#dependencies);
     this.#attempt = attempt;
@@ -149,7 +149,7 @@ export class FailoverLeg implements CallLeg {
     const hasRung = this.#state === 'rung';
     onAttemptFailed(route, failure, hasRung);
     const mayGoOn = mayFailOver(failure, hasRung) && this.#request.mayInvite?.() !== false;
-    const next = mayGoOn ? this.#nextWay() : undefined;
+    const next = mayGoOn ? this.#nextPath() : undefined;
     if (next === undefined) {
       this.#end(failure);
       return;

@@ -2,7 +2,9 @@
 // exist side by side:
 // - `#reported`: what the observer knows. After an end, it receives no more events.
 // - `#wire`: what is still on the wire. The leg follows it in the background until the far end is
-//   certainly out of the call, or until a time-out. `released` settles with `#wire`.
+//   certainly out of the call, or until a time-out.
+//
+// `released` settles when `#wire` is `released`.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { SipCapture } from '../../calls/capture/capture.ts';

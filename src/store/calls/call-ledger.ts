@@ -1,4 +1,4 @@
-// The ledger of calls: accepts, reads and forgets them. `outbox` stores what happens in between.
+// The ledger of calls: accepts, reads and deletes them. `outbox` stores what happens in between.
 
 import type { CallIntake } from '../../calls/dialout-ports.ts';
 import type { Clock } from '../../calls/ports.ts';

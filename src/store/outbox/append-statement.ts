@@ -67,7 +67,7 @@ const moved = `moved as (
     c.published_event_sequence as published
 )`;
 
-/** Stores the legs ($8) of all calls, also of calls that this process does not own any more. */
+/** Stores the legs ($8) of all calls, including those of calls that this process no longer owns. */
 const legs = `legs as (
   insert into call_legs as known (call_id, leg_id, leg)
   select call_id, leg_id, leg

@@ -10,8 +10,8 @@
 // under way: in a statement. Four results are possible:
 // - Stored: the outbox reports it to the appender and to `onStored`.
 // - No row: the call has ended or another process owns it. This process stores nothing more for it.
-// - SQL is unreachable: the step waits again, before the steps that came meanwhile. It may be
-//   stored already.
+// - SQL is unreachable: the step waits again, ahead of later steps of its call. It may already be
+//   stored.
 // - SQL refuses the content: the step is dropped, except for the call's end.
 //
 // `stop` abandons steps that still wait. The next process finds the calls without their ends.
@@ -293,7 +293,7 @@ export class Outbox implements CallOutbox {
     for (const { reject } of waiters) reject(new Error('the database refuses it', { cause }));
   }
 
-  /** Puts the entry before the steps that came meanwhile. It may already be stored. */
+  /** Puts the entry ahead of later steps of its call. It may already be stored. */
   #postpone(entry: Entry): void {
     const again: Entry = { ...entry, isRepeated: true };
     const later = this.#waiting.get(entry.call.callId);
