@@ -1,5 +1,5 @@
-// Creates the HTTP server: one fastify instance with every route. `src/app` makes it listen. The
-// checks of requests, and the translation of errors into problem documents, are set up only here.
+// Creates the HTTP server: one fastify instance with every route, and what all routes share: checks
+// of requests, authentication, problem documents, metrics. `src/app` makes it listen.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

@@ -38,9 +38,7 @@ export type ParsedDialout =
       readonly ok: true;
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
-      /**
-       * SHA-256 of the request's meaning, whatever its spelling. A repeated request has the same.
-       */
+      /** SHA-256 of the request's meaning. A repeated request has the same hash in any spelling. */
       readonly requestHash: string;
       /** Remarks about the request, for the answer. */
       readonly remarks?: DialoutRemarks;

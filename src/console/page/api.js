@@ -175,11 +175,9 @@ async function follow(signal) {
   }
 }
 
-/**
- * Reads events until the connection ends or is silent for too long. Returns whether it was live.
- */
+/** Reads events until the connection ends or falls silent. Returns whether it was live. */
 async function followOnce(place, signal) {
-  // A connection may die without an end: after a laptop slept, or a network dropped its state.
+  // A dead connection may never close, e.g. after a laptop slept or a network lost its state.
   const silence = new AbortController();
   let timer;
   const heard = () => {
@@ -206,7 +204,7 @@ async function readEvents(place, signal, heard) {
   if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
-  // Listeners must read everything that happened before.
+  // Tell the listeners to read everything: the stream begins only now.
   if (cursor === undefined) notifyListeners(undefined);
   await read(response.body, place, heard).catch(() => undefined);
   return true;

@@ -11,7 +11,7 @@ const mostKept = 100;
  */
 const attempts = new Map();
 
-/** Returns the key of a request that is about to be sent. `form`: any object that identifies it. */
+/** Returns the key of a request to send. `form`: any object that identifies the form. */
 export function keyFor(request, form) {
   const text = JSON.stringify(request);
   const attempt = attempts.get(text) ?? { request, key: newKey(), lostBy: undefined };
@@ -30,7 +30,8 @@ export function forgetAttempt(request) {
 
 /** Whether the call may have been placed in spite of this error. */
 export function mayHavePlaced({ status, kind }) {
-  // The gateway answers `unavailable` only if it accepted nothing. A proxy's error says nothing.
+  // The gateway answers `unavailable` only if it accepted nothing. A proxy's error
+  // does not say that.
   return status === undefined || (status >= 500 && kind !== 'unavailable');
 }
 
@@ -65,9 +66,7 @@ function formOf({ sentBy, lostBy }) {
   return lostBy ?? sentBy;
 }
 
-/**
- * Notes that the user decided to place another call: the form asks no more about these requests.
- */
+/** Notes that the user wants another call: the form does not ask about these requests again. */
 export function settle(requests) {
   for (const request of requests) noteLost(request, undefined);
 }

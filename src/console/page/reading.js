@@ -15,7 +15,7 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
   const reader = useRef(undefined);
   useEffect(() => {
     const publish = (change) =>
-      // The last value of another key must not stay.
+      // Drop the last value of another key.
       setState((before) => ({
         ...(before.key === key ? before : {}),
         ...{ error: undefined, ...change, key },
