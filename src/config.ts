@@ -1,5 +1,5 @@
-// The only module that reads the environment. Every variable is optional. The defaults select the
-// embedded parts. The configuration is frozen.
+// The only module that reads the environment. Every variable is optional, and the defaults select
+// the embedded parts. The configuration is frozen.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -211,7 +211,8 @@ const environment = z.object({
     .describe(
       'How long the process still accepts requests after SIGTERM while /ready answers 503, so that a load balancer can take it out of service first.',
     ),
-  // The gateway searches PATH for nats-server. Without a description, the pages do not list it.
+  // The gateway searches PATH for nats-server. It has no description, so that the pages do not list
+  // it.
   PATH: z.string().default(''),
   LOG_CALLS: z
     .enum(['true', 'false'])
@@ -253,7 +254,7 @@ export type Config = Readonly<ReturnType<typeof resolveDefaults>>;
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Config {
-  // Compose files and shells pass a variable that is not set as an empty one.
+  // Compose files and shells pass unset variables as empty strings.
   const given = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
@@ -361,8 +362,8 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     nodeId,
     leaseMs: env.NODE_LEASE_MS,
     /**
-     * Identifies this start of this node. It is stored as the owner of each call, so that other
-     * nodes know which calls to end when this process is lost.
+     * Identifies this run of this node. It is stored as the owner of each call, so that other nodes
+     * know which calls to end if this process is lost.
      */
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
     retention: {

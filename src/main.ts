@@ -1,7 +1,7 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish
-// within a time limit. A second signal ends them at once. SIGHUP reloads the trunks. On a terminal,
-// SIGHUP ends the process like the other two signals, because a terminal sends it when it is
-// closed. app/shutdown.ts has the time limit of each step of the shutdown.
+// within a time limit, and a second signal ends them immediately. SIGHUP reloads the trunks. On a
+// terminal, SIGHUP ends the process like the other two signals, because a terminal sends it when it
+// closes. app/shutdown.ts lists the time limits.
 
 import type { App } from './app/app.ts';
 import { shutdownLimitMs } from './app/shutdown.ts';
@@ -15,8 +15,8 @@ import type { Stopping } from './terminal/stop-lines.ts';
 import { version } from './version.ts';
 
 /**
- * Time from a signal during the start to the end of the process, whatever the start waits for. It
- * is well below the 10 s of `docker stop`.
+ * How long a start may continue after a signal before we end the process, whatever the start waits
+ * for. Well below the 10 s of `docker stop`.
  */
 const startPatienceMs = 5_000;
 
@@ -25,8 +25,7 @@ const exitCodes = {
   closed: 0,
   failed: 1,
   /**
-   * A part did not close in time. The log names it. `timeout` of coreutils uses the same code for a
-   * time-out.
+   * A part did not close in time. The log names it. `timeout` from coreutils uses the same code.
    */
   leftBehind: 124,
 } as const;
@@ -68,8 +67,8 @@ async function main(): Promise<number> {
     });
   }
 
-  // Loading app.ts takes seconds on a slow machine, so it is loaded after the configuration was
-  // checked. Mistakes in the configuration are then reported at once.
+  // Loading app.ts takes seconds on a slow machine. We check the configuration first, so that
+  // mistakes are reported immediately.
   const { startApp } = await import('./app/app.ts');
   const { watcher } = screen;
   const onFatal = (): never => process.exit(exitCodes.failed);
@@ -93,7 +92,7 @@ type Signals = {
   readonly screen: Screen;
   readonly isTerminal: boolean;
   readonly state: () => Stopping;
-  /** Time in ms from the first signal until a process that still runs is ended. */
+  /** Time in ms from the first signal until a process that still runs is killed. */
   readonly boundMs: number;
   readonly onBound: () => void;
 };
@@ -111,7 +110,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
     else screen.stopping(signal, state());
     (isSecond ? forced : stopping).abort();
     setTimeout(onBound, isSecond ? shutdownLimitMs() : boundMs).unref();
-    // A supervisor that asks for a stop does not wait as long as a start may wait for a database.
+    // A start may wait for a database for longer than a supervisor waits for the process to stop.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),
       isSecond ? 0 : startPatienceMs,

@@ -1,7 +1,7 @@
-// Decides whether a sound is believed to be a mailbox's beep, and when. After a machine's greeting
-// the beep is believed at once. After a hello the same sound more probably comes from a microwave.
-// Then nothing else may follow it: no other tone and no voice, for as long as appliances and the
-// network need to repeat a tone. A mailbox is silent after its beep.
+// Decides whether to believe that a sound is a mailbox's beep, and when. After a machine's greeting
+// we believe the beep immediately. After a hello, the same sound is more likely a microwave. We
+// then wait for as long as appliances and the network take to repeat a tone, and reject the beep if
+// another tone or a voice follows. A mailbox is silent after its beep.
 
 import { frameMs } from './frame.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
@@ -9,18 +9,16 @@ import type { ToneDoubt } from './tones/tone-doubt.ts';
 
 /** What detection knows about who picked up. */
 export type Company =
-  /** A verdict of "machine", or detection is done and a message is left. */
+  /** A verdict of "machine", or detection is done and the call is leaving a message. */
   | 'machine'
   /** No voice so far. */
   | 'silence'
   /**
-   * A voice was heard, but there is no verdict yet. Or the voice went on like a recording after a
-   * verdict of "human".
+   * A voice was heard, but there is no verdict yet. Or the voice kept talking like a recording
+   * after a verdict of "human".
    */
   | 'undecided'
-  /**
-   * A verdict of "human" after a longer greeting. It is wrong more often than one after a hello.
-   */
+  /** A verdict of "human" after a longer greeting, which is wrong more often than after a hello. */
   | 'person'
   /** A verdict of "human" after a hello, or a hello without a verdict yet. */
   | 'hello';
@@ -82,12 +80,15 @@ export class BeepBelief {
   #speaksMs = 0;
   #refused: readonly number[] = [];
 
-  /** True while a beep must stay alone before it is believed. No verdict is given meanwhile. */
+  /**
+   * True while we wait to see whether anything follows a beep. Detection gives no verdict
+   * meanwhile.
+   */
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
   }
 
-  /** Returns true if a tone of this pitch was rejected before. A rejected pitch stays rejected. */
+  /** Returns true if a tone of this pitch was rejected before. */
   isRefused(hz: number): boolean {
     return hz > 0 && isNear(this.#refused, hz);
   }

@@ -1,6 +1,6 @@
 // Answering machine detection for one call: it takes frames of the far end's audio and returns AMD
-// events. It is pure apart from the memory of its voice activity detector: the same frames give the
-// same events, however fast they arrive.
+// events. It has no clock and no I/O: the same frames give the same events, however fast they
+// arrive.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -18,13 +18,13 @@ export type Detector = {
    */
   push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
   /**
-   * Takes the words that a recogniser has understood so far. From the next frame on they replace
-   * the detector's own count, while the recogniser keeps up with the audio.
+   * Takes the words that a recogniser has understood so far. From the next frame on, they replace
+   * the detector's own count, provided that the recogniser keeps up with the audio.
    */
   understand(transcription: Transcription): void;
   /**
    * Ends detection and the ear. Returns `amd_stopped` with this reason, unless it was returned
-   * before. Frees memory, so call it for every detector.
+   * before. Call it for every detector, because it frees memory outside the JavaScript heap.
    */
   stop(reason: string): readonly AmdEvent[];
   /** True once `amd_stopped` was returned. */
@@ -76,7 +76,8 @@ class CallDetector implements Detector {
       if (this.#grammar.done && ear === undefined) this.#release();
       return events;
     } catch {
-      // Only WebAssembly running out of memory can fail here. The call must go on.
+      // Only WebAssembly running out of memory can cause this. The call continues without
+      // detection.
       this.#release();
       return this.#grammar.fail();
     }

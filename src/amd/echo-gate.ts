@@ -1,24 +1,23 @@
-// Keeps the gateway from hearing its own audio: the line returns some of it, quieter and later. A
-// frame that is no louder than an echo can be is attenuated so far that it counts as neither voice
-// nor tone. A louder frame comes from the far end. (This is Geigel's double-talk detector, applied
-// to the power of frames.)
+// Keeps the gateway from hearing its own audio, some of which the line returns, quieter and
+// delayed. A frame that could be an echo is attenuated until it counts as neither voice nor tone. A
+// frame louder than any echo must come from the far end. (This is Geigel's double-talk detector,
+// applied to the power of frames.)
 
 import { frameSamples } from './frame.ts';
 
-/** 700 ms: the round trip, by satellite, and the buffers on the way. */
+/** 700 ms: a round trip by satellite, plus the buffers on the way. */
 const keptFrames = 35;
 /**
- * Upper and lower bound of the echo limit. Hybrids return the sound at least 12 dB quieter, and
- * most lines return nothing at all. On such lines a lower limit lets the gate pass a quieter far
- * end.
+ * Bounds of the echo limit. Hybrids return the sound at least 12 dB quieter, and most lines return
+ * nothing at all. On such lines the limit falls, so that the gate also passes a quiet far end.
  */
 const loudestEcho = powerOf(-12);
 const quietestEcho = powerOf(-34);
 /** A later echo may be louder than the measured one by this much. */
 const allowance = powerOf(8);
 /**
- * Frames with sound of the gateway that must pass before the limit is adapted. An echo may not have
- * returned earlier.
+ * Number of frames that the gate takes for echo before it adapts the limit. Earlier, the first echo
+ * may not have returned yet.
  */
 const learningFrames = 75;
 /** −60 dBFS: quieter sound is inaudible and is not used for learning. */

@@ -1,10 +1,7 @@
-// The only place that states AMD events, so that they always come in this order:
-//   ( human [tone]
-//   | [machine] [stopped_speaking] [tone]
-//   | no_speech | decision_timeout | error
-//   ) stopped
-// `stopped_speaking` and `tone` never come without a verdict. This file owns the timers. Each frame
-// brings what was heard.
+// The only place that emits AMD events, so that they always come in this order: ( human [tone] |
+// [machine] [stopped_speaking] [tone] | no_speech | decision_timeout | error ) stopped
+// `stopped_speaking` and `tone` never come without a verdict. This file also owns the timers, which
+// advance with each frame.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
@@ -29,7 +26,7 @@ const recordingMs = 1_000;
 const beepWithinMs = 3_500;
 /**
  * Longest wait for the end of a greeting, from the answer: longer than the longest announcements.
- * If a message is to be left, it also bounds the wait for the beep.
+ * If the call will leave a message, this also bounds the wait for the beep.
  */
 const longestGreetingMs = 60_000;
 const toneConfidence = 0.95;
@@ -45,18 +42,18 @@ const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
 export type Heard = {
   readonly utterance: Utterance | undefined;
   readonly found: ToneFound | undefined;
-  /**
-   * A tone is under way whose meaning is not known yet. Until it is known, a silence leads to no
-   * verdict.
-   */
+  /** A tone is under way and not classified yet. Until it is, silence leads to no verdict. */
   readonly tonePending: boolean;
   /** Pitch of a steady tone under way; 0 without such a tone. */
   readonly toneHz: number;
-  /** A tone that will most probably be `found` two frames later. */
+  /** A tone that will most likely be `found` two frames later. */
   readonly ending: ToneFound | undefined;
 };
 
-/** What the phases see: a tone is in it only if it is believed. The same object for every frame. */
+/**
+ * What the phases see: `found` holds a beep only if it is believed. The same object for every
+ * frame.
+ */
 type Believed = { -readonly [Member in 'utterance' | 'found' | 'tonePending']: Heard[Member] };
 
 type Phase =
@@ -74,7 +71,7 @@ type Phase =
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
   /**
-   * The screener's question is over. The next voice is judged afresh, but no second verdict may
+   * The screener's question has ended. The next voice is judged afresh, but no second verdict may
    * follow the first.
    */
   | { readonly name: 'screened' }
@@ -83,7 +80,7 @@ type Phase =
 const nothingStated: readonly AmdEvent[] = [];
 
 /**
- * What the reaction to one frame may read, and where it adds its events. The same object for every
+ * What the functions of a phase read, and where they add their events. The same object for every
  * frame.
  */
 type Step = {
@@ -114,8 +111,8 @@ export class EventGrammar {
   }
 
   /**
-   * Takes the next frame and returns its events. After `done` it returns none, but it still updates
-   * `believed`.
+   * Takes the next frame and returns its events. After `done` it returns no events, but it still
+   * updates `believed`.
    */
   advance(heard: Heard): readonly AmdEvent[] {
     const phase = this.#phase;
@@ -137,7 +134,7 @@ export class EventGrammar {
     return this.#stated(react(phase, believed, phrase, step));
   }
 
-  /** Returns true if a beep is ending that will be believed as soon as it is found. */
+  /** Returns true if a tone is ending that will be believed to be a beep as soon as it is found. */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
     return this.#belief.isSure(heard.ending, companyOf(this.#phase, heard));
@@ -150,7 +147,7 @@ export class EventGrammar {
 
   fail(): readonly AmdEvent[] {
     if (this.done) return nothingStated;
-    // A verdict that was given stands.
+    // An earlier verdict stands.
     if (this.#phase.name === 'deciding')
       state(this.#step, 'amd_error', { reason: 'detector-failed' });
     return this.#stated(stopped(this.#step, 'error'));
@@ -209,8 +206,8 @@ function deciding(
 }
 
 /**
- * Handles a tone that no person makes: a fax, the network's three tones before an announcement, or
- * a beep.
+ * Handles a tone that no person makes: a fax, the three tones before a network announcement, or a
+ * beep.
  */
 function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
   const reason = machineToneReasons[found.kind];
@@ -218,7 +215,7 @@ function machineTone(found: ToneFound, utterance: Utterance | undefined, step: S
   state(step, 'amd_machine_detected', { reason, ...evidence });
   if (found.kind === 'fax') return stopped(step, 'fax-tone');
   if (found.kind === 'sit') return { name: 'greeting', screened: false };
-  // Without a greeting there is no end of a greeting to state.
+  // Without a greeting, there is no `stopped_speaking`.
   return utterance === undefined
     ? toneStated(found, utterance, step)
     : greetingEndedByTone(found, utterance, step);
@@ -265,7 +262,7 @@ function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): P
 
 /**
  * Returns true while a greeting may still end with a beep. A greeting that paused after its "Hi."
- * goes on at length, whether the caller answers or not.
+ * continues at length, whether the caller answers or not.
  */
 function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
@@ -279,14 +276,14 @@ function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): 
 }
 
 /**
- * Returns who picked up, for the belief in a beep: does it come from a mailbox, or from something
- * in a person's room?
+ * Returns who picked up. This decides whether a beep more likely comes from a mailbox or from an
+ * appliance in a person's room.
  */
 function companyOf(phase: Phase, { utterance }: Heard): Company {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
-    // A message is being left, or will be.
+    // The call is leaving a message, or will.
     case 'done':
       return 'machine';
     case 'human': {
@@ -327,7 +324,7 @@ function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
 function hasWaitedForTone({ utterance, tonePending }: Believed, step: Step): boolean {
   const { waitForBeepMs } = step.settings;
   if (step.elapsedMs >= toneLimitMs(step)) return true;
-  // A greeting that goes on restarts the wait.
+  // A greeting that continues restarts the wait.
   return waitForBeepMs !== undefined && !tonePending && (utterance?.pauseMs ?? 0) >= waitForBeepMs;
 }
 
@@ -338,7 +335,7 @@ function toneLimitMs({ settings }: Step): number {
 /**
  * Waits for the voice after a call screener's question. The assistant that asked who is calling
  * puts a person through, takes a message, or hangs up. The machine verdict stands, so the reason of
- * `amd_stopped` says who came. The beep of a message is stated like any other.
+ * `amd_stopped` says who spoke next. The beep of a mailbox is reported as usual.
  */
 function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
@@ -362,7 +359,7 @@ function toneStated(
   step: Step,
   corrects?: AmdEventName,
 ): Phase {
-  // After the time-out the search for a beep is over, so a later tone is not stated.
+  // The search for a beep has timed out, so we don't report this one.
   if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
   state(step, 'amd_tone_detected', {
     reason: 'beep',

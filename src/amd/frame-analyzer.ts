@@ -1,5 +1,5 @@
-// Listens to one call frame by frame: level, voice, tones, and what was said. It gives no verdict
-// and states no events.
+// Analyses one call frame by frame: level, voice, tones, and what was said. It gives no verdict and
+// emits no events.
 
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
@@ -18,8 +18,8 @@ export type HeardInDetail = Heard & {
 };
 
 /**
- * If the line falls to digital silence from one frame to the next, a gateway on the way has filled
- * a lost packet. Longer digital silence is real silence.
+ * If the line falls to digital silence from one frame to the next, an upstream gateway has filled
+ * in for a lost packet. Longer digital silence is real silence.
  */
 const longestFilledFrames = 3;
 const silentPower = 1e-9;
@@ -39,7 +39,7 @@ export class FrameAnalyzer {
     tonal: false,
     ending: undefined,
   };
-  /** Consecutive frames of digital silence that were taken for lost ones. */
+  /** Number of consecutive frames of digital silence that we treated as lost. */
   #filledFrames = 0;
   #lastPower = 0;
 
@@ -71,7 +71,7 @@ export class FrameAnalyzer {
     this.#utterances.restart();
   }
 
-  /** Frees the memory. The analyser hears nothing afterwards. */
+  /** Frees the memory. Do not use the analyser afterwards. */
   release(): void {
     this.#voiceActivity.release();
   }

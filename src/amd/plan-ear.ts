@@ -1,6 +1,6 @@
-// What a call's plan hears, frame by frame: beeps as soon as they end, and who speaks. The ear has
-// no analyser of its own. It reads the analysis of detection, which continues after the verdict for
-// the ear. This way the plan and detection agree about each beep.
+// What a call's plan hears, frame by frame: beeps as soon as they end, and who speaks. The ear
+// reads detection's analysis, which continues after the verdict for this purpose. This way the plan
+// and detection agree about each beep.
 
 import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
@@ -19,8 +19,8 @@ export class PlanEar {
   readonly #restart: () => void;
   readonly #gate = new EchoGate();
   /**
-   * Set at the first message. From then on the message's echo is removed. Before it, detection
-   * hears the line unchanged.
+   * Set at the first message. From then on, the echo of the messages is removed. Until then,
+   * detection hears the line unchanged.
    */
   #isGated = false;
   /** The ear reported the ending beep before detection found it. */
@@ -29,15 +29,15 @@ export class PlanEar {
   #forgottenMs = 0;
 
   /**
-   * `restart` makes the analysis forget what was said. The ear calls it only once detection is
-   * done, because until then detection needs that speech.
+   * `restart` makes the analysis forget what was said. The ear calls it only after detection is
+   * done, because detection needs that speech until then.
    */
   constructor(grammar: EventGrammar, restart: () => void) {
     this.#grammar = grammar;
     this.#restart = restart;
   }
 
-  /** @returns the next frame for the analysis: from the first message on without its echo */
+  /** @returns the next frame for the analysis, without the echo of the messages */
   filter(frame: Int16Array, sentPower: number): Int16Array {
     const filtered = this.#gate.pass(frame, sentPower);
     return this.#isGated ? filtered : frame;
@@ -55,8 +55,8 @@ export class PlanEar {
   }
 
   /**
-   * Waits for a new speaker. It also drops this frame's beep, because detection may have stated a
-   * beep in the same frame.
+   * Waits for a new speaker. Also drops the beep of this frame, because detection may have reported
+   * it.
    */
   forgetSpeaker(): void {
     this.#isGated = true;

@@ -1,11 +1,11 @@
-// The latest 128 ms of the line, kept once for everything that looks back, with the figures that
-// one pass over a new frame gives.
+// The latest 128 ms of the line, shared by all analysers, with the measures that one pass over a
+// new frame gives.
 
 import { decibels, frameSamples, silenceDbfs } from './frame.ts';
 
 /**
- * The longest look back takes 800 samples. The size is a power of two, so that a mask finds the
- * place of any sample.
+ * The analyser that looks back furthest needs 800 samples. The size is a power of two, so that a
+ * mask wraps the index.
  */
 const keptSamples = 1_024;
 export const ringMask = keptSamples - 1;
@@ -34,7 +34,7 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   let energy = 0;
   let product = 0;
   let last = 0;
-  // Two samples per iteration: the sums wait less for one another.
+  // Two samples per iteration, because the sums then depend less on one another.
   for (let index = 0; index < frameSamples; index += 2) {
     const sample = frame[index] as number;
     const next = frame[index + 1] as number;

@@ -1,5 +1,5 @@
-// Decides between person and machine from what was said so far. It has no clock and states no
-// events. People answer briefly and wait; machines go on talking. If the request sets a word
+// Decides between person and machine from what was said so far. It has no clock and emits no
+// events. People answer briefly and wait; machines keep talking. If the request sets a word
 // threshold, only that rule decides.
 
 import type { Utterance } from './voice/utterance.ts';
@@ -22,15 +22,15 @@ const helloMs = { twoSyllables: 1_500, fourSyllables: 1_200, more: 850 } as cons
  */
 const shortGreetingMs = 2_400;
 /**
- * Silence after which a greeting counts as finished. It grows with the greeting, because another
- * sentence more probably follows a longer one.
+ * Silence after which a greeting counts as finished. It grows with the greeting, because a longer
+ * greeting is more likely to continue with another sentence.
  */
 const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
 /**
- * A person who wants an answer does not talk for longer, with pauses (first limit) or without them
- * (second limit).
+ * A person who wants an answer does not talk for longer. The first limit includes pauses, the
+ * second does not.
  */
 const longestPersonMs = 5_000;
 const longestPersonSpeechMs = 3_800;
@@ -40,19 +40,19 @@ const longestPersonSpeechMs = 3_800;
  */
 const mostWords = 17;
 /**
- * If a recogniser understood at most this many words, longer speech-like sound is a machine only
- * from `longestWordlessMs` on.
+ * If a recogniser understood at most `fewWords`, speech-like sound counts as a machine only after
+ * `longestWordlessMs`.
  */
 const fewWords = 4;
 const longestWordlessMs = 7_000;
 /**
- * A pause of `fullStopMs` within a greeting of this length makes it a machine's: people recite
- * their greeting in one breath.
+ * A greeting this long with a pause of `fullStopMs` is a machine's: people recite their greeting in
+ * one breath.
  */
 const longestPausedMs = 4_000;
 const fullStopMs = 600;
 
-/** @returns undefined if detection must listen on */
+/** @returns undefined if it is too early to decide */
 export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
@@ -66,8 +66,8 @@ export function decide(
   return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
 }
 
-// Each confidence is the share of correct verdicts with that reason on recordings: clean, noisy,
-// coded and cut.
+// Each confidence is the share of verdicts with that reason that were right on our recordings,
+// which include noisy, coded and cut ones.
 
 function machineSoFar(utterance: Utterance): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
@@ -81,8 +81,8 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
 }
 
 /**
- * Returns true if the sound is like speech but contains next to no words: a hello, and then the
- * room or the network's tones.
+ * Returns true if the sound is like speech but contains hardly any words: a hello, followed by room
+ * noise or network tones.
  */
 function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
   return isTranscribed && words <= fewWords && spanMs < longestWordlessMs;
@@ -96,8 +96,8 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   if (!hasWaited(utterance)) return undefined;
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
-  // Falls from 0.9 to 0.65: a longer greeting is more probably a machine that beeps later, or
-  // never.
+  // Falls from 0.9 to 0.65: the longer the greeting, the more likely it is a machine that beeps
+  // later, or never.
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
   const share = Math.min(1, beyondMs / (longestPersonMs - shortGreetingMs));
   const confidence = Math.round(90 - 25 * share) / 100;

@@ -1,6 +1,6 @@
-// The composition root. It opens every part in the order of the data flow, passes each part what it
-// needs, and closes the parts in the opposite order. The presence of a URL in the configuration
-// decides whether a part is a real server or the embedded one.
+// The composition root. It opens the parts in the order of the data flow, passes each part its
+// dependencies, and closes the parts in reverse order. If the configuration has a URL for a server,
+// Offhook connects to it; otherwise it starts the embedded one.
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -47,13 +47,13 @@ import { openTracing } from './tracing.ts';
 export type AppOptions = {
   readonly logger: Logger;
   /**
-   * Called when a part died that the gateway cannot work without. The process should end, so that
-   * its supervisor starts it again.
+   * Called when a part dies that the gateway cannot work without. The process should then end, so
+   * that its supervisor restarts it.
    */
   readonly onFatal?: (error: Error) => void;
   /** Observes each step of this process's calls, and each attempt to notify their receivers. */
   readonly watcher?: CallWatcher;
-  /** Called when a call to the sandbox carrier has ended, with the summary of its far end. */
+  /** Called with a summary of the far end when a call to the sandbox carrier has ended. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
 
@@ -77,7 +77,7 @@ export type App = {
 };
 
 /**
- * Opens all parts. If one of them does not start, closes the parts that are already open.
+ * Opens all parts. If one fails to start, closes the parts that are already open.
  * @throws Error that names the part that did not start
  */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
@@ -181,8 +181,9 @@ function runtimeOf(
 }
 
 /**
- * Logs why receivers on loopback addresses are refused, and which setting allows them. A
- * developer's receiver on this machine works until the configuration goes beyond a laptop's.
+ * Logs why receivers on loopback addresses are refused, and which setting allows them. A developer
+ * may otherwise wonder why a local receiver stopped working when, for example, DATABASE_URL was
+ * set.
  */
 function logRefusedLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
   if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
@@ -267,7 +268,7 @@ async function openAdmin(
   stores: AdminStores,
 ): Promise<string | undefined> {
   if (config.databaseUrl !== undefined) return undefined;
-  // Each start has a new key. Only users who may read runtime.json know it.
+  // The key is new for each start. Only users who can read runtime.json know it.
   const key = randomBytes(24).toString('hex');
   const server = createAdminServer({ stores, key, logger });
   await server.listen({ host: '127.0.0.1', port: 0 });
@@ -278,7 +279,7 @@ async function openAdmin(
 
 const dayMs = 86_400_000;
 
-/** Opens the live events: HTTP clients receive each event as soon as it is stored. */
+/** Opens the live events, which send each stored event to HTTP clients. */
 function openLive(
   { config, logger, clock, closers }: Environment,
   storage: Pick<Storage, 'database'>,

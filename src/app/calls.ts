@@ -1,4 +1,4 @@
-// Opens the parts that handle calls: they end the calls of an earlier process, accept and queue new
+// Opens the parts that handle calls. They end the calls of an earlier process, accept and queue new
 // calls, take queued calls, and end the calls of this process.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -44,16 +44,16 @@ export type Calls = {
   readonly intake: Intake;
   readonly commands: CommandRouting;
   /**
-   * Ends the calls that an earlier process left, then starts to take queued calls. It must be the
-   * last step of the start, so that a process that cannot start does not ring anybody.
+   * Ends the calls that an earlier process left, then starts to take queued calls. Must be the last
+   * step of the start, so that a process that cannot start does not ring anybody.
    */
   startTaking(): Promise<void>;
   /** Ends the calls of this process. See `Drain` in `drain.ts`. */
   drain(drainMs: number, force: AbortSignal): Promise<void>;
   isDraining(): boolean;
   /**
-   * Waits for at most `timeoutMs` until all events are stored and published, no BYE waits for its
-   * answer, and each owed notification was sent or postponed.
+   * Waits until all events are stored and published, every BYE is answered, and each owed
+   * notification is sent or postponed, but at most for `timeoutMs`.
    */
   settle(timeoutMs: number): Promise<void>;
 };
@@ -77,7 +77,7 @@ type Parts = OpenParts & {
 };
 
 /**
- * Maximum number of requests that wait to be dialled: one node dials about that many in a minute.
+ * Maximum number of requests that wait to be dialled. One node dials about that many in a minute.
  */
 const maxQueued = 10_000;
 /**
@@ -128,7 +128,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     const end = (): void => environment.onFatal(error);
     sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
-  // Calls are left here only if a later part did not start. A shutdown has already ended them.
+  // Only has calls to end if a later part failed to start. A shutdown has already ended them.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
@@ -141,8 +141,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
 }
 
 /**
- * Connects the SIP port and the registry to the parts that must know when calls and legs end. These
- * parts are created after the two, so they cannot be constructor arguments.
+ * Connects the SIP port and the registry to the parts that must know when calls and legs end. Those
+ * parts are created later than the port and the registry, so they cannot be constructor arguments.
  */
 function connectObservers(
   { sip, registry }: { readonly sip: GuardedSip; readonly registry: CallRegistry },
@@ -186,8 +186,8 @@ function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLeg
 
 /**
  * Stores the call's second leg.
- * @returns false if the leg was not stored: the call has ended, another process owns it, or the
- *   outbox failed
+ * @returns false if the leg was not stored, because the call has ended, another process owns it, or
+ * the outbox failed
  */
 async function storeSecondLeg(
   outbox: CallOutbox,
@@ -197,7 +197,7 @@ async function storeSecondLeg(
   try {
     return (await outbox.append(call, { events: [], secondLegs: [leg] })) === 'stored';
   } catch {
-    // The outbox is full or stopped. It has already logged that.
+    // The outbox is full or stopped, and has logged that.
     return false;
   }
 }
@@ -252,7 +252,7 @@ function openTaking(
       out.begin(call, queued);
       registry.start(call, turn);
     },
-    // The last events of a machine that is gone may still be on their way into SQL.
+    // After a call's machine is gone, its last events may still be on their way into SQL.
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
@@ -264,8 +264,8 @@ function openTaking(
 }
 
 /**
- * Implements `Calls.settle`. It also waits for the answers to the last BYEs, because the next
- * process would send a BYE again if it is not known to be answered.
+ * Implements `Calls.settle`. It waits for the answers to the last BYEs, too: the next process would
+ * repeat a BYE that is not known to be answered.
  */
 async function settle(
   out: OutboxParts,
@@ -314,7 +314,7 @@ function openIntake(
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
-  // The sweep is woken after a failed request, too: the call may have been stored all the same.
+  // Wakes the sweep after a failed request, too, because the call may have been stored.
   const waking: Intake = {
     submit: (submission) => intake.submit(submission).finally(() => work.wake()),
   };
@@ -341,12 +341,15 @@ type Workers = {
 
 type Work = {
   readonly start: () => Promise<void>;
-  /** Wakes the sweep for waiting calls. Called after a waiting call may have been stored. */
+  /** Wakes the sweep for queued calls. Called whenever a queued call may have been stored. */
   readonly wake: () => void;
   readonly stop: () => Promise<void>;
 };
 
-/** Creates the work that begins last: the sweeps, taking waiting calls, and commands from NATS. */
+/**
+ * Creates the work that starts last: the sweeps, the taking of queued calls, and the commands from
+ * NATS.
+ */
 function createWork(
   environment: Environment,
   parts: Parts,
@@ -360,7 +363,7 @@ function createWork(
     const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
     waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
-      // A sweep may wait for the recovery, which may wait for an unreachable engine, for example.
+      // A sweep may be waiting for the recovery, and the recovery for an unreachable engine.
       recovery.stop();
       return sweeps.stop();
     });

@@ -1,4 +1,4 @@
-// Captures: the SIP messages, notes and audio levels that are kept of a call beside its events.
+// Captures: the SIP messages, notes and audio levels of a call, kept in addition to its events.
 
 import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
@@ -24,8 +24,8 @@ export function openCaptures(
 }
 
 /**
- * Returns a function that reads a call's capture: from this process, from SQL once the call is
- * over, or from the node that has the call. It also serves the requests of other nodes.
+ * Returns a function that reads a call's capture from this process, from SQL once the call has
+ * ended, or from the node that has the call. It also serves the requests of other nodes.
  */
 export function openCaptureReader(
   { config: { ownerId }, logger, closers }: Environment,
@@ -45,7 +45,7 @@ export function openCaptureReader(
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;
     const answer = await askForCapture(connection, found.ownerId, callId);
-    // The owner has no capture, because it has not placed the call yet.
+    // The owner has no capture yet, because it has not placed the call.
     if (answer === null) return undefined;
     const read = matching(captureSchema, answer);
     return read.ok ? read.value : { keptBy: found.ownerId.replace(/\/[^/]*$/, '') };

@@ -1,4 +1,4 @@
-// Commands to calls: runs them on the calls of this process, and routes them to other nodes' calls.
+// Runs commands on the calls of this process, and routes commands for other calls to their nodes.
 
 import { randomUUID } from 'node:crypto';
 import type { StreamServices } from '../api/services.ts';
@@ -16,7 +16,7 @@ import type { Storage } from './storage.ts';
 
 export type Commands = {
   readonly routing: NodeCommandRouting;
-  /** Starts to serve commands from NATS. The closers stop it. */
+  /** Starts serving commands from NATS. The closers stop it. */
   serve(): void;
   onEnded(callId: CallId): void;
 };
@@ -59,7 +59,7 @@ export function openCommands(
         (callId, command, askedBy) => routing.runHere(callId as CallId, command, askedBy),
         logger,
       );
-      // Closed only after the drain, because calls still take commands while it lets them end.
+      // Closes only after the drain, because draining calls still take commands.
       closers.add('commands', () => serving.stop());
     },
     onEnded: (callId) => commands.forget(callId),

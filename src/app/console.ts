@@ -64,7 +64,7 @@ export type ConsoleAccess = {
   link(): Promise<string | undefined>;
 };
 
-/** A developer who starts the gateway may read its page first, and open the link later. */
+/** One hour: a developer may read the documentation before opening the link. */
 const startLinkLifetimeMs = 3_600_000;
 
 export function createConsoleAccess(

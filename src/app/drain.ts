@@ -1,18 +1,18 @@
-// Ends the calls of a process that shuts down: it takes no more calls, lets the calls that are up
-// go on for a while, and then hangs up those that are left.
+// Ends the calls of a process that shuts down: stops taking calls, lets the current calls continue
+// for a while, and then hangs up the rest.
 
 import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { type Bound, within } from '../lib/within.ts';
 
 /**
- * Bounds the wait after all calls were asked to end. Hanging up, `amd_stopped` and storing the end
- * take well under this. Slower calls go on ending while the process settles.
+ * Bounds the wait for the calls to end after they were hung up. Hanging up, `amd_stopped` and
+ * storing the end take much less. Slower calls continue to end while the process settles.
  */
 const endAllTimeoutMs = 1_500;
 
 export type Drain = {
   /**
-   * Takes no more calls, and ends the others after `drainMs`, or at once when `force` aborts.
+   * Stops taking calls, and ends the current calls after `drainMs`, or as soon as `force` aborts.
    * Resolves when all calls have ended, or when the time for hanging up has passed. Later calls of
    * this function return the result of the first one.
    */
@@ -21,8 +21,8 @@ export type Drain = {
 };
 
 /**
- * `stopTaking` must stop taking calls at once. It resolves when the takes that are under way have
- * returned their calls, which may be late if the database does not answer.
+ * `stopTaking` must stop taking calls immediately. It resolves when the takes under way have
+ * returned their calls, which can take long if the database does not answer.
  */
 export function createDrain(
   registry: Pick<CallRegistry, 'empty' | 'endAll'>,
@@ -39,8 +39,8 @@ export function createDrain(
       );
     await untilEmpty(drainMs, force);
     endAll();
-    // A call that was just being taken may still start, now or when the database answers again. No
-    // other code would hang it up.
+    // A call that was being taken may still start, now or when the database answers again. No other
+    // code would hang it up.
     stopped.then(endAll, () => undefined);
     await untilEmpty(endAllTimeoutMs);
   };

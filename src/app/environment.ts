@@ -1,4 +1,4 @@
-// The settings and services that every part of the gateway is opened with.
+// The settings and services that the functions of src/app use to open the parts.
 
 import type { Clock } from '../calls/ports.ts';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-// The checks behind /ready: whether this process can take requests, and what prevents it if not.
+// The checks behind /ready: can this process take requests, and if not, why?
 
 import type { Pool } from 'pg';
 import type { HealthCheck } from '../http/health-routes.ts';
@@ -28,8 +28,8 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
     {
       name: 'nats',
       failure: 'NATS is not connected',
-      // Calls are accepted and dialled, and notifications are sent, without NATS. Only published
-      // events wait for it.
+      // Without NATS, calls are still accepted and dialled, and notifications are sent. Only
+      // published events wait.
       degradedAs: 'NATS',
       check: async () => ({ ok: nats.connected() }),
     },
@@ -39,15 +39,15 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       check: async () => ({ ok: sip.ready() }),
     },
     {
-      // A process places no call without its lease. It loses the lease while it is paused, or if
-      // its renewals do not reach the database.
+      // A process places no calls without its lease. It loses the lease if the process is paused,
+      // or if its renewals do not reach the database.
       name: 'lease',
       failure: 'the lease of this node is not held',
       check: async () => ({ ok: node.lease.isHeld }),
     },
     {
-      // The API answers before runtime.json is written. A program that waits for /ready reads the
-      // file next, so the check fails until the file is there.
+      // The API answers before runtime.json is written. A program that waits for /ready may read
+      // the file next, so this check fails until the file exists.
       name: 'started',
       failure: 'this node is still starting',
       check: async () => ({ ok: node.isStarted() }),

@@ -1,8 +1,8 @@
 // Decides which non-public networks the gateway may connect to if *_ALLOWED_NETWORKS is not set.
-// Loopback is allowed while the gateway runs with the configuration of a laptop. Nothing is allowed
-// once other machines can reach the gateway, or the gateway uses servers or carriers. The reason: a
-// service on loopback trusts every client that can connect, and the gateway must not connect to it
-// on behalf of a remote caller.
+// With the configuration of a laptop, that is loopback. Once other machines can reach the gateway,
+// or the gateway uses servers or carriers, it is no network at all. A service on loopback often
+// trusts every client that can connect, so the gateway must not connect to it on behalf of a remote
+// client.
 
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
@@ -22,7 +22,7 @@ export function beyondLaptop(config: Config, hasTrunks: boolean): readonly strin
   return Object.entries(found).flatMap(([name, isSo]) => (isSo ? [name] : []));
 }
 
-/** True if, according to the configuration, only programs of this machine can reach the API. */
+/** Returns true if the configuration lets only programs on this machine reach the API. */
 export function isServedLocally({ http }: Pick<Config, 'http'>): boolean {
   const { host, publicUrl } = http;
   return isLocal(host) && (publicUrl === undefined || isLocal(new URL(publicUrl).hostname));

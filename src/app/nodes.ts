@@ -10,24 +10,27 @@ import type { Storage } from './storage.ts';
 export type Node = {
   readonly store: NodeStore;
   readonly lease: Lease;
-  /** Sets the source of the number of calls that other nodes see. Until then, it is 0. */
+  /** Sets the source of the number of calls that other nodes see. Until then, they see 0. */
   report(state: { readonly calls: () => number }): void;
-  /** Marks this node as draining, and stores that with a renewal of the lease. */
+  /**
+   * Marks this node as draining. The next renewal of the lease, which this call triggers, stores
+   * the mark.
+   */
   drain(): Promise<void>;
   isDraining(): boolean;
   /** Marks this node as started: all parts are up, and runtime.json is written. */
   markStarted(): void;
   isStarted(): boolean;
   /**
-   * Sets the handler that is called once another process has taken over from this node. If that has
-   * already happened, the handler is called at once.
+   * Sets the handler to call when another process has taken over from this node. Calls it
+   * immediately if that has already happened.
    */
   onLost(handler: () => void): void;
 };
 
 /**
- * The lease of a process that has the database to itself. No other process could take over from it,
- * so its renewals only show in `nodes` that it is up.
+ * Minimum lease of a process that has the database to itself. No other process can take over from
+ * it, so its renewals only show in the table `nodes` that it is up.
  */
 const leaseAloneMs = 60_000;
 
@@ -86,7 +89,8 @@ export async function openNode(
     isStarted: () => started,
     onLost: (handler) => {
       onLost = handler;
-      // The lease may be lost before the handler is set: a start may wait for longer than a lease.
+      // The lease may have been lost before the handler was set, because a start can take longer
+      // than a lease.
       if (isLost) handler();
     },
   };

@@ -1,4 +1,4 @@
-// Opens the parts that send notifications and that watch their receivers for failures.
+// Opens the parts that send notifications and watch the receivers for failures.
 
 import { createAlertPublisher } from '../events/alerts.ts';
 import type { Metrics } from '../http/metrics.ts';
@@ -28,34 +28,34 @@ type Parts = {
 };
 
 /**
- * Bounds the stop of the dispatcher. The shutdown has already waited for the notifications that are
- * under way. The next process sends those that do not finish within this time.
+ * Bounds the stop of the dispatcher. The shutdown has already waited for the notifications under
+ * way. The next process sends the ones that do not finish in this time.
  */
 const dispatcherStopTimeoutMs = 500;
-/** Interval of the check for failing receivers. An alert may be this late. */
+/** Interval of the check for failing receivers, and so the largest delay of an alert. */
 const watchEveryMs = 5_000;
 
 export type Notifier = {
   /**
-   * True if notifications may go to the host of this URL. A host name is judged only when it is
-   * resolved.
+   * Returns true if notifications may go to the host of this URL. A host name is checked only when
+   * it is resolved.
    */
   isNotifiable(url: URL): boolean;
   /**
    * Releases the notifications that lost processes had leased, so that any process may send them.
    */
   takeOver(): Promise<void>;
-  /** Looks for notifications that are owed but were not stored by calls of this process. */
+  /** Looks for owed notifications that other code than this process's calls has stored. */
   lookForOwed(): void;
   /** Looks for notifications that are due now, without waiting for the next poll. */
   pollForDue(): void;
-  /** True if the dispatcher would send a notification to this receiver at once. */
+  /** Returns true if the dispatcher would send a notification to this receiver without delay. */
   canTake(receiver: Receiver): boolean;
   /** Returns the end of a notification lease that begins now. */
   leaseUntil(now: Date): Date;
   /** Passes stored notifications, with their lease, to the dispatcher. */
   onStored(stored: StoredNotifications): void;
-  /** True if this process is sending a notification, or is about to. */
+  /** Resolves with true if this process is sending a notification, or is about to. */
   isSending(): Promise<boolean>;
   readonly store: NotificationStore;
   readonly recipients: Recipients;

@@ -1,5 +1,5 @@
-// The path of a call's events to their receivers: one statement stores the events and the owed
-// notifications; then the notifier sends the notifications and the relay publishes the events.
+// The path of a call's events to their receivers. One statement stores the events and the owed
+// notifications. Then the notifier sends the notifications, and the relay publishes the events.
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
@@ -35,7 +35,7 @@ export type OutboxNeeds = {
 type Parts = OutboxNeeds & {
   /** Resolves when no leg of the call is on the wire any more. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Called when an ended call is published and no leg of it is on the wire any more. */
+  /** Called when all events of an ended call are published and its legs are off the wire. */
   readonly onReleased: (callId: CallId) => void;
 };
 
@@ -43,35 +43,38 @@ export type OutboxParts = {
   readonly outbox: Outbox;
   readonly relay: EventRelay;
   readonly publisher: RunningPublisher;
-  /** Remembers the trace headers that go out with the events of a call that was accepted here. */
+  /**
+   * Remembers the trace headers of a call's request, which are published with the call's events.
+   */
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
   /**
-   * Begins a call that this process took. `queued` is what is known about the call's first event:
-   * stored, published, or unknown. An unknown event is stored again.
+   * Begins a call that this process took. `queued` is the state of the call's first event: stored,
+   * published, or unknown. If it is unknown, the event is stored again.
    */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
   /** Notes that the machine of a begun call has ended. */
   machineEnded(callId: CallId): void;
   /** Settles a call: all its events are on the stream, and its far end is gone. */
   settle(callId: CallId): void;
-  /**
-   * Notes that no far end is left in the call, although its events may still have to be published.
-   */
+  /** Notes that no far end is left in the call. Its events may not be published yet. */
   legsAreOver(callId: CallId): void;
-  /** True if steps of the call are on their way into SQL, or its events on their way to NATS. */
+  /**
+   * Returns true if steps of the call are on their way into SQL, or its events on their way to
+   * NATS.
+   */
   holds(callId: CallId): boolean;
-  /** True if no step waits to be stored and no event waits to be published. */
+  /** Returns true if no step waits to be stored and no event waits to be published. */
   isIdle(): boolean;
 };
 
 /**
- * Bounds the stop of the outbox and of the publisher. The shutdown has already waited for them. The
- * next process goes on from SQL with steps that are not stored or published within this time.
+ * Bounds the stop of the outbox and of the publisher, for which the shutdown has already waited.
+ * The next process publishes from SQL the events that were not published in this time.
  */
 const stopTimeoutMs = 800;
 /**
- * Maximum number of calls with remembered trace headers, at some 100 bytes each, or 600 with a full
- * `tracestate`. Events of other calls go out without trace headers.
+ * Maximum number of calls with remembered trace headers: about 100 bytes each, or 600 with a full
+ * `tracestate`. Events of other calls are published without trace headers.
  */
 const maxTraces = 50_000;
 

@@ -1,5 +1,5 @@
 // DATA_DIR/runtime.json: the addresses of the running parts, for the command line and for
-// operators. It contains credentials of the private parts, so only its owner may read it.
+// operators. It contains credentials of the embedded parts, so only its owner may read it.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ const runtimeSchema = z.object({
   natsUrl: z.string(),
   /** Control connection of the first drachtio server, with its secret. */
   drachtioUrl: z.string(),
-  /** The URI to which the sandbox carrier takes INVITEs. Absent if it does not run. */
+  /** The URI at which the sandbox carrier takes INVITEs. Absent if the sandbox does not run. */
   sandboxUri: z.string().optional(),
   pid: z.number(),
 });

@@ -1,5 +1,6 @@
-// Ends the process in steps. Each step has a time limit that holds whatever clients, receivers,
-// bots and servers do. sip-config/README.md ("Stopping") explains the steps to operators.
+// Ends the process in steps. Each step has a time limit, which does not depend on what clients,
+// receivers, bots and servers do. sip-config/README.md ("Stopping") explains the steps to
+// operators.
 //
 // | step     | at most             | what happens                                                |
 // |----------|---------------------|-------------------------------------------------------------|
@@ -14,10 +15,10 @@
 // | exit     | 0.5 s               | threads end with the process                                |
 //
 // The last four steps together take at most 5 s from the end of the drain: "settle" leaves 2.5 s
-// for "close". That includes 1 s reserved for the database and 0.5 s for the embedded nats-server,
-// which close last. If the process is still there 0.25 s before the end of "exit", main.ts ends it
-// and logs the parts that have not closed. A second signal ends delay and drain at once, and
-// changes nothing about the last four steps.
+// for "close". This includes 1 s reserved for the database and 0.5 s for the embedded nats-server,
+// which close late. If the process is still there 0.25 s before the end of "exit", main.ts ends it
+// and logs the parts that have not closed. A second signal ends delay and drain immediately, and
+// does not change the last four steps.
 
 import type { Closers } from '../lib/closers.ts';
 import { within } from '../lib/within.ts';
@@ -27,7 +28,7 @@ import type { Node } from './nodes.ts';
 export type ShutdownOptions = {
   readonly delayMs?: number;
   readonly drainMs?: number;
-  /** Ends delay and drain when it aborts. Default: aborted. */
+  /** Ends delay and drain when it aborts. Default: already aborted. */
   readonly force?: AbortSignal;
 };
 
@@ -39,17 +40,17 @@ const closingMs = 5_000;
  */
 const markDrainingTimeoutMs = 500;
 /**
- * Time that "close" has in any case. "Settle" must end before it begins. A slow receiver does not
- * delay the shutdown, because the next process sends the notifications that are still owed.
+ * Minimum time for "close". "Settle" ends early enough to leave it. A slow receiver does not delay
+ * the shutdown, because the next process sends the notifications that are still owed.
  */
 const partsMs = 2_500;
 /** Time that the process and its threads need to exit. */
 const exitMs = 500;
 
-/** The longest timer of Node. A longer one fires at once. */
+/** The longest timer of Node. A longer one fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Returns the time from the signal until a process that has not ended by itself is ended. */
+/** Returns the time from the signal until main.ts must end a process that is still running. */
 export function shutdownLimitMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
   return Math.min(delayMs + drainMs + closingMs - exitMs / 2, longestTimerMs);
 }
@@ -76,8 +77,8 @@ export async function shutDown(
   if (force.aborted) endDrain();
   else force.addEventListener('abort', endDrain, { once: true });
 
-  // After the delay a load balancer has seen that /ready fails, and sends no more requests that
-  // would be refused.
+  // During the delay, load balancers notice that /ready fails and stop sending requests, which we
+  // would refuse after it.
   const drainingIsStored = within(node.drain(), markDrainingTimeoutMs);
   await within(new Promise(() => undefined), delayMs, force);
   await drainingIsStored;

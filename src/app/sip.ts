@@ -27,11 +27,11 @@ export type SipParts = {
   readonly router: Router;
   /** True if the SIP engines are drachtio servers, false for the embedded engine. */
   readonly isDrachtio: boolean;
-  /** URL of the control connection to the first server, with its secret. */
+  /** URL of the control connection to the first engine, with its secret. */
   readonly url: string;
   /** The addresses of all control connections, without secrets, for the log. */
   readonly address: string;
-  /** The URI to which the sandbox carrier takes INVITEs. Absent if it does not run. */
+  /** The URI at which the sandbox carrier takes INVITEs. Absent if the sandbox does not run. */
   readonly sandbox?: string;
   /** Returns the state of the trunks' gateways, for metrics and the console. */
   readonly gateways: () => ReturnType<DrachtioSip['gateways']>;
@@ -40,7 +40,9 @@ export type SipParts = {
    * allowed by default if the list is empty.
    */
   readonly beyondLaptop: readonly string[];
-  /** Reloads the trunks. If they are not valid, logs the problems and keeps the old trunks. */
+  /**
+   * Reloads the trunks. If the new trunks are not valid, logs the problems and keeps the old ones.
+   */
   reloadTrunks(): Promise<void>;
 };
 
@@ -97,11 +99,11 @@ async function reload(
   { trunks, port, read }: Reloaded,
 ): Promise<void> {
   try {
-    // Without trunks the sandbox is on by default, and loopback addresses are allowed. Neither may
-    // remain when there is a carrier, so the process must start again.
+    // Without trunks, the sandbox is on by default and loopback addresses are allowed. Neither may
+    // continue once there is a carrier, so the process must be restarted.
     if (atStart === undefined) throw new Error('started without trunks; start again to have them');
     const file = await readTrunkFile(config);
-    // The old trunks stay if the file is gone. Otherwise calls would silently go to the sandbox.
+    // If the file is gone, keep the old trunks. Otherwise calls would silently go to the sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
     trunks.replace(read(file));
     port.watchGateways();
@@ -116,8 +118,8 @@ async function reload(
 }
 
 /**
- * Starts the embedded SIP engine in a thread. If the thread dies, it is started again on the same
- * ports. The SIP port then ends the engine's calls and reconnects by itself.
+ * Starts the embedded SIP engine in a thread. If the thread dies, restarts it on the same ports.
+ * The SIP port ends the engine's calls and reconnects.
  */
 async function openEngine(environment: Environment): Promise<DrachtioServer> {
   const { config, logger, closers } = environment;
@@ -126,7 +128,8 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     sipPort: config.sip.port,
     controlHost: '127.0.0.1',
     controlPort: 0,
-    // Each start has a new secret. Only this process and users who may read runtime.json know it.
+    // The secret is new for each start. Only this process and users who can read runtime.json know
+    // it.
     secret: randomBytes(24).toString('hex'),
     logLevel: config.logLevel,
     nodeId: config.nodeId,

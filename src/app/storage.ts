@@ -21,8 +21,8 @@ export type Storage = AdminStores & {
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
   /**
-   * How long a sweep over the database may rest after it found nothing, in ms. 0 if other processes
-   * write to the database, too: then sweeps do not rest.
+   * How long a sweep over the database may rest after it found nothing, in ms. 0 (no rest) if other
+   * processes write to the database, too.
    */
   readonly longestRestMs: number;
 };

@@ -1,5 +1,5 @@
-// The audio streams of calls to bots: combines the stream address of a stored request or a command
-// with the secret of the call's app.
+// The settings of calls' audio streams to bots: combines the stream address from a stored request
+// or a command with the secret of the call's app.
 
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';

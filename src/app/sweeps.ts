@@ -1,5 +1,5 @@
-// Sweeps: queries that are repeated because no message reports their work reliably. They find lost
-// nodes, queued calls that no process dials, ended calls that are not settled, and old data.
+// Sweeps: repeated queries for work that no message reports reliably. They find lost nodes, queued
+// calls that no process dials, ended calls that are not settled, and old data.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -19,28 +19,32 @@ export type SweepParts = {
   readonly taking: CallTaking;
 };
 
-/** A slot on a trunk that another node frees may also go unnoticed for this long. */
+/** If another node frees a slot on a trunk, this node may also notice it this late. */
 const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
 /**
- * Bounds how long the start waits for NATS to take the events of ended calls. The sweep goes on
- * with the rest.
+ * Bounds how long the start waits for NATS to accept the events of ended calls. The sweep settles
+ * the rest.
  */
 const startSettleTimeoutMs = 5_000;
 /** A steady node (`src/store/nodes.ts`) looks for lost nodes this many times per lease. */
 const watchesInLease = 8;
-/** Every tenth sweep looks for calls that lost nodes left, even if no node was lost since. */
+/**
+ * Every tenth sweep looks for the calls of lost nodes even if no node was lost since the previous
+ * look.
+ */
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 
 export type Sweeps = {
-  /** The sweep for waiting calls. Wake it after storing a waiting call. */
+  /** The sweep for queued calls. Wake it after storing a queued call. */
   readonly waitingCalls: Pick<Repetition, 'wake'>;
   stop(): Promise<unknown>;
 };
 
 /**
- * Ends the calls that lost processes left, before new calls are taken, and then starts all sweeps.
+ * Ends the calls that lost processes left, before this process takes new calls, and then starts all
+ * sweeps.
  */
 export async function startSweeps(environment: Environment, parts: SweepParts): Promise<Sweeps> {
   const { config, logger } = environment;
@@ -70,8 +74,8 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
 }
 
 /**
- * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of lost nodes'
- * calls that could not be ended yet. `isAlone` means that no other node can exist: this process
+ * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of their calls
+ * that could not be ended yet. `isAlone` means that no other node can exist, because this process
  * marked its predecessors lost when it started.
  */
 function watchNodes(
@@ -95,8 +99,8 @@ function watchNodes(
     const stillLeft = await endLostProcesses(recovery, logger);
     await notifier.takeOver();
     leftOver = stillLeft;
-    // Settling may wait for NATS. The sweep does not wait for it, because the next lost node must
-    // not.
+    // Settling may wait for NATS. The sweep does not wait for that, so that it finds the next lost
+    // node in time.
     recovery
       .settleEnds()
       .catch((error: unknown) =>
@@ -106,8 +110,8 @@ function watchNodes(
 }
 
 /**
- * Ends the calls that this process took over from lost processes, so that SQL says of each call how
- * it ended. Returns the number of calls that could not be ended.
+ * Ends the calls that this process took over from lost processes, and stores how each call ended.
+ * Returns the number of calls that could not be ended.
  */
 async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
   const { ended, failed } = await recovery.endTakenOver();

@@ -25,8 +25,8 @@ export async function openTracing(
 }
 
 /**
- * Wraps the intake so that each request has a span. The call stores the span's headers as the
- * parent of all its later spans.
+ * Wraps the intake so that each request has a span. The call stores the span's headers, which
+ * become the parent of all its later spans.
  */
 export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Intake {
   if (tracing === undefined) return intake;

@@ -1,6 +1,6 @@
-// Keeps callers from naming a receiver (of notifications or audio) on the inside: this machine, the
-// private network, a cloud's metadata service. Addresses are checked when the connection is made. A
-// name therefore cannot resolve to one address for the check and to another for the connection.
+// Guards against SSRF: clients must not name a receiver (of notifications or audio) on this
+// machine, in the private network, or a cloud's metadata service. We check addresses when we
+// connect, so a name cannot resolve to one address for the check and to another for the connection.
 
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -9,7 +9,7 @@ import { createHostResolver, type Resolver } from './host-resolver.ts';
 
 export class AddressNotAllowedError extends Error {
   constructor() {
-    // The message omits the address, which would reveal something about the network.
+    // The message omits the address, which could reveal something about the network.
     super('the address is private, local or reserved');
     this.name = 'AddressNotAllowedError';
   }
@@ -18,18 +18,18 @@ export class AddressNotAllowedError extends Error {
 export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
   /**
-   * Judges an IP literal in any notation that URLs normalise. A name is judged when it is resolved,
-   * unless no address is allowed at all.
+   * Checks an IP literal, in any notation that URLs normalise. A host name is only checked when it
+   * is resolved, and passes here unless no address is allowed at all.
    */
   isHostAllowed(url: URL): boolean;
   /**
-   * For the connection itself: resolves a name and returns only checked addresses. One forbidden
-   * address among several refuses them all.
+   * Pass this to the socket. Resolves a name and checks its addresses. One forbidden address is
+   * enough to refuse the name.
    */
   readonly lookup: LookupFunction;
 };
 
-/** @param allowedNetworks networks (CIDR) that are allowed although they are not public */
+/** @param allowedNetworks networks (CIDR) to allow although they are not public */
 export function createAddressGuard(
   allowedNetworks: readonly string[],
   resolve: Resolver = createHostResolver(),
@@ -39,7 +39,7 @@ export function createAddressGuard(
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
     if (!ipaddr.isValid(text)) return false;
-    // A v4-mapped address is judged as the IPv4 address that it contains.
+    // Treats a v4-mapped address as the IPv4 address that it contains.
     const address = ipaddr.process(text);
     if (allowed.some((network) => isWithin(address, network))) return true;
     if (!isPublicAllowed) return false;
@@ -52,7 +52,7 @@ export function createAddressGuard(
       return isIP(host) === 0 ? isPublicAllowed || allowed.length > 0 : isAddressAllowed(host);
     },
     lookup: (hostname, options, answer) => {
-      // Has the form of `dns.lookup`, which sockets call.
+      // Sockets call this like `dns.lookup`.
       resolveChecked(hostname, resolve, isAddressAllowed).then(
         (addresses) => {
           if (options.all === true) answer(null, [...addresses]);

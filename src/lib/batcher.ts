@@ -1,5 +1,5 @@
 // Group commit: items that arrive while a batch is being written share the next batch. Under light
-// load a single item is written at once. Under heavy load one statement carries many items. No
+// load, each item is written immediately. Under heavy load, one statement carries many items. No
 // write waits for a timer.
 
 type Waiting<Item, Result> = {
@@ -16,8 +16,8 @@ export type BatcherOptions = {
   /** Maximum number of batches that are written at the same time. */
   readonly concurrency: number;
   /**
-   * True: all items that are added in one turn of the event loop share a batch, however many
-   * promises lie between them. Default: only the items added before the next microtask share one.
+   * If true, all items that are added in one turn of the event loop share a batch, however many
+   * promises lie between them. By default, only items added before the next microtask do.
    */
   readonly wholeTurns?: boolean;
 };
@@ -56,7 +56,7 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Delays the start, so that items that are added together share a batch. */
+  /** Delays the start, so that items added together share a batch. */
   #pumpSoon(): void {
     if (this.#options.wholeTurns !== true) {
       queueMicrotask(() => this.#pump());

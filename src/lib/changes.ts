@@ -2,18 +2,18 @@ import { type Bound, within } from './within.ts';
 
 /**
  * Waits until a condition holds. The code that changes the condition calls `notify`, and each
- * waiter checks its condition again. There are never more waiters than calls or other bounded
- * pieces of work.
+ * waiter then checks its condition again. Waiters belong to calls or to other bounded work, so
+ * their number is bounded too.
  */
 export class Changes {
   readonly #looks = new Set<() => void>();
 
-  /** Must be called after each change that somebody may wait for. */
+  /** Call this after each change that other code may wait for. */
   notify(): void {
     for (const look of [...this.#looks]) look();
   }
 
-  /** @returns false if a bound came first */
+  /** @returns false if a bound ended the wait first */
   async until(isSo: () => boolean, ...bounds: readonly Bound[]): Promise<boolean> {
     if (isSo()) return true;
     let look = (): void => undefined;

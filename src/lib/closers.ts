@@ -1,6 +1,6 @@
-// Closes parts in the opposite order of their opening, because each part may use everything that
-// was opened before it. A part that does not close in its time is left behind and named in the
-// result. For this reason, closing all parts never takes longer than the given time.
+// Closes parts in the reverse order of opening, because each part may use everything that was
+// opened before it. A part that does not close in time is left behind and named in the result, so
+// closing all parts never takes longer than the given time.
 
 import type { Logger } from './logger.ts';
 import { within } from './within.ts';
@@ -9,8 +9,8 @@ export type CloserOptions = {
   /** Time that stays available to this part, however long earlier parts take. */
   readonly reservedMs?: number;
   /**
-   * Closed only if every part before it has closed, because a part that was left behind still uses
-   * this one.
+   * If true, this part closes only if every part opened after it has closed, because a part that
+   * was left behind may still use it.
    */
   readonly isLast?: boolean;
 };
@@ -18,16 +18,18 @@ export type CloserOptions = {
 type Closer = CloserOptions & { readonly name: string; readonly close: () => unknown };
 
 /**
- * Enough for a part that says goodbye on a few sockets or stores a little. A part with reserved
- * time may take longer.
+ * Enough for a part that closes a few sockets cleanly or stores a little. A part with reserved time
+ * may take longer.
  */
 const partTimeoutMs = 1_000;
-/** For closing after a failed start. A process has the same time left once its calls have ended. */
+/**
+ * For closing after a failed start. A shutdown also has this much time once its calls have ended.
+ */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {
   readonly #closers: Closer[] = [];
-  /** Parts whose close has begun and has not ended. */
+  /** Parts that have started to close and have not finished. */
   readonly #closing = new Set<Closer>();
   readonly #logger: Logger;
   #closed: Promise<readonly string[]> | undefined;
@@ -64,7 +66,7 @@ export class Closers {
       const boundMs = closer.reservedMs === undefined ? Math.min(leftMs, partTimeoutMs) : leftMs;
       const isAllowed = closer.isLast !== true || this.#closing.size === 0;
       this.#closing.add(closer);
-      // Called even if no time is left: most parts close at once.
+      // We call `close` even if no time is left, because most parts close immediately.
       if (isAllowed) await within(this.#close(closer), boundMs);
       if (this.#closing.has(closer))
         this.#logger.warn(

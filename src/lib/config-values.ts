@@ -5,13 +5,12 @@ import { z } from 'zod';
 
 export const port = z.coerce.number().int().min(0).max(65_535);
 
-/** A Node timer with a longer delay fires at once. */
+/** A Node timer with a longer delay fires immediately. */
 const longestTimerMs = 2_147_483_647;
 export const timerMs = z.coerce.number().int().max(longestTimerMs);
 
 /**
- * A list of networks. `none` stands for an empty list, which an empty variable cannot express: it
- * counts as not set.
+ * A list of networks. `none` stands for an empty list, because an empty variable counts as unset.
  */
 export const networks = z
   .string()
@@ -34,7 +33,7 @@ export const networks = z
     ),
   );
 
-/** Trusting every address would let any client claim any address, so that is refused. */
+/** Refuses to trust every address, because any client could then claim any address. */
 export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',
@@ -61,8 +60,8 @@ export const drachtioUrl = z.string().transform((text, context) => {
 });
 
 /**
- * Checks the scheme only. The server may be unreachable now, but a text that is not an address will
- * never work.
+ * Checks little more than the scheme. A server may be unreachable now and come up later, but a text
+ * that is not an address will never work.
  */
 function isAddressOf(schemes: readonly string[], text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z]+):\/\/(.*)$/i.exec(text.trim()) ?? [];
@@ -70,7 +69,7 @@ function isAddressOf(schemes: readonly string[], text: string): boolean {
 }
 
 /**
- * Checks no more than that, because pg reads forms that are not URLs
+ * Does not parse the URL, because pg also accepts forms that are not URLs
  * (`postgres://user@/database?host=/run/postgresql`).
  */
 export const postgresUrl = z

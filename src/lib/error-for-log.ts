@@ -1,15 +1,15 @@
-// Prepares errors for the log without data that callers sent. Database drivers put values of a
-// failed statement into the error: phone numbers, addresses, rows, or anything else that was being
-// stored.
+// Removes data that clients sent from errors before they are logged. Database drivers put values of
+// the failed statement into an error: phone numbers, addresses, rows, or anything else that was
+// being stored.
 
 import { stdSerializers } from 'pino';
 
 /**
- * Members of a driver's error that hold such values. PostgreSQL's errors hold rows, keys and JSON
- * of the statement. An error of the pool holds the connection, with the statements that it knows.
+ * Members of a driver's error that hold such values: rows, keys and JSON in PostgreSQL's errors,
+ * and in the pool's errors the connection with its prepared statements.
  */
 const membersWithValues = ['detail', 'where', 'client'] as const;
-/** No driver nests causes more deeply. */
+/** Bounds the chain of causes. No driver nests them more deeply. */
 const deepestCause = 8;
 
 /** The log's serializer for `err`. */
@@ -20,7 +20,7 @@ export function errorForLog(error: unknown): unknown {
   return logged;
 }
 
-/** Formats an error for a terminal: one line for each cause. The last line says what to do. */
+/** Formats an error for a terminal, one line for each cause. The innermost cause comes last. */
 export function errorForPeople(error: unknown): string {
   const lines: string[] = [];
   let current: unknown = error;

@@ -1,6 +1,6 @@
-// Resolves receivers' host names. A slow name server of one receiver must not delay the others, as
-// it would with the system's resolver (getaddrinfo): that one blocks one of Node's four pool
-// threads for each name that it waits for.
+// Resolves the host names of receivers. If one receiver has a slow name server, that must not delay
+// the other receivers. The system's resolver (getaddrinfo) would do that, because each pending name
+// blocks one of Node's four pool threads.
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { takeTurns } from '../lib/turns.ts';
@@ -9,25 +9,28 @@ import { takeTurns } from '../lib/turns.ts';
 export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /**
- * Limit of the first try. The second try takes longer. Together they stay well below the time-out
+ * Time limit of the first try; the second one is longer. Together they stay well below the time-out
  * of a delivery attempt.
  */
 const queryTimeoutMs = 1_500;
 const queryTries = 2;
-/** Simultaneous names at the system's resolver. The limit leaves pool threads for other work. */
+/**
+ * Maximum number of simultaneous look-ups in the system's resolver, which leaves pool threads for
+ * other work.
+ */
 const maxSystemLookups = 2;
-/** Maximum number of names that wait for the system's resolver. The next one is refused. */
+/** Maximum number of names that wait for the system's resolver. Further names are refused. */
 const maxWaiting = 500;
 
 /**
- * Errors which only say that the name servers do not know the name, or that no name server is
- * reachable. The system's resolver may still know it.
+ * Errors that mean that the name servers do not know the name or cannot be reached. The system's
+ * resolver may still know the name.
  */
 const fallBackCodes = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME', 'ENOTIMP']);
 
 /**
- * Asks the name servers first, over sockets of its own. Then it asks the system, which also knows
- * /etc/hosts and search domains.
+ * Creates a resolver that asks the name servers first, over its own sockets, and then the system,
+ * which also knows /etc/hosts and search domains.
  *
  * @param nameServers default: those of the system
  * @param askSystem default: getaddrinfo

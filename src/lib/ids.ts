@@ -1,6 +1,6 @@
 // Identifiers that come from outside, in paths, queries, headers, bodies and messages. Each has one
-// of the two forms defined here. Neither form allows characters that a database refuses, or more
-// characters than an index takes.
+// of two forms. Neither form allows characters that the database refuses, or more characters than
+// an index takes.
 
 import { z } from 'zod';
 
@@ -20,8 +20,8 @@ export function isId(text: string): boolean {
 }
 
 /**
- * An identifier that others choose freely. It must not contain control characters or half a
- * surrogate pair: PostgreSQL accepts neither U+0000 nor half a pair.
+ * An identifier that clients choose freely. It must not contain control characters or unpaired
+ * surrogates, because PostgreSQL accepts neither U+0000 nor unpaired surrogates.
  */
 export function identifierUpTo(longest: number) {
   return z
@@ -37,15 +37,14 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 /** Fewer characters than this would match too many rows of a large table. */
 export const shortestUuidStart = 4;
 
-/** Whether `text` is a UUID or the beginning of one. */
+/** Returns true if `text` is a UUID or the beginning of a UUID. */
 export function startsUuid(text: string): boolean {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(`${text}${nilUuid.slice(text.length)}`);
 }
 
 /**
- * Returns the first and the last UUID that begin with `start`. The UUIDs between them are the same
- * in every collation of a database: the hyphens are at the same places, and digits sort before
- * letters.
+ * Returns the first and the last UUID that begin with `start`. A range between them works in every
+ * collation of the database: the hyphens are at the same places, and digits sort before letters.
  */
 export function uuidsFrom(start: string): { readonly first: string; readonly last: string } {
   const rest = nilUuid.slice(start.length);

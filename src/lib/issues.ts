@@ -1,9 +1,11 @@
-// Words zod's findings for the people who read them: users of the API, and people who configure the
-// gateway.
+// Phrases zod's issues for the people who read them: users of the API and operators.
 
 import type { z } from 'zod';
 
-/** For `schema.safeParse(value, { error: describeIssues })`. Undefined keeps zod's own words. */
+/**
+ * For `schema.safeParse(value, { error: describeIssues })`. Returns undefined to keep zod's own
+ * message.
+ */
 export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -1,6 +1,5 @@
 // One pino logger for the process. Messages are static; fields carry the data. Phone numbers and
-// SIP URIs go only under `pii`, which is redacted unless somebody shows it on purpose for
-// debugging. Secrets are never passed to a log call.
+// SIP URIs go only under `pii`, which is redacted. Secrets are never passed to a log call.
 
 import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
@@ -12,16 +11,15 @@ export type Logger = PinoLogger;
 export const logSerializers = { err: errorForLog };
 
 /**
- * Creates the logger. Use of the levels: `error` pages an operator; `warn` needs a look this week;
- * `info` is one line per step of a call's or the process's life; `debug` goes down to single
- * packets.
+ * Creates the logger. `error` pages an operator. `warn` should be looked at this week. `info` is
+ * one line per step in the life of a call or the process. `debug` goes down to single packets.
  */
 export function createLogger(options: {
   readonly level: string;
   readonly nodeId: string;
-  /** For commands whose standard output is read by programs. */
+  /** For commands whose standard output is data for other programs. */
   readonly toStderr?: boolean;
-  /** For people at a terminal. Programs read JSON lines. */
+  /** For people at a terminal. Default: JSON lines. */
   readonly pretty?: boolean;
   /** Only in a worker thread: one word that names the thread's job. */
   readonly part?: string;
@@ -43,16 +41,16 @@ function destination(options: {
   readonly toStderr?: boolean;
   readonly pretty?: boolean;
 }) {
-  // The main thread reads this output and passes it on (`relayOutput` in
-  // `threads/worker-threads.ts`). Two writers would break up each other's lines.
+  // The main thread relays this output (`relayOutput` in `threads/worker-threads.ts`). If both
+  // threads wrote to the file descriptor, they could break up each other's lines.
   if (!isMainThread) return process.stdout;
   const fd = options.toStderr === true ? 2 : 1;
   return options.pretty === true ? forPeople(options.level, fd) : pino.destination(fd);
 }
 
 /**
- * Writes lines for people. At level `info` it drops the `info` lines of threads: the code that
- * started the thread has already logged the same success.
+ * Writes readable lines. At level `info` it drops the `info` lines of threads, because the code
+ * that started a thread logs the same success.
  */
 function forPeople(level: string, fd: number) {
   const stream = pretty({

@@ -22,7 +22,7 @@ export function createLookupCache<Value>(
     perf: { now: nowMs },
     memoMethod: (key) => {
       const found = load(key);
-      // A failure is not remembered. It only reaches the callers that share this look-up.
+      // Failures are not cached. Only the callers that share this look-up see one.
       found.catch(() => {
         if (cache.peek(key) === found) cache.delete(key);
       });

@@ -1,4 +1,4 @@
-// A `mkdir -p` that always ends. Node's own retries for ever if an existing folder does not allow
+// A `mkdir -p` that always returns. Node's own retries forever if an existing folder does not allow
 // new folders, e.g. /proc.
 
 import { mkdir, stat } from 'node:fs/promises';

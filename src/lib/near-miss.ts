@@ -1,6 +1,6 @@
-// Distinguishes a mistyped name from a name that belongs to another system. Both mistakes cost
-// something. A typo that passes does nothing, without any error. A foreign name that is refused
-// breaks a client that sends it on purpose.
+// Distinguishes a mistyped name from a name that belongs to another system. Both errors cost
+// something: an accepted typo silently has no effect, and refusing a foreign name breaks a client
+// that sends it on purpose.
 
 /** Longer names are never taken for typos. */
 const longestName = 64;
@@ -44,12 +44,12 @@ function isLongerName(given: readonly string[], meant: readonly string[]): boole
   return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
 }
 
-/** Allows one edit for every five letters: at least one, at most three. */
+/** Allows one edit per five letters: at least one, at most three. */
 function mostEdits(length: number): number {
   return Math.min(3, Math.max(1, Math.floor(length / 5)));
 }
 
-/** In a shorter name, one letter more or less makes another word. */
+/** A name shorter than this becomes another word with one letter more or less. */
 const shortestFree = 5;
 
 /**

@@ -1,6 +1,6 @@
-// What the numbering plans of the world say about a number. Only this file imports Google's
-// libphonenumber, the library that has the plans. `/max` is its complete metadata. With less
-// metadata, the library can only guess validity from the length.
+// What the world's numbering plans say about a number. The plans come from Google's libphonenumber,
+// which only this file imports. `/max` is its complete metadata. With less, the library can only
+// guess validity from the length.
 
 import {
   type CountryCode,
@@ -38,14 +38,16 @@ export function impossibilityOf(digits: string): string | undefined {
   }
 }
 
-/** Whether the digits are a complete E.164 number, without the `+`, in an assigned range. */
+/**
+ * Returns true if the digits are a complete E.164 number, without the `+`, in an assigned range.
+ */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);
   // The library drops a national prefix after the country code, as in +44 (0)20….
   return number?.number === `+${digits}` && number.isValid();
 }
 
-/** Whether the digits begin with the code of this country, e.g. `49` for `DE`. */
+/** Returns true if the digits begin with the code of this country, e.g. `49` for `DE`. */
 export function beginsWithCodeOf(country: string, digits: string): boolean {
   return isCountry(country) && digits.startsWith(getCountryCallingCode(country));
 }

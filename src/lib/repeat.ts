@@ -2,12 +2,12 @@ import type { Logger } from './logger.ts';
 
 export type Repetition = {
   /**
-   * Ends a rest. Call it after storing what a run should find. If it is called earlier, a run could
-   * miss the data and start to rest.
+   * Ends a rest. Call it after storing the data that a run should find. If you call it earlier, a
+   * run could miss the data and start to rest.
    */
   wake(): void;
   /**
-   * Stops the repetition and waits for the present run. Work that waits for something must end when
+   * Stops the repetition and waits for the current run. Work that may wait for long must end when
    * its signal aborts.
    */
   stop(): Promise<void>;

@@ -1,7 +1,7 @@
 // W3C Trace Context. The header `traceparent` says to which trace a request belongs. `tracestate`
-// carries what earlier systems add for themselves. Nothing here throws on bad input. A bad
-// `traceparent` is ignored, and a new trace begins. A bad `tracestate` is ignored alone (sections
-// 3.2 and 3.3).
+// carries data of tracing systems on the way. Nothing here throws on bad input. A bad `traceparent`
+// is ignored, and a new trace begins. A bad `tracestate` is ignored without affecting `traceparent`
+// (sections 3.2 and 3.3).
 
 export type TraceParent = {
   /** 32 hex digits. */
@@ -36,11 +36,11 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
 
 /** A list with more members is invalid (section 3.3.1.1). */
 const mostMembers = 32;
-/** Maximum length that is passed on. Section 3.3.1.5 requires that at least this much is. */
+/** Maximum length that we pass on. Section 3.3.1.5 requires at least 512 characters. */
 const mostKept = 512;
 /** Members longer than this are dropped first. */
 const longMember = 128;
-/** A longer header exceeds what HTTP servers accept, and is not parsed. */
+/** We don't parse longer headers. HTTP servers don't accept them either. */
 const longestState = 16_384;
 /**
  * A key in the form of Level 2 (Level 1 allows one `@`), and a value that does not end with a
@@ -70,8 +70,8 @@ export function parseTracestate(header: unknown): string | undefined {
 }
 
 /**
- * Drops whole members until the rest fits: first the long ones, then from the end, where the oldest
- * are.
+ * Drops whole members until the rest fits: first the long ones, then the oldest ones, which are at
+ * the end.
  */
 function shortened(members: string[]): readonly string[] | undefined {
   const kept = [...members];

@@ -1,5 +1,5 @@
-// Limits how many pieces of work run at once. The others wait for their turn: first the urgent
-// ones, then the rest. Within each group, the order of arrival counts.
+// Limits how much work runs concurrently. Other work waits for its turn: urgent work first, then
+// the rest, each in the order of arrival.
 
 type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise<Result>;
 
@@ -7,7 +7,7 @@ type TurnOptions = { readonly isUrgent?: boolean };
 
 type TurnLimits = {
   readonly running: number;
-  /** Maximum number of waiting pieces of work. The next one is refused. */
+  /** Maximum number of pieces of work that wait. Further work is refused. */
   readonly waiting: number;
   /** Work that has waited this long is refused. Default: work waits without a limit. */
   readonly waitMs?: number;
@@ -38,7 +38,7 @@ export function takeTurns(most: TurnLimits, refusal: () => Error): Turns {
       return await work();
     } finally {
       const next = urgent.shift() ?? waiting.shift();
-      // The turn goes straight to the next piece of work, so that a newcomer cannot take it first.
+      // The turn passes directly to the next in line, so that new work cannot jump the queue.
       if (next === undefined) running -= 1;
       else next();
     }

@@ -1,12 +1,12 @@
 // Checks the text of a URL for mistakes that `new URL` hides.
 
 /**
- * Whether a host follows the scheme. `new URL` hides a missing host for http, https, ws and wss: it
- * skips extra slashes and adds missing ones. It reads both `http:///x` and `http:x` as the host
- * `x`.
+ * Returns true if a host follows the scheme. For http, https, ws and wss, `new URL` hides a missing
+ * host: it skips extra slashes and adds missing ones, and reads both `http:///x` and `http:x` as
+ * the host `x`.
  */
 export function namesHost(text: string): boolean {
-  // Leading spaces are not part of a URL.
+  // `new URL` ignores leading spaces.
   return /^ *[a-z][a-z\d+.-]*:\/\/[^/\\?#]/i.test(text);
 }
 

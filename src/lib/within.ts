@@ -2,11 +2,11 @@
 export type Bound = number | AbortSignal;
 
 /**
- * Waits for the work until the first of the bounds. The work itself goes on. Several bounds are
- * allowed because Node 20 may garbage-collect the signal that `AbortSignal.any` makes of an
- * `AbortSignal.timeout`. That signal then never aborts.
+ * Waits for the work until the first of the bounds. The work itself continues. We take several
+ * bounds instead of one `AbortSignal.any`, because Node 20 may garbage-collect such a signal if it
+ * is made from an `AbortSignal.timeout`. It then never aborts.
  *
- * @returns undefined if a bound came first
+ * @returns undefined if a bound ended the wait first
  */
 export async function within<Value>(
   work: Promise<Value>,

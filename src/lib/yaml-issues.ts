@@ -1,4 +1,4 @@
-// Finds the line of a YAML file that a zod finding is about, and the finding's message.
+// Finds the message of a zod issue, and the line of the YAML file that it refers to.
 
 import { type Document, isNode, type LineCounter } from 'yaml';
 import type { z } from 'zod';
@@ -9,10 +9,7 @@ export function messageOf(issue: z.core.$ZodIssue): string {
   return inner?.message ?? issue.message;
 }
 
-/**
- * Returns the line of the field. If the field is absent, returns the line of the nearest element
- * around it.
- */
+/** Returns the line of the field, or of the nearest enclosing element if the field is absent. */
 export function lineOf(
   document: Document,
   lines: LineCounter,

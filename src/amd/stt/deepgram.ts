@@ -23,7 +23,8 @@ export function deepgramProtocol(
 }
 
 function queryOf(settings: SpeechToTextSettings): Record<string, string> {
-  // Deepgram has no wait for more speech. The gap that ends an utterance comes closest.
+  // Deepgram has no setting for how long to wait for more speech. The gap that ends an utterance
+  // comes closest.
   const utteranceEndMs = settings.sttVendorUtteranceEndMs ?? settings.continuousASRTimeoutInMS ?? 0;
   const { sttVendorEndpointing, sttLabel } = settings;
   return {
@@ -31,7 +32,8 @@ function queryOf(settings: SpeechToTextSettings): Record<string, string> {
     sample_rate: '8000',
     channels: '1',
     language: settings.sttLanguage,
-    // Deepgram measures UtteranceEnd on interim results and rejects the one without the other.
+    // Deepgram measures UtteranceEnd on interim results, and rejects `utterance_end_ms` without
+    // them.
     interim_results: String(settings.interim !== false || utteranceEndMs > 0),
     ...(utteranceEndMs > 0 ? { utterance_end_ms: String(utteranceEndMs) } : {}),
     ...(sttVendorEndpointing === undefined

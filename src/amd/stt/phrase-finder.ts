@@ -1,5 +1,5 @@
-// Finds the phrases of a language in a transcript. Each phrase must match exactly: with one other
-// word, many phrases are something that people say.
+// Finds the phrases of a language in a transcript. Each phrase must match exactly: change one word,
+// and many phrases become something that people say.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -27,7 +27,7 @@ const latestCharacters = 500;
 
 /**
  * One finder per language and one for all languages. Building the patterns takes some milliseconds,
- * too long while calls are up.
+ * which is too long while calls are up.
  */
 const finders = new Map<string, PhraseFinder>();
 
@@ -42,7 +42,7 @@ export function phraseFinder(language: string): PhraseFinder {
   return finder;
 }
 
-/** Builds every finder and uses it once. */
+/** Builds every finder and uses it once, so that the first call does not pay for it. */
 export function readyPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);

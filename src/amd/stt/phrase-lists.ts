@@ -1,13 +1,13 @@
-// The kinds of phrases that a language has. src/amd/stt/phrases has one file per language.
+// The phrase lists of one language. src/amd/stt/phrases has one file per language.
 
 export type Phrases = {
   /**
    * Voicemail, full mailboxes, network announcements, queues.
    *
-   * If one of these phrases is found in what a person says, Offhook hangs up on that person. If
-   * none is found in a recording, the recording is judged by its sound. So a phrase is never a
-   * single word, because a recogniser may mishear "Hello?" as any word. It is also nothing that a
-   * person says after picking up:
+   * A phrase that matches what a person says makes Offhook hang up on that person. A recording
+   * without any of the phrases is still judged by its sound. So when in doubt, leave a phrase out.
+   * A phrase must not be a single word, because a recogniser may mishear "Hello?" as any word. It
+   * must not be something that a person says after picking up:
    * - a receptionist: "may I have your name and the reason for your call?"
    * - a busy person: "I can't take your call now"
    * - a wrong number: "the number you called is wrong"
@@ -17,7 +17,7 @@ export type Phrases = {
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];
   /**
-   * "How may I help you?" If nothing follows, a person waits for an answer, however long the
+   * "How may I help you?" If nothing follows, a person is waiting for an answer, however long the
    * greeting was.
    */
   readonly asksForHelp: readonly string[];

@@ -1,7 +1,7 @@
-// The phrase lists by language, one file per language, made to be edited. They hold what machines
-// say on the telephone and no person who picks up says, and the questions of a person who waits for
-// an answer. Each line is a phrase as it is spoken. `…` stands for up to six words. Case, accents
-// and punctuation do not matter.
+// The phrase lists by language. You can edit them: src/amd/stt/phrases has one file per language.
+// They hold what machines say on the telephone and people who pick up do not, and the questions
+// with which a person offers help. Each line is a phrase as it is spoken. `…` stands for up to six
+// words. Case, accents and punctuation do not matter.
 
 import type { Phrases } from './phrase-lists.ts';
 import { catalan } from './phrases/catalan.ts';

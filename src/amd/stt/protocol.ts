@@ -16,9 +16,12 @@ export type Said = {
    * result replaces.
    */
   readonly isFinal: boolean;
-  /** How far the recogniser has listened, from the first sample that it received. */
+  /** How far the recogniser has listened, in ms from the first sample that it received. */
   readonly untilMs?: number;
-  /** When each word was said, from the first sample too. Undefined if the provider does not say. */
+  /**
+   * When each word was said, in ms from the same sample. Undefined if the provider does not report
+   * it.
+   */
   readonly words?: readonly HeardWords[];
 };
 
@@ -47,10 +50,7 @@ export type Protocol = {
   read(text: string): Message;
 };
 
-/**
- * Returns the JSON object in `text`, or undefined for everything else. The protocols share it,
- * because all of them use JSON objects.
- */
+/** Returns the JSON object in `text`, or undefined if `text` is anything else. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -61,7 +61,7 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   }
 }
 
-/** Returns a plausible length of time, otherwise undefined. */
+/** Returns `value` if it is a plausible length of time, otherwise undefined. */
 export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

@@ -1,5 +1,5 @@
-// Reads the speech-to-text providers of the configuration: the file, the default provider, and
-// whether a request may name other providers.
+// Reads the configured speech-to-text providers: the file, the default provider, and whether a
+// request may name providers that the file does not have.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

@@ -1,5 +1,5 @@
-// Reads the file of speech-to-text providers. It reports each mistake with its line and field. The
-// file never contains an API key. It names the environment variable that holds the key.
+// Reads the file of speech-to-text providers, and reports each mistake with its line and field. The
+// file never contains an API key, only the name of the environment variable that holds it.
 
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ export type SpeechToTextProvider = {
 /** Providers by the name that a request gives as `sttProvider`. */
 export type SpeechToTextProviders = ReadonlyMap<string, SpeechToTextProvider>;
 
-/** The call or the audio decides these parameters. */
+/** The gateway sets these parameters from the call and its audio. */
 const reservedParameters = [
   'encoding',
   'sample_rate',

@@ -12,20 +12,23 @@ import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
 const connectTimeoutMs = 3_000;
 /** A result with word times is a few KiB. */
 const longestMessageBytes = 64 * 1_024;
-/** Four seconds of audio that the provider has not accepted. It no longer listens to this call. */
+/**
+ * Four seconds of audio. A provider that has this much still to accept no longer listens to this
+ * call.
+ */
 const longestBacklogChunks = 40;
 /** Streaming recognisers send a few results a second. */
 const mostMessagesPerSecond = 50;
 const messagesInStore = 100;
 /**
- * The fastest speakers say six words a second. A provider that reports more than this many makes
+ * The fastest speakers say six words a second. A provider that reports more than eight is making
  * words up.
  */
 const mostWordsPerSecond = 8;
 const wordsInStore = 10;
 /**
- * Audio comes every 20 ms while detection runs. If none comes for this long, the call is gone, for
- * whatever reason.
+ * Audio comes every 20 ms while detection runs. If no audio comes for this long, the call must be
+ * gone.
  */
 const idleTimeoutMs = 5_000;
 /**
@@ -66,7 +69,7 @@ export class Recogniser {
   readonly #idleTimer: NodeJS.Timeout;
   #chunk = new Int16Array(chunkSamples);
   #chunkLength = 0;
-  /** Audio that waits for the connection. */
+  /** Audio that waits until the connection is open. */
   #waiting: Buffer[] = [];
   #sentMs = 0;
   #messages = 0;
@@ -81,8 +84,8 @@ export class Recogniser {
   }
 
   /**
-   * Takes the next 20 ms. A lost frame is sent as silence, so that the provider's clock stays in
-   * step with the call.
+   * Takes the next 20 ms. Sends a lost frame as silence, so that the provider's clock stays in step
+   * with the call.
    */
   push(frame: Int16Array, lost: boolean): void {
     if (this.#socket === undefined) return;
@@ -119,14 +122,14 @@ export class Recogniser {
         maxPayload: longestMessageBytes,
         maxFragments: 64,
         maxBufferedChunks: 1_024,
-        // It would not be worth its memory, and it lets a sender inflate a small message into a
+        // Compression is not worth its memory, and lets a sender inflate a small message into a
         // large one.
         perMessageDeflate: false,
         followRedirects: false,
       });
     } catch {
-      // The key contains a character that a header cannot hold. Reported asynchronously, like every
-      // other failure.
+      // The key contains a character that is not allowed in a header. We report this
+      // asynchronously, like every other failure.
       setImmediate(() => this.#sink.onFailed('connect-failed'));
       return;
     }
@@ -154,7 +157,7 @@ export class Recogniser {
   }
 
   #whyBroken(error?: Error & { readonly code?: unknown }): FailureReason {
-    // What ws rejects: messages over the limits, and violations of RFC 6455.
+    // ws rejected a message that exceeds the limits or violates RFC 6455.
     if (String(error?.code).startsWith('WS_ERR_')) return 'not-understood';
     return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
   }
@@ -172,7 +175,7 @@ export class Recogniser {
   }
 
   #send(socket: WebSocket, chunk: Buffer): void {
-    // The time-out of the connection bounds the number of waiting chunks.
+    // The connect time-out bounds the number of waiting chunks.
     if (socket.readyState === WebSocket.CONNECTING) {
       this.#waiting.push(chunk);
       return;

@@ -9,7 +9,8 @@ import type { SpeechToTextProvider } from './providers.ts';
 import { createUpsampler } from './upsampler.ts';
 
 /**
- * Longest text kept of segments that ended without a final result. A greeting of a minute has less.
+ * Longest text kept from segments that ended without a final result. A greeting of one minute has
+ * less.
  */
 const longestPrefix = 4_000;
 
@@ -28,8 +29,8 @@ export function sherpaOnnxProtocol(
 }
 
 /**
- * Newer servers set `is_final` on a segment's last result. Older ones only continue with the next
- * segment.
+ * Newer servers set `is_final` on a segment's last result. Older servers just continue with the
+ * next segment.
  */
 function createReader(): (text: string) => Message {
   let prefix = '';

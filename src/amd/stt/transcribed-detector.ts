@@ -1,7 +1,6 @@
-// A detector with a recogniser beside it. The words of the transcript replace the detector's own
-// count, and its phrases decide a verdict. The recogniser only adds to what the detector knows. The
-// clock, the timers and the order of events stay with the detector. If the recogniser fails, the
-// detector goes on as it would have without one.
+// A detector with a recogniser beside it. The recogniser's words replace the detector's own count,
+// and its phrases decide a verdict. The detector keeps the clock, the timers and the order of
+// events. If the recogniser fails, the detector continues without it.
 
 import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
 import type { HeardWords } from '../../calls/capture/capture.ts';
@@ -36,9 +35,9 @@ export type TranscribedDetectorOptions = {
   readonly createDetector: CreateDetector;
   readonly speechToText: SpeechToText;
   /**
-   * For the log, and limited to a rate that a log can bear. Everyone else learns of a failure from
-   * the events. The reason `unconfigured` is reported for every call: the logger remembers the
-   * provider names that it has already logged.
+   * Reports failures for the log, at most once per `reportEveryMs`. (Clients see a failure in the
+   * call's events.) The reason `unconfigured` is reported for every call: the receiver remembers
+   * the provider names that it has already logged.
    */
   readonly onFailed: (report: FailureReport) => void;
 };
@@ -134,7 +133,7 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
 
 type Transcriber = {
   push(frame: Int16Array, lost: boolean): void;
-  /** Once `failed` or `unconfigured`, it stays so. */
+  /** Undefined while recognition works. Once set, it never changes. */
   readonly broken: 'failed' | 'unconfigured' | undefined;
   readonly transcription: Transcription;
   readonly text: string;
@@ -183,7 +182,7 @@ function openTranscriber(
     },
     onFailed(reason) {
       broken = 'failed';
-      // The earlier results of a provider that fails are discarded.
+      // Discards the earlier results of the provider that failed.
       begin();
       sink.onFailed({ provider: name, reason });
     },
@@ -240,8 +239,8 @@ const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
 ]);
 
 /**
- * Adds what was recognised, and how recognition went. If the detector's own count was used instead,
- * the reason says so too.
+ * Adds the transcript to an event, and whether its words were used. If the detector's own count was
+ * used instead, the reason says so too.
  */
 function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
   const { broken, text } = transcriber;

@@ -4,13 +4,13 @@
 import type { Said } from './protocol.ts';
 
 /**
- * Every later event of the call carries this text. A greeting of a minute has a thousand
+ * Every later event of the call may carry this text. A greeting of one minute has a thousand
  * characters.
  */
 const longestText = 2_000;
 /**
- * Usual latency of a streaming recogniser. Used if a result does not say how far the recogniser has
- * listened.
+ * Usual latency of a streaming recogniser. Used for results that do not say how far the recogniser
+ * has listened.
  */
 const usualLatencyMs = 300;
 

@@ -1,11 +1,11 @@
-// What a recogniser has understood so far, in the form that the detector uses: a second opinion on
-// the words. Pure.
+// What a recogniser has understood so far, which the detector uses as a second opinion on the
+// words.
 
 export type SettlingPhrase = 'voicemail-phrase' | 'call-screening';
 
 export type Transcription = {
   readonly words: number;
-  /** How far into the call the recogniser has listened, by the sample clock. */
+  /** How far the recogniser has listened, in ms of audio since the 200 OK. */
   readonly heardUntilMs: number;
   /** A phrase that no person says after picking up. */
   readonly phrase?: SettlingPhrase;
@@ -20,7 +20,7 @@ export type Transcription = {
 const longestLagMs = 1_000;
 
 /**
- * Returns true if the transcription covers what was said by now. Its words then replace the
+ * Returns true if the transcription covers everything said so far. Its words then replace the
  * detector's own count.
  */
 export function keepsUp(
@@ -28,7 +28,8 @@ export function keepsUp(
   elapsedMs: number,
   pauseMs: number,
 ): transcription is Transcription {
-  // If speech was heard, a transcription without words is no better than the detector's own count.
+  // The detector has heard speech, so a transcription without words is no better than its own
+  // count.
   if (transcription === undefined || transcription.words === 0) return false;
   return transcription.heardUntilMs >= Math.min(elapsedMs - longestLagMs, elapsedMs - pauseMs);
 }
@@ -36,8 +37,8 @@ export function keepsUp(
 type Counted = { readonly words: number; readonly pauseMs: number };
 
 /**
- * Returns the utterance with the words that count, and the phrase that decides the verdict. On a
- * silent line the transcription is ignored.
+ * Returns the utterance with the recogniser's words if they are current, and the phrase that
+ * decides the verdict. Ignores the transcription on a silent line.
  */
 export function withSecondOpinion<Spoken extends Counted>(
   utterance: Spoken | undefined,

@@ -1,6 +1,6 @@
-// Converts 8 kHz to 16 kHz, for engines whose models accept nothing else. Every second sample is an
-// input sample. A half-band filter (a windowed sinc) over the eight samples on either side makes
-// those between. Images above 4.3 kHz are attenuated by 50 dB.
+// Converts 8 kHz to 16 kHz, for engines whose models accept nothing else. Every second output
+// sample is an input sample. A half-band filter (a windowed sinc) over the eight samples on either
+// side computes the samples between them. Images above 4.3 kHz are attenuated by 50 dB.
 
 const side = 8;
 

@@ -12,8 +12,7 @@ export function voskProtocol(
 ): Protocol {
   const config = { sample_rate: 8_000, ...typed(provider.parameters) };
   /**
-   * Number of answers. The server sends one per chunk, in order, so their number says how far it
-   * has listened.
+   * The server sends one answer per chunk, in order, so their number says how far it has listened.
    */
   let answers = 0;
   return {
@@ -38,7 +37,7 @@ function readMessage(text: string): Message {
   if (typeof partial === 'string') return { kind: 'said', transcript: partial, isFinal: false };
   const transcript = finalText(message);
   if (transcript === undefined) return { kind: 'other' };
-  // Only if the parameters contain `words: true`.
+  // Present only if the parameters contain `words: true`.
   const words = timedWords(message['result'], ['word']);
   return {
     ...{ kind: 'said', transcript, isFinal: true },
@@ -55,7 +54,10 @@ function finalText({ text, alternatives }: Readonly<Record<string, unknown>>): s
   return typeof best === 'string' ? best : undefined;
 }
 
-/** The file's values are strings. Vosk needs real numbers and booleans. */
+/**
+ * Converts the parameters, which the file gives as strings, to the numbers and booleans that Vosk
+ * needs.
+ */
 function typed(parameters: SpeechToTextProvider['parameters']): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [

@@ -1,5 +1,6 @@
 // Finds out when the recognised words were said. It uses the recogniser's own word times. Without
-// them, a result lasts from the end of the previous result to how far the recogniser has listened.
+// them, it assumes that the words of a result lie between the end of the previous result and how
+// far the recogniser has listened.
 
 import type { HeardWords } from '../../calls/capture/capture.ts';
 import type { Said } from './protocol.ts';
@@ -7,7 +8,7 @@ import type { Said } from './protocol.ts';
 export type WordTimes = {
   /** `heardUntilMs`: how far the recogniser has listened. */
   hear(said: Said, heardUntilMs: number): void;
-  /** No more results will come, so the last interim result is reported as it stands. */
+  /** Ends the stream of results: reports the last interim result as it stands. */
   end(): void;
 };
 

@@ -1,5 +1,5 @@
-// Counts words in any language, even if its script has no spaces between words (ICU knows them),
-// and normalises texts for comparison.
+// Counts words in any language, including those written without spaces (ICU knows their words), and
+// normalises texts for comparison.
 
 export type WordCounter = (text: string) => number;
 
@@ -12,9 +12,7 @@ export function createWordCounter(language: string): WordCounter {
   };
 }
 
-/**
- * Providers have their own names for languages, e.g. `multi`. A name that is not a locale throws.
- */
+/** Returns undefined for a provider's own language name, e.g. `multi`, which Intl may reject. */
 function knownLocale(language: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(language)[0];

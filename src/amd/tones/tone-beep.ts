@@ -1,6 +1,6 @@
 // Decides whether a tone is a beep. A beep is pure, keeps its pitch or moves it as machines do,
-// keeps its level, and stands alone. Voices and instruments sometimes look like that for a moment,
-// a beep for longer. So the more a tone could be a voice, the longer and steadier it must be.
+// keeps its level, and has clear edges. Voices and instruments look like that only for a moment. So
+// the more a tone resembles a voice, the longer and steadier it must be.
 
 import type { ToneShape } from './tone-shape.ts';
 import { isThirdHarmonic } from './tone-spectrum.ts';
@@ -30,8 +30,8 @@ export const beepMs: Band = { min: 80, max: 2_500 };
 const leastWholeness = 0.75;
 
 /**
- * A change of level this large is an edge. A smaller change is an edge if noise lies beneath the
- * tone and only that noise remains.
+ * A change of level this large is an edge. On a noisy line, a smaller change is an edge if only the
+ * noise beneath the tone remains.
  */
 const edgeDb = 8;
 const edgeInNoiseDb = 3;
@@ -40,11 +40,11 @@ const sameNoiseDb = 6;
 const steadyInNoise = 0.75;
 /**
  * Largest share of a beep's power that is not sinusoidal and vanishes with the beep. Codecs and
- * clipping cause it. Voices and strings have more.
+ * clipping cause such power. Voices and strings have more of it.
  */
 const mostImpurity = 0.06;
 /**
- * The same limit if pitch and level do not move at all. The impurity then comes from a codec or the
+ * The limit if pitch and level do not move at all. The impurity then comes from a codec or from
  * noise.
  */
 const mostImpurityUnmoved = 0.1;
@@ -53,7 +53,7 @@ const unmovedMs = 200;
 const squareRest = 0.08;
 const octaveShare = 0.04;
 
-/** Voices have their pitch below this frequency. */
+/** The pitch of a voice lies below this frequency. */
 const highestVoiceHz = 640;
 const lowWanderHz = 1.2;
 /**
@@ -168,7 +168,9 @@ function shortestLowMs(tone: ToneAndLine): number {
   return isPlain && riseDb >= plainEdgeDb ? plain : alone.one;
 }
 
-/** Returns true for a single sine on one pitch and one level. Not even a sung vowel is so plain. */
+/**
+ * Returns true for a single sine of constant pitch and level. Not even a sung vowel is that plain.
+ */
 function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
   if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
@@ -181,8 +183,8 @@ function isPure(tone: ToneAndLine): boolean {
 }
 
 /**
- * Returns true if a low tone moves as only a machine does. A voice glides and jumps too, but not in
- * a straight line, not from rest to rest, and not with a single sine.
+ * Returns true if a low tone moves as only a machine's does. A voice glides and jumps too, but not
+ * in a straight line, not from rest to rest, and not as a single sine.
  */
 function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
   if (hasOctave(shape)) return false;
@@ -217,9 +219,8 @@ function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
 }
 
 /**
- * Returns true if the noise around the tone is unchanged. A tone that exceeds it by little stands
- * in the line's noise, which is there before and after it. Noise that starts with the tone, or
- * outlasts it, is music.
+ * Returns true if the noise is the same before and after the tone. This matters only for a tone
+ * that is little louder than the noise. Noise that starts with the tone, or outlasts it, is music.
  */
 function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
   if (dropDb >= edgeDb) return true;
@@ -227,8 +228,8 @@ function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
 }
 
 /**
- * Share of the tone's power that is not sinusoidal, less the line's noise. The line's noise is
- * still there after the tone; the other partials of a voice or an instrument are not.
+ * Returns the share of the tone's power that is not sinusoidal, less the line's noise. The line's
+ * noise remains after the tone; the other partials of a voice or an instrument do not.
  */
 function impurityOf({ shape, dropDb }: ToneAndLine): number {
   const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
@@ -236,8 +237,8 @@ function impurityOf({ shape, dropDb }: ToneAndLine): number {
 }
 
 /**
- * Returns true for odd harmonics only (a clipped tone, a square wave). A voice has the even ones
- * too.
+ * Returns true for a clipped tone or a square wave, which have only odd harmonics. A voice has even
+ * harmonics too.
  */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
   return isThirdHarmonic(hz, secondHz);
@@ -276,7 +277,8 @@ function isStepped(shape: ToneShape): boolean {
 }
 
 /**
- * Returns true for two long rests. A voice jumps too, but does not rest before and after the jump.
+ * Returns true for two pitches, each held for long. A voice jumps too, but does not rest before and
+ * after the jump.
  */
 function isLongStepped(shape: ToneShape): boolean {
   return isStepped(shape) && shape.steps.every(({ ms }) => ms >= lowMs.alone.one);

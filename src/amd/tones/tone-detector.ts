@@ -39,27 +39,27 @@ export type ToneFound = {
 export type ToneStep = {
   /** This frame is a tone of any kind, so it is not speech. */
   readonly tonal: boolean;
-  /** A tone is under way, or ended so recently that its meaning is not known. */
+  /** A tone is under way, or ended so recently that it is not classified yet. */
   readonly pending: boolean;
   /** Pitch of a steady tone in this frame; 0 without one. */
   readonly hz: number;
   readonly found?: ToneFound;
   /**
-   * What `found` will most probably be two frames later, for users that cannot wait and can correct
-   * themselves.
+   * What `found` will most likely be two frames later, for code that cannot wait and can correct
+   * itself.
    */
   readonly ending?: ToneFound;
 };
 
 export type ToneDetector = {
   /**
-   * Takes the latest frame. `afterSpeech`: a voice was heard before. A low tone is then a beep
-   * rather than a network tone.
+   * Takes the latest frame. `afterSpeech` means that a voice was heard before. A low tone is then
+   * more likely a beep than a network tone.
    */
   push(afterSpeech: boolean): ToneStep;
   /**
-   * Takes a frame that never arrived: the tone may have gone on. After some consecutive lost frames
-   * the sender counts as silent.
+   * Takes a frame that never arrived. The tone may have continued in it. After ten consecutive lost
+   * frames, the sender counts as silent.
    */
   skip(afterSpeech: boolean): ToneStep;
 };
@@ -76,13 +76,16 @@ const pureGlide = 0.25;
 const pureDb = 11;
 const samePitch = 0.01;
 const louderDb = 6;
-/** This many consecutive steady frames are not speech. */
+/** This many consecutive steady frames cannot be speech. */
 const steadyRun = 3;
 /** A low tone of this length fills the window of the close-pair detector. */
 const pairAtFrames = 7;
 const pairBelowHz = 520;
 
-/** Lost frames that may count towards the silence after a tone. The other frames must arrive. */
+/**
+ * Number of lost frames that may count towards the silence after a tone. The other frames must
+ * arrive.
+ */
 const mostSkippedFrames = afterFrames - 2;
 
 /**
@@ -134,7 +137,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
-      // Nobody knows whether a lost frame was quiet, so the silence that ends a tone must be heard.
+      // A lost frame may have held the tone, so at least two frames of the silence must arrive.
       if (run.gap < mostSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
@@ -161,15 +164,14 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.steadyOnEnd >= steadyRun) {
     return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
   }
-  // Before the first voice, the beating of ringback and the chord of an organ must not count as a
-  // voice.
+  // Before the first voice, beating ringback and organ chords must not count as a voice.
   if (!afterSpeech) return toneGoesOn;
   return isOpen(run) ? mayBeTone : noTone;
 }
 
 /**
- * Returns true if the meaning of the tone is still open: it is too long for a moment of speech and
- * not too long for a beep.
+ * Returns true if the tone is still unclassified: too long for a moment of speech, and not too long
+ * for a beep.
  */
 function isOpen(run: ToneRun): boolean {
   return run.tonalFrames >= shortestRunFrames && runMs(run) <= beepMs.max;

@@ -1,6 +1,6 @@
-// Says what a beep may be instead, judged by itself: a cadenced network tone, an appliance, or
-// something struck in a room. It does not decide: the effect of a doubt depends on who spoke and on
-// what follows (beep-belief.ts).
+// Says what else a beep may be, judged by its sound alone: a cadenced network tone, an appliance,
+// or something struck in a room. beep-belief.ts decides what a doubt means, because that depends on
+// who spoke and on what follows.
 
 import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
@@ -34,8 +34,8 @@ const buzzerHz = 1_955;
 /** Louder than what codecs make of silence, and as quiet as the quieter rooms. */
 const roomDbfs = -62;
 /**
- * The tones of machines keep their level. In measurements, 95 of 100 stayed within 1.5 dB from
- * their first third to their last.
+ * The tones of machines keep their level. We measured that 95 of 100 change by less than 1.5 dB
+ * from their first third to their last.
  */
 const fallsDb = 4;
 /**
@@ -81,12 +81,12 @@ const noiseDb = 5;
 const ringsOnDb = 8;
 const ringingDbfs = -66;
 const melodyWholeness = 0.92;
-/** Below this level only codecs differ. */
+/** Below this level, differences come from the codec. */
 const quietestDbfs = -72;
 
 /**
- * Returns true if the line stays louder than it was. A mailbox leaves the line as quiet as before
- * its beep. A room takes longer to fall silent.
+ * Returns true if the line stays louder than it was before the tone. A mailbox leaves the line as
+ * quiet as before its beep. A room takes longer to fall silent.
  */
 function ringsOn({ shape, riseDb, dropDb }: EndedTone): boolean {
   return riseDb - dropDb >= ringsOnDb && shape.db - dropDb >= ringingDbfs;

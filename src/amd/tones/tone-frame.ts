@@ -7,14 +7,14 @@ import type { ToneFrame, ToneRun } from './tone-run.ts';
 import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 
 /**
- * The quietest beep that a caller would notice has −45 dBFS. The tail of a decaying beep and a loss
- * at the far end lie lower.
+ * The quietest beep that a caller would notice has −45 dBFS. The margin allows for the tail of a
+ * decaying beep and for attenuation at the far end.
  */
 const quietestToneDbfs = -58;
 const aboveFloorDb = 2;
 /**
- * A tone keeps its level from frame to frame, or has just begun. Speech does neither in half of its
- * frames.
+ * A tone keeps its level from frame to frame, or has just begun. In half of its frames, speech does
+ * neither.
  */
 const evenDb = 3;
 const onsetDb = 10;
@@ -24,7 +24,7 @@ const onsetDb = 10;
  */
 const correlation = { min: -0.3, max: 0.972 };
 /**
- * The estimate of the line's noise falls at once, though not with a single lost frame. It rises
+ * The estimate of the line's noise falls immediately, though not with a single lost frame. It rises
  * slowly (5 dB a second), so that words do not raise it.
  */
 const floorRiseDb = 0.1;
@@ -47,13 +47,13 @@ const secondShare = 0.05;
 /** Noise may explain at most this share of a frame's power. A tone that matters is stronger. */
 const mostNoise = 0.5;
 /**
- * A frame that is quieter than the previous one by this much comes after the tone, even if
+ * A frame that is this much quieter than the tone's last frame comes after the tone, even if
  * something still rings.
  */
 const endDropDb = 6;
 /**
- * The two oldest of these frames are the line before a tone. The newest is the tone; those between
- * may hold its beginning.
+ * The two oldest of these frames show the line before a tone. The newest one is the tone. The
+ * frames between may hold its beginning.
  */
 const historyFrames = 5;
 const newest = historyFrames - 1;
@@ -149,8 +149,7 @@ function describe(
 }
 
 /**
- * On a noisy line, a tone that is known remains a tone in frames in which the noise is louder than
- * usual.
+ * On a noisy line, a known tone continues through frames in which the noise is louder than usual.
  */
 function continuesInNoise(
   frame: ToneFrame,

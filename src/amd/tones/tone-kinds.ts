@@ -1,5 +1,5 @@
-// Classifies a tone that ended, by the frequencies, pairs and durations that standards give to
-// network tones, keys and fax machines. A tone that matches none of them may be a beep.
+// Classifies a tone that has ended, by the frequencies, pairs and durations that the standards
+// define for network tones, keys and fax machines. A tone that matches none of them may be a beep.
 
 import { type Band, isBeep, type ToneAndLine, within } from './tone-beep.ts';
 import type { PitchRest, ToneShape } from './tone-shape.ts';
@@ -32,7 +32,7 @@ const europeanRingbackMs: Band = { min: 850, max: 1_150 };
 const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 270, max: 340 } } as const;
 /** A longer low tone is dial tone, or American ringback. */
 const longestLowBeepMs = 1_700;
-/** Half the period of a busy tone at most. A longer tone is ringback. */
+/** At most half the period of a busy tone. A longer tone is ringback. */
 const longestCadenceMs = 560;
 const shortestPairMs = 240;
 const pairedWholeness = 0.75;
@@ -63,8 +63,8 @@ export function classifyTone(tone: EndedTone): ToneKind | undefined {
 }
 
 /**
- * Returns true for a network frequency with a length from the network's cadences. Only a repetition
- * proves that it is a network tone.
+ * Returns true if frequency and length match a cadenced network tone. Only a repetition proves that
+ * it is one.
  */
 export function isNetworkTone(tone: EndedTone): boolean {
   const { shape, ms, closePair } = tone;
@@ -74,8 +74,8 @@ export function isNetworkTone(tone: EndedTone): boolean {
 }
 
 /**
- * Recognises a beep of two sines closer than one frame can resolve: their beating hides everything
- * else.
+ * Recognises a beep of two sines that are too close for one frame to resolve. Their beating hides
+ * every other feature, so only length and edges are checked.
  */
 function isPairedBeep(tone: EndedTone): boolean {
   const { closePair, ms, wholeness, riseDb, dropDb } = tone;

@@ -4,13 +4,13 @@
 import { frameMs } from '../frame.ts';
 
 /**
- * 4 s, longer than any beep. More of a longer tone adds no information. The limit also bounds the
- * memory that a hostile tone can occupy.
+ * 4 s, longer than any beep. The rest of a longer tone adds no information. The limit also bounds
+ * memory.
  */
 const maxKeptFrames = 200;
 /**
- * A machine's tone keeps its pitch from frame to frame. Measuring a noisy or coded tone has an
- * error of a few hertz.
+ * A machine's tone keeps its pitch from frame to frame. On a noisy or coded tone, the measurement
+ * is off by a few hertz.
  */
 const samePitchHz = 7;
 const samePitchShare = 0.008;
@@ -35,7 +35,7 @@ export type ToneFrame = {
 export type ToneRun = {
   /** Number of tonal frames; 0 if no tone is under way. */
   tonalFrames: number;
-  /** Number of frames, with the gaps between tonal frames. */
+  /** Number of frames, including the gaps between tonal frames. */
   frames: number;
   /** Frames since the last tonal one. */
   gap: number;
@@ -45,7 +45,7 @@ export type ToneRun = {
   /** Level of the line before the tone. */
   beforeDb: number;
   closePair: boolean;
-  /** The tone was already reported while it lasted. */
+  /** The tone was reported before it ended. */
   reported: boolean;
   /** The probable result was reported before the tone's end was certain. */
   ending: boolean;

@@ -25,13 +25,13 @@ export type ToneShape = {
   /** Root mean square distance of the pitch from a straight line over time. */
   readonly sweepErrorHz: number;
   /**
-   * Distance from the median pitch that four of five frames keep. One or two lost frames may spoil
-   * the others.
+   * Four of five frames lie within this distance of the median pitch. The rest may be spoiled by
+   * one or two lost frames.
    */
   readonly wanderHz: number;
   /** Highest pitch less the lowest. */
   readonly rangeHz: number;
-  /** How often the pitch changed its direction. */
+  /** How often the pitch changed direction. */
   readonly turns: number;
 };
 

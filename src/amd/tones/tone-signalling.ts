@@ -27,8 +27,8 @@ const sidebandShare = 0.05;
  */
 const weakestShare = 0.1;
 /**
- * There is no power between the two sines of a pair. A single sine between them would be strongest
- * there.
+ * Minimum ratio of the weaker sine to the power halfway between the two. A single wavering sine is
+ * strongest there; a pair has almost no power there.
  */
 const aboveMiddle = 3;
 

@@ -1,6 +1,6 @@
 // Finds the two strongest sines in the latest 32 ms and their share of its energy, with a Hann
-// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It knows nothing of
-// time, tones or noise. All calls share its memory, one after another.
+// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It knows nothing
+// about time, tones or noise. All calls share its memory, one after another.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -15,8 +15,8 @@ const binHz = sampleRateHz / windowSamples;
 const lowestBin = 10;
 const highestBin = 77;
 /**
- * The companion of the strongest sine may lie up to 3.8 kHz: the second sine of a pair, or a
- * harmonic of a square wave.
+ * The second sine may lie as high as 3.8 kHz: it may belong to a pair, or be a harmonic of a square
+ * wave.
  */
 const highestCompanionBin = 121;
 const lobeBins = 2;
@@ -83,8 +83,8 @@ function loadWindow({ samples, end }: RecentAudio): void {
 }
 
 /**
- * Does two radix-2 steps of a decimation in time at once, over 128 complex points. This reads each
- * point half as often.
+ * Does two radix-2 steps of a decimation in time together, over 128 complex points, so that each
+ * point is read half as often.
  */
 function transformFours(size: number): void {
   const step = half / size / 2;
@@ -176,10 +176,7 @@ function findPeaks(): void {
   peaks.second = lobe(second, first);
 }
 
-/**
- * Returns the strongest bin whose distance from `otherThan` is large enough that it is not part of
- * that peak's lobe.
- */
+/** Returns the strongest bin outside the lobe of the peak at `otherThan`. */
 function strongest(highest: number, otherThan: number): number {
   let best = lowestBin;
   let bestPower = -1;

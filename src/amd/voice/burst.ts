@@ -1,5 +1,5 @@
-// One sound without a gap. It counts as speech once it is long and voiced enough, and as loud as
-// the person who speaks into the telephone.
+// A burst: sound without a gap longer than 120 ms. It counts as speech once it is long and voiced
+// enough, and as loud as the person who speaks into the telephone.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { Voice } from './voice-activity.ts';
@@ -11,7 +11,7 @@ export type Burst = {
   tonalMs: number;
   /** Speech before the first tone in the burst. */
   beforeToneMs: number;
-  /** From the first speech of the burst to the last. */
+  /** From the first frame of the burst to the last, including tonal frames. */
   lengthMs: number;
   gapMs: number;
   loudnessDbfs: number;
@@ -24,8 +24,8 @@ export type Burst = {
 const shortestBurstMs = 100;
 const shortestVoicedMs = 60;
 /**
- * Minimum length of a steady vowel in a word, and of the rest of that word. Beside a beep or a DTMF
- * digit there are only one or two such frames.
+ * Minimum length of a steady vowel in a word, and of the rest of that word. A beep or a DTMF digit
+ * has only one or two frames that look like the rest of a word.
  */
 const shortestVowelMs = 80;
 /** Longest gap within a word: plosives, and the flicker of the voice detector. */
@@ -84,8 +84,8 @@ export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boole
 const longestToneOnsetMs = 120;
 
 /**
- * Returns true if the burst was a tone from its start. The edges and the echo of the tone then only
- * seemed to be speech.
+ * Returns true if the burst was a tone from the start. What seemed to be speech was then the edges
+ * and the echo of the tone.
  */
 export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
   return tonalMs >= speechMs && beforeToneMs <= longestToneOnsetMs;

@@ -1,13 +1,13 @@
-// The used part of @echogarden/fvad-wasm, which ships no types: libfvad as Emscripten exports it.
-// Pointers are numbers.
+// Types for the part of @echogarden/fvad-wasm that we use, which ships none: libfvad as Emscripten
+// exports it. Pointers are numbers.
 
 declare module '@echogarden/fvad-wasm' {
   export type FvadModule = {
-    /** Replaced when the memory grows, so read it anew for each access. */
+    /** Replaced when the memory grows, so don't keep a reference to it. */
     readonly HEAP16: Int16Array;
     _malloc(bytes: number): number;
     _free(pointer: number): void;
-    /** Returns 0 if there is no memory. */
+    /** Returns 0 if memory has run out. */
     _fvad_new(): number;
     _fvad_free(instance: number): void;
     _fvad_set_mode(instance: number, mode: number): number;

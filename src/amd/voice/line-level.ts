@@ -16,8 +16,8 @@ const longShare = 0.22;
 const quietestSpeechDbfs = -54;
 const aboveFloorDb = 7;
 /**
- * Speech lies this far above the line's floor, and further if the peaks are louder (by
- * `shareOfRange`).
+ * Speech lies at least this far above the line's floor, plus `shareOfRange` of the distance from
+ * the floor to the peaks.
  */
 const wellAboveFloorDb = 5;
 const shareOfRange = 0.25;
@@ -28,8 +28,8 @@ const overDb = 9;
 /** Frames of the line's own noise lie within this distance of its quietest one. */
 const noiseDb = 3;
 /**
- * Even on a noisy line, a word that is quieter than the peaks by this much is loud enough: no
- * speaker stays closer to the peaks.
+ * Even on a noisy line, a word this much quieter than the peaks is loud enough: no speaker stays
+ * closer to the peaks.
  */
 const steadyWordDb = 6;
 /** A voice that stays this far below the peaks for a while speaks in the background. */
@@ -58,8 +58,8 @@ export function createLineLevel(): LineLevel {
 }
 
 /**
- * A class, because its fields change in place. Variables in a closure would allocate a number each,
- * fifty times a second per call.
+ * A class, because its fields change in place. A closure would allocate a number for each changed
+ * variable, fifty times a second per call.
  */
 class Level implements LineLevel {
   readonly #floor = createFloor();

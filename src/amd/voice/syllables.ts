@@ -1,5 +1,5 @@
-// Counts syllables: peaks of the level in voiced sound, with a dip before them. These are the
-// nuclei of de Jong & Wempe 2009, whose threshold is 2 dB.
+// Counts syllables: peaks of the level in voiced sound, each after a dip. These are the nuclei of
+// de Jong & Wempe 2009, who use a threshold of 2 dB.
 
 const dipDb = 2.5;
 /** People speak at most twelve syllables a second. */
@@ -8,7 +8,7 @@ const shortestFrames = 4;
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
   count(): number;
-  /** Counts on from this number: 0, or an earlier count. */
+  /** Continues counting from this number: 0, or an earlier count. */
   restart(from: number): void;
 };
 

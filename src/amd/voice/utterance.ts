@@ -20,13 +20,13 @@ export type Utterance = {
   readonly speechMs: number;
   /** From the answer to the first speech. */
   readonly onsetMs: number;
-  /** From the first speech to the last, with pauses. */
+  /** From the first speech to the last, including pauses. */
   readonly spanMs: number;
   /** Time since the last speech; 0 while it lasts. */
   readonly pauseMs: number;
   /** The longest pause within what was said so far. */
   readonly longestGapMs: number;
-  /** A sound began that may become speech. */
+  /** A sound has begun that may turn out to be speech. */
   readonly beginning: boolean;
   readonly syllables: number;
   /** A rough estimate from the syllables. */
@@ -39,16 +39,15 @@ export type Utterance = {
 };
 
 export type UtteranceTracker = {
-  /** Takes the next frame. Returns true if it is the voice of the person who speaks. */
+  /** Takes the next frame. Returns true if it is voiced speech of the speaker in front. */
   push(voice: Voice): boolean;
   /**
-   * Takes a frame that never arrived. For a short time it counts as a continuation of the previous
-   * frame.
+   * Takes a frame that never arrived. For up to 60 ms, lost frames continue the speech before them.
    */
   skip(): void;
   /**
-   * Reports that the sound so far was a tone. The edges and the echo of the tone then no longer
-   * count as speech.
+   * Reports that the latest sound was a tone. Its edges and its echo then no longer count as
+   * speech.
    */
   wasTone(): void;
   /** Forgets what was said so far, because another voice speaks next. */
@@ -60,21 +59,21 @@ export type UtteranceTracker = {
   current(): Utterance | undefined;
 };
 
-/** Speech that trails off counts for this long. After that it is the background. */
+/** Speech that trails off still counts for this long. After that, it is background. */
 const trailingMs = 300;
 /**
- * Sounds without voice (s, f, t) count for this long, in a word and after it. Longer ones are keys,
+ * Unvoiced sounds (s, f, t) count for this long, within a word and after it. Longer ones are keys,
  * paper and wind.
  */
 const voicelessMs = 160;
 /**
- * A voice that is louder than everything before it by this much is the voice in front. Everything
- * before it was the room.
+ * A voice louder than everything before it by this much is the voice in front. Everything before it
+ * was background.
  */
 const supersededDb = 12;
 /**
- * English has 1.4, German 1.7, Spanish and Italian 2. The value is lower because syllables that run
- * into their neighbours are not counted.
+ * English has 1.4, German 1.7, Spanish and Italian 2. This value is lower, because syllables that
+ * run together are not counted separately.
  */
 const syllablesPerWord = 1.3;
 const longestConcealedMs = 60;

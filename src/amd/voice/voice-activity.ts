@@ -1,6 +1,6 @@
-// Decides whether a frame is a voice that speaks into the telephone. It uses WebRTC's voice
-// activity detector (libfvad, compiled to WebAssembly), which noise misleads easily, and checks it
-// with the line's levels and the periodicity of voices. It gives no verdict.
+// Decides whether a frame holds a voice speaking into the telephone. It uses WebRTC's voice
+// activity detector (libfvad, compiled to WebAssembly). Noise easily misleads that detector, so
+// this module also checks the line's levels and whether the sound is periodic like a voice.
 
 import loadFvad from '@echogarden/fvad-wasm';
 import { frameSamples, sampleRateHz, silenceDbfs } from '../frame.ts';
@@ -8,13 +8,13 @@ import type { RecentAudio } from '../recent-audio.ts';
 import { createLineLevel } from './line-level.ts';
 import { createVoicing } from './voicing.ts';
 
-// Read once, when this module is loaded: 20 kB from disk. Afterwards detectors are created and used
+// Loaded once with this module (20 kB from disk), so that detectors can be created and used
 // synchronously.
 const fvad = await loadFvad();
 /** WebAssembly memory for the frame to analyse, shared by all calls. */
 const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
-/** libfvad's mode, 0 to 3: how much evidence it needs before it calls a sound voice. */
+/** libfvad's mode, 0 to 3. With 3, it needs the most evidence before it calls a sound a voice. */
 const aggressiveness = 3;
 /**
  * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers lie
@@ -27,13 +27,13 @@ export type Voice = {
   /** Sounds like speech and is loud enough for it. */
   readonly speech: boolean;
   /**
-   * Would be speech, but the tone detector takes it for a tone: a steady vowel, or a tone that
+   * Sounds like speech, but the tone detector considers it a tone: a steady vowel, or a tone that
    * misleads the voice detector.
    */
   readonly tonal: boolean;
-  /** Is speech, and a vowel or another sound of the vocal cords. */
+  /** Speech from the vocal cords: a vowel or another voiced sound. */
   readonly voiced: boolean;
-  /** As loud as the voice before it, so not in the background. */
+  /** About as loud as the voice so far, so not in the background. */
   readonly inFront: boolean;
   /** Level over about 60 ms. */
   readonly dbfs: number;
@@ -42,14 +42,14 @@ export type Voice = {
 };
 
 export type VoiceActivity = {
-  /** Takes the frame that was added to the recent audio last. */
+  /** Takes the latest frame. It must already be in the recent audio. */
   push(frame: Int16Array, tonal: boolean): Voice;
   /**
-   * Reports that the last frame was the voice of the person who speaks. Later frames are compared
+   * Reports that the last frame was the voice in front. The loudness of later frames is compared
    * with it.
    */
   confirm(): void;
-  /** Frees the memory. Nothing is speech afterwards. Idempotent. */
+  /** Frees the memory. `push` no longer analyses frames afterwards. Idempotent. */
   release(): void;
 };
 

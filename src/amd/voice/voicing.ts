@@ -1,6 +1,6 @@
-// Measures how periodic a frame is. Voices are periodic; keyboards, cars, rooms and crowds are not,
-// or hardly. The measure is the highest normalised autocorrelation over the pitches of voices. Its
-// signal is reduced to 4 kHz and reaches back into the previous frame.
+// Decides whether a frame is periodic. Voices are; keyboards, cars, rooms and crowds hardly are.
+// The measure is the highest normalised autocorrelation over the pitches of voices, of a signal
+// that is reduced to 4 kHz and reaches back into the previous frame.
 
 import { frameSamples } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -28,8 +28,8 @@ const signal = new Float64Array(signalLength);
 
 export type Voicing = {
   /**
-   * Returns true if the latest frame is voiced. It is not cheap, so call it only if the level
-   * suggests speech.
+   * Returns true if the latest frame is voiced. Not cheap, so call it only if the level suggests
+   * speech.
    */
   isVoiced(): boolean;
 };
@@ -109,8 +109,8 @@ function energy(start: number): number {
 }
 
 /**
- * Returns how much more energy a window that begins here has than the window one stride later. The
- * result is exact, because the samples are whole numbers.
+ * Returns the energy of the window that begins at `start`, less that of the window one stride
+ * later. The difference is exact, because the samples are whole numbers.
  */
 function energyMoved(start: number): number {
   const gained = signal[start] ?? 0;

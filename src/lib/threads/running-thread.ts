@@ -1,5 +1,5 @@
-// The life of a worker thread. It sends a first message, works until it is asked to stop, and may
-// end by itself before that.
+// The life cycle of a worker thread. It sends a first message, works until it is asked to stop, and
+// may die before that.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -9,12 +9,13 @@ export type RunningThread = AsyncDisposable & {
   /** Stops the thread. Resolves when it has ended. Idempotent. */
   close(): Promise<void>;
   /**
-   * Calls the listener once if the thread ends without being asked to; at once if it already has.
+   * Calls the listener once if the thread ends without being asked to, or immediately if that has
+   * already happened.
    */
   onExit(listener: (error: Error | undefined) => void): void;
 };
 
-/** A clean stop says goodbye on a few sockets. A thread that takes longer is terminated. */
+/** A clean stop only closes a few sockets. A thread that takes longer is terminated. */
 const stopTimeoutMs = 5_000;
 
 /**

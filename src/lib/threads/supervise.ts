@@ -11,7 +11,7 @@ const restartPauseMs = 500;
 
 type Supervision = { close(): Promise<void> };
 
-/** Restarts a thread that ended by itself, until `close` is called. */
+/** Restarts the thread whenever it dies, until `close` is called. */
 export function supervise(
   started: Thread,
   startAgain: () => Promise<Thread>,
@@ -45,7 +45,7 @@ export function supervise(
   return {
     async close() {
       closing.abort();
-      // Waits for a restart under way. Its thread would otherwise stay behind.
+      // Wait for a restart under way, or its thread would be left behind.
       await restarting;
       await thread.close();
     },

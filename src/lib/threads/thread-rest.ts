@@ -1,6 +1,6 @@
-// Stops a thread for some milliseconds. Input that arrives meanwhile (packets on a thousand
-// sockets) is then read in one go, and does not wake the thread once per packet. Another thread
-// that has posted a message can end the rest at once.
+// Stops a thread for some milliseconds. It then reads all input that arrived meanwhile (packets on
+// a thousand sockets) in one go, instead of waking up once per packet. Another thread that has
+// posted a message can end the rest early.
 
 /** Memory shared by both threads. It counts how often the resting thread was woken. */
 export type RestMemory = Int32Array<SharedArrayBuffer>;
@@ -10,8 +10,8 @@ export function createRestMemory(): RestMemory {
 }
 
 /**
- * Ends the rest of the other thread. Call it after posting the message, so that the message is
- * there when the thread looks.
+ * Ends the rest of the other thread. Call it after posting a message, so that the thread finds the
+ * message when it wakes up.
  */
 export function wake(memory: RestMemory): void {
   Atomics.add(memory, 0, 1);
@@ -28,9 +28,9 @@ export class ThreadRest {
   }
 
   /**
-   * Stops the thread for `forMs`, or until it is woken. Returns at once if it was woken since the
-   * previous call. Call it at most once per turn of the event loop: the loop reads messages in
-   * between.
+   * Stops the thread for `forMs`, or until it is woken. Returns immediately if it was woken since
+   * the previous call. Call it at most once per turn of the event loop, because the loop must read
+   * messages in between.
    */
   rest(forMs: number): void {
     if (forMs > 0) Atomics.wait(this.#memory, 0, this.#woken, forMs);

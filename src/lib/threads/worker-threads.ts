@@ -8,15 +8,14 @@ import { isGenerous } from './heap-growth.ts';
 
 /**
  * Limit of the heap for short-lived objects. On a machine with much memory, V8 would allow 48 MB
- * per thread. A media worker that reads thousands of packets a second fills all of it.
+ * per thread, and a media worker that reads thousands of packets a second would fill it.
  */
 const maxYoungGenerationSizeMb = 24;
 
 /**
  * Starts a worker thread.
  *
- * @param url the thread's module, with the extension of the file that runs (see `siblingModule`),
- * e.g. `new URL('./media-worker.ts', import.meta.url)`
+ * @param url the thread's module, e.g. from `siblingModule`
  * @param output where the thread's output is logged; default: the thread writes to the output of
  * the process
  */
@@ -32,8 +31,8 @@ export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput
 
 function startWorker(url: URL, options: WorkerOptions): Worker {
   if (!url.pathname.endsWith('.ts')) return new Worker(url, options);
-  // Node 20 cannot read TypeScript, and its loader hooks do not reach a worker's entry file. For
-  // this reason a bootstrap registers tsx first.
+  // Node 20 cannot read TypeScript, and its loader hooks do not apply to a worker's entry file. So
+  // a bootstrap registers tsx first.
   const loader = import.meta.resolve('tsx/esm/api');
   const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
     register();
@@ -43,8 +42,8 @@ function startWorker(url: URL, options: WorkerOptions): Worker {
 }
 
 /**
- * Returns the URL of a module beside the caller: `.ts` if the caller runs as source, `.js` if it
- * was built.
+ * Returns the URL of a module in the caller's folder: `.ts` if the caller runs from source, `.js`
+ * if it was built.
  */
 export function siblingModule(name: string, callerUrl: string): URL {
   return new URL(`${name}${callerUrl.endsWith('.ts') ? '.ts' : '.js'}`, callerUrl);
@@ -57,9 +56,9 @@ type ThreadOutput = {
 };
 
 /**
- * Passes on the output of a worker thread. The thread cannot share the logger of the process. Its
- * own logger writes JSON lines to the thread's standard output, and these are passed on unchanged.
- * Any other output (a crash in WebAssembly, a library's warning) becomes a line of the log.
+ * Relays the output of a worker thread. The thread has its own logger, which writes JSON lines to
+ * the thread's standard output. We pass these on unchanged. Any other output (a crash in
+ * WebAssembly, a library's warning) is logged as a warning.
  *
  * The thread must have been started with `stdout` and `stderr`.
  */
