@@ -81,8 +81,8 @@ describe('commands', () => {
     expect(await ask(JSON.stringify(body))).toEqual({
       ok: false,
       code: 'invalid',
-      error: 'timeoutMS: is not known; timeoutMs is',
-      errors: [{ path: 'timeoutMS', message: 'is not known; timeoutMs is' }],
+      error: 'timeoutMS: is unknown; did you mean timeoutMs?',
+      errors: [{ path: 'timeoutMS', message: 'is unknown; did you mean timeoutMs?' }],
     });
     server.stop();
   });
@@ -111,7 +111,7 @@ describe('commands', () => {
     const { ask, server } = await serving(async () => ({ ok: true }));
 
     expect(await ask(JSON.stringify(body))).toMatchObject({
-      errors: [{ path, message: `is not known; ${meant} is` }],
+      errors: [{ path, message: `is unknown; did you mean ${meant}?` }],
     });
     server.stop();
   });

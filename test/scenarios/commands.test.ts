@@ -178,13 +178,13 @@ describe('keys that are pressed by command', () => {
     ]);
   });
 
-  test('are refused if the phone takes no keys', async () => {
+  test('are refused if the phone accepts no keys', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     await callee.answerVoiceOnly();
     await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
     const press = { command: 'dtmf', digits: '1' };
 
-    const detail = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
+    const detail = 'The far end accepts no keys: its SDP has no telephone-event (RFC 4733).';
     expect(await http(press)).toMatchObject({ status: 409, body: { detail } });
     expect(await nats(press)).toEqual({ ok: false, code: 'digits', error: detail });
   });
@@ -233,7 +233,7 @@ describe('a person who is transferred by command', () => {
       expect(await doors.nats(command)).toEqual(taken);
       expect(await doors.http({ ...command, id: 'another' })).toMatchObject({
         status: 409,
-        body: { detail: 'The call is being transferred already.' },
+        body: { detail: 'The call is already being transferred.' },
       });
       agent.hangUp();
       await person.isHungUp();

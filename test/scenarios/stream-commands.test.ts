@@ -206,7 +206,7 @@ describe('a stream is refused', () => {
     );
 
     expect(await http({ url: bot.url })).toMatchObject({
-      ...{ status: 409, body: { detail: 'The call is transferred: two people talk.' } },
+      ...{ status: 409, body: { detail: 'The call was transferred: the person is talking to the agent.' } },
     });
     expect(bot.connections).toEqual([]);
   });

@@ -31,9 +31,7 @@ const differentWord = /^callee$/i;
 /** The member `ignored` of an answer. */
 export const ignoredMembers: z.ZodType<readonly string[]> = z
   .array(z.string())
-  .describe(
-    `paths of members without effect, because no member has that name; the first ${maxNamed}`,
-  );
+  .describe(`paths of unknown members, which have no effect; at most ${maxNamed}`);
 
 /**
  * Finds the unknown members of an object.
@@ -57,7 +55,7 @@ export function unknownMembers(
     if (near.length === 0) ignored.push(path);
     else {
       const meant = [...new Set(near.map((each) => known.get(each)))];
-      errors.push({ path, message: `is not known; ${meant.join(' or ')} is` });
+      errors.push({ path, message: `is unknown; did you mean ${meant.join(' or ')}?` });
     }
   }
   return { errors: errors.slice(0, maxNamed), ignored: ignored.slice(0, maxNamed) };

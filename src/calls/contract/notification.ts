@@ -48,7 +48,10 @@ export const notificationSchema = z.object({
     .describe('duration in milliseconds, not rounded'),
   callDisconnectTime: timestamp.exactOptional(),
   sessionId: z.string().exactOptional(),
-  playedMs: z.number().exactOptional().describe('how much of all sounds was sent'),
+  playedMs: z
+    .number()
+    .exactOptional()
+    .describe('total duration of the audio of sounds that was sent'),
   voicemail: voicemailLeft
     .extend({ startedAt: timestamp.describe('when the message last started') })
     .exactOptional()

@@ -17,7 +17,7 @@ export const storedLeg = z.object({
   remoteTag: text
     .exactOptional()
     .describe(
-      'this and the next two: of the early dialog from the first 18x on, then of the dialog of the 200',
+      'this and the next two members: of the early dialog from the first 18x on, then of the dialog that the 200 OK confirmed',
     ),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),

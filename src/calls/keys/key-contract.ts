@@ -17,7 +17,7 @@ export const dtmfCommand = callCommand('dtmf', {
     .exactOptional()
     .describe('duration of each key; default: 100'),
 }).describe(
-  'presses keys, after those that are being pressed: as RTP events (RFC 4733), or as SIP INFO if the trunk is set to it',
+  'presses keys after any keys that are still being pressed: as RTP events (RFC 4733), or as SIP INFO if the trunk is configured for it',
 );
 
 export const keyEvents = {
@@ -33,7 +33,7 @@ export const keyEvents = {
     example: { digit: '5', durationMs: 120, source: 'rtp' },
   }),
   'dtmf-sent': callEvent({
-    when: 'the keys of a command were pressed, or it was stopped',
+    when: 'the keys of a command were pressed, or the command was stopped',
     data: {
       commandId: z.string(),
       digits: z.string().describe('the keys that were pressed'),

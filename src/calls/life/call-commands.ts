@@ -177,5 +177,5 @@ function digestOf(command: Command): string {
 }
 
 async function idUsed(): Promise<CommandReply> {
-  return { ok: false, code: 'id-used', error: 'The same id came before with another command.' };
+  return { ok: false, code: 'id-used', error: 'This id was already used for another command.' };
 }

@@ -148,10 +148,10 @@ const endData = {
     .describe('true if the call was ended because a machine picked up'),
   playedMs: durationMs
     .exactOptional()
-    .describe('how much of all sounds was sent; absent if no sound was played'),
+    .describe('total duration of the audio of sounds that was sent; absent if no sound was played'),
   voicemail: voicemailLeft
     .exactOptional()
-    .describe('the message that a plan left; absent if it began no message'),
+    .describe('the message that a plan left; absent if no message was begun'),
   transfer: transferSummary
     .exactOptional()
     .describe('the result of the last transfer; absent if there was no transfer'),

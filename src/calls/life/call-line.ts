@@ -200,7 +200,7 @@ class Line {
   }
 
   close(): void {
-    this.#giveUp('call is over');
+    this.#giveUp('call has ended');
     this.#keys?.stop();
     this.#session?.close();
   }
@@ -258,7 +258,7 @@ class Line {
       case 'ended':
         this.#state = 'over';
         if (event.end.by === 'remote') this.#transfer.onFarEndHangUp();
-        this.#transfer.giveUp('the other end is gone');
+        this.#transfer.giveUp('the first leg has ended');
         this.#passLeg(event);
         break;
       case 'reoffer':

@@ -24,8 +24,7 @@ const answerWithinMs = 1_000;
 type CallPlayingPorts = { readonly playing: CallPlaying };
 
 export const playHandler: CommandHandler<'play', CallPlayingPorts> = {
-  note: ({ sound, loop }) =>
-    `play ${publicNameOf(sound)}${loop === true ? ', again and again' : ''}`,
+  note: ({ sound, loop }) => `play ${publicNameOf(sound)}${loop === true ? ', looped' : ''}`,
   execute: (command, { live, commandId, ports }) => ports.playing.play(live, command, commandId),
 };
 

@@ -21,7 +21,7 @@ export const playCommand = callCommand('play', {
 }).describe('plays a sound, after what is already queued');
 
 export const stopCommand = callCommand('stop', {}).describe(
-  'stops what is playing and drops what is queued, of sounds and of the bot; presses no more keys',
+  'stops the current sound and drops all queued sounds, bot audio and keys',
 );
 
 /** A message that a plan left or began to leave. */

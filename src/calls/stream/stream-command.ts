@@ -24,7 +24,7 @@ type CheckedStream =
   | { readonly ok: false; readonly refusal: Refusal };
 
 export const streamHandler: CommandHandler<'stream', StreamingPorts> = {
-  note: ({ url }) => (url === null ? 'stream to no bot' : `stream to ${withoutQuery(url)}`),
+  note: ({ url }) => (url === null ? 'end the stream' : `stream to ${withoutQuery(url)}`),
   async execute(command, { live: { call }, commandId, ports }) {
     const checked = startsStream(command) ? await check(ports, call, command) : undefined;
     if (checked?.ok === false) return checked.refusal;

@@ -9,10 +9,12 @@ export const streamCommand = callCommand('stream', {
   url: streamUrl
     .nullable()
     .describe(
-      'ws or wss URL of a bot; its query string is not in any event or log. Null ends the stream of the call, without hanging up',
+      'ws or wss URL of a bot; its query string never appears in events or logs. Null ends the stream without hanging up',
     ),
   parameters: streamParameters.exactOptional(),
-}).describe('streams the audio to a bot, in place of the current one; at most 50 in a call');
+}).describe(
+  'streams the audio to a bot, in place of the current stream; at most 50 streams per call',
+);
 
 const count = z.number().int().min(0);
 
@@ -28,7 +30,7 @@ const failureLine = ({ reason, willRetry }: { reason: string; willRetry: boolean
 
 export const streamEvents = {
   'stream-started': callEvent({
-    when: 'the bot took the audio stream',
+    when: 'the bot accepted the audio stream',
     data: {
       ...beganBy,
       connection: count
@@ -43,7 +45,7 @@ export const streamEvents = {
     example: { connection: 1, openMs: 45 },
   }),
   'stream-stopped': callEvent({
-    when: 'the audio stream is over; without counts if the media did not report them in time',
+    when: 'the audio stream ended; the counts are absent if the media did not report them in time',
     data: {
       ...beganBy,
       stoppedBy: z
@@ -61,7 +63,7 @@ export const streamEvents = {
       ignoredMessages: count.exactOptional().describe('invalid messages of the bot'),
     },
     line: ({ reason }) => reason,
-    watched: ({ reason }) => `the audio stream is over: ${reason}`,
+    watched: ({ reason }) => `the audio stream ended: ${reason}`,
     example: {
       reason: 'call-ended',
       connections: 1,
@@ -80,7 +82,7 @@ export const streamEvents = {
       willRetry: z
         .boolean()
         .describe(
-          'false: the call is hung up, or goes on without a bot if a command began the stream',
+          'false: the call is hung up, or continues without a bot if a command began the stream',
         ),
     },
     line: failureLine,

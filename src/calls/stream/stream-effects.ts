@@ -57,12 +57,13 @@ export function streamObstacles(context: CallMachineContext): StreamObstacles {
 function obstacleToBegin(context: CallMachineContext): string | undefined {
   const { end, ongoing, heldBy, streamsBegun, limits } = context;
   if (end !== undefined) return 'The call is ending.';
-  if (ongoing?.isAnswered === true) return 'The call is transferred: two people talk.';
+  if (ongoing?.isAnswered === true)
+    return 'The call was transferred: the person is talking to the agent.';
   if (ongoing !== undefined) return 'The call is being transferred.';
   if (heldBy === 'voicemail') return 'The call is leaving a message.';
-  if (heldBy === 'screening') return 'The call is answering a screening.';
+  if (heldBy === 'screening') return 'The call is answering a call screening.';
   if (streamsBegun < limits.maxStreams) return undefined;
-  return `The call has used up its ${limits.maxStreams} streams by command.`;
+  return `The call has used up the ${limits.maxStreams} streams that commands may begin.`;
 }
 
 /**

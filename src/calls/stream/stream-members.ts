@@ -62,7 +62,7 @@ export const streamMember = z.object({
   connect: streamConnect
     .optional()
     .describe(
-      '`answered`: at the 200 OK; `person`: when detection finds a person, which needs `machineDetection`. Default: as the bot is registered, or `answered`',
+      '`answered`: at the 200 OK; `person`: when detection finds a person, which needs `machineDetection`. Default: the setting of the registered bot, or `answered`',
     ),
   parameters: streamParameters.optional(),
 });

@@ -91,7 +91,8 @@ function invalid(errors: Parameters<typeof invalidCommand>[0]): CheckedTransfer 
 const inDoubt: Refusal = {
   ok: false,
   code: 'internal',
-  error: 'How the app reads a number without + cannot be looked up right now. Write it with +.',
+  error:
+    'How the app reads a number without + cannot be looked up right now. Write the number with +.',
 };
 
 const forbidden: Refusal = {

@@ -19,7 +19,7 @@ export const transferCommand = callCommand('transfer', {
   ...numberReadingMembers,
 })
   .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
-  .describe('connects the person to an agent; one at a time, at most 20 in a call');
+  .describe('connects the person to an agent; one transfer at a time, at most 20 per call');
 
 const names = {
   commandId: z
@@ -70,11 +70,11 @@ export const transferEvents = {
     example,
   }),
   'transfer-completed': callEvent({
-    when: 'a transfer that had connected the person is over',
+    when: 'a transfer ended after it had connected the person',
     data: transferSummary.shape,
     line: ({ to, durationMs: lastedMs = 0 }) => `${to}, ${seconds(lastedMs)}`,
     watched: ({ outcome, durationMs: lastedMs = 0 }) =>
-      `transfer over after ${seconds(lastedMs)}: ${outcome}`,
+      `transfer ended after ${seconds(lastedMs)}: ${outcome}`,
     example: {
       ...example,
       outcome: 'completed',
@@ -84,7 +84,7 @@ export const transferEvents = {
     },
   }),
   'transfer-failed': callEvent({
-    when: 'no agent was connected; the call goes on if it has a bot, or with `onFailure: stay`',
+    when: 'no agent was connected; the call continues if it has a bot, or with `onFailure: stay`',
     data: {
       ...names,
       outcome: wordOf<CallOutcome>(callOutcomes),

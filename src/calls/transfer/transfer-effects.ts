@@ -27,7 +27,7 @@ export function transferObstacle({
   limits: { maxTransfers },
 }: CallMachineContext): string | undefined {
   if (end !== undefined) return 'The call is ending.';
-  if (ongoing !== undefined) return 'The call is being transferred already.';
+  if (ongoing !== undefined) return 'The call is already being transferred.';
   if (transfers < maxTransfers) return undefined;
   return `The call has used up its ${maxTransfers} transfers.`;
 }

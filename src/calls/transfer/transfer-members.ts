@@ -63,7 +63,7 @@ export const transferMembers = {
     .boolean()
     .default(false)
     .describe(
-      'true: the bot goes on hearing the person before and after the answer. Default: it hears silence from the INVITE on, and its stream ends at the answer',
+      'true: the bot keeps hearing the person before and after the answer. Default: it hears silence from the INVITE on, and its stream ends at the answer',
     ),
   onFailure: z
     .enum(transferFallbacks)

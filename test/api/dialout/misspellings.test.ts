@@ -162,7 +162,7 @@ describe('a dial-out request', () => {
     expect(response.statusCode).toBe(400);
     expect(response.json<ProblemDocument>().errors).toContainEqual({
       path,
-      message: `is not known; ${meant} is`,
+      message: `is unknown; did you mean ${meant}?`,
     });
     expect(harness.submissions).toEqual([]);
   });

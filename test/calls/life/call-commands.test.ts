@@ -161,7 +161,7 @@ describe('a command', () => {
 
     expect(noted).toMatchObject([
       { kind: 'command', what: 'dtmf 1', by: 'app-1', commandId: 'k' },
-      { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('takes no keys') },
+      { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('accepts no keys') },
     ]);
     expect(noted[0]).not.toHaveProperty('refusal');
   });
@@ -171,14 +171,14 @@ describe('a command', () => {
       { command: 'play', sound: 'https://a.example/x.wav?key=s3cret' },
       'play https://a.example/x.wav',
     ],
-    [{ command: 'play', sound: 'sound:hi', loop: true }, 'play sound:hi, again and again'],
+    [{ command: 'play', sound: 'sound:hi', loop: true }, 'play sound:hi, looped'],
     [{ command: 'dtmf', digits: '12#' }, 'dtmf 12#'],
     [
       { command: 'transfer', to: 'sip:agents@pbx.example', headers: { 'X-Key': 's3cret' } },
       'transfer to sip:agents@pbx.example (bridge)',
     ],
     [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
-    [{ command: 'stream', url: null }, 'stream to no bot'],
+    [{ command: 'stream', url: null }, 'end the stream'],
     [{ command: 'hangup' }, 'hangup'],
   ])('%j is noted without parts that may be secret', async (command, text) => {
     await run(commandSchema.parse(command));
@@ -267,7 +267,7 @@ describe('keys', () => {
     expect(await run({ command: 'dtmf', digits: '4711' })).toEqual({
       ok: false,
       code: 'digits',
-      error: 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).',
+      error: 'The far end accepts no keys: its SDP has no telephone-event (RFC 4733).',
     });
     expect(sent).toEqual([]);
   });
@@ -372,7 +372,7 @@ describe('a transfer', () => {
       error: 'The call is ringing; transfer needs an answered call.',
     });
     state = 'answered';
-    obstacle = 'The call is being transferred already.';
+    obstacle = 'The call is already being transferred.';
     expect(await run(command)).toEqual({ ok: false, code: 'state', error: obstacle });
     expect(begun()).toEqual([]);
   });

@@ -310,7 +310,7 @@ describe('a stream by command', () => {
     expect(obstacles().toBegin).toBe('The call is leaving a message.');
     begin(call, 'one');
     call.media().observe({ kind: 'plan', report: { kind: 'held', by: 'screening' } });
-    expect(obstacles().toBegin).toBe('The call is answering a screening.');
+    expect(obstacles().toBegin).toBe('The call is answering a call screening.');
     call.media().observe({ kind: 'plan', report: { kind: 'held', by: undefined } });
     expect(obstacles().toBegin).toBeUndefined();
     call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer });
@@ -330,7 +330,7 @@ describe('a stream by command', () => {
       ...['answerStream', 'answerStream 2'],
     ]);
     expect(streamObstacles(call.actor.getSnapshot().context).toBegin).toBe(
-      'The call has used up its 2 streams by command.',
+      'The call has used up the 2 streams that commands may begin.',
     );
   });
 });
