@@ -1,8 +1,8 @@
-// Allows one process per DATA_DIR: two would destroy each other's PGlite and NATS files. The lock
-// is a unix socket in the folder, because the kernel releases it when its holder dies, however it
-// dies. A pid in a file means nothing in another pid namespace. A time in a file says nothing about
-// a process that is stopped. A socket with a file can be reached from every network and pid
-// namespace that has the folder mounted, under whatever path.
+// Allows one process per DATA_DIR, because two would destroy each other's PGlite and NATS files.
+// The lock is a unix socket in the folder. The kernel releases it however its holder dies, and it
+// works from every network and pid namespace that mounts the folder, under any path. A pid file
+// would mean nothing in another pid namespace, and a timestamp could not tell a paused process from
+// a dead one.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,29 +16,29 @@ import { makeFolder } from '../lib/make-folder.ts';
 export type DataDirLock = { release(): Promise<void> };
 
 /**
- * A starting process with a greater name gives way at once. A process that is still there after
- * this time holds the lock.
+ * A starting process gives way immediately if its name is the greater one. A process that is still
+ * there after this time holds the lock.
  */
 const giveWayMs = 1_000;
 const lookAgainMs = 20;
 const socketName = /^lock-[0-9a-f]{16}\.sock$/;
 /**
- * Errors that mean: there is no /proc, or the folder cannot hold sockets. Some folders that virtual
- * machines share with their host cannot.
+ * Errors that mean that there is no /proc, or that the folder cannot hold sockets, like some
+ * folders that a virtual machine shares with its host.
  */
 const noSocketErrors = new Set(['ENOENT', 'EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
 
 /**
  * Locks the folder. Creates it (0700) if it is missing. Each process listens on a socket with a
- * name of its own and then looks for other sockets. Because each listens before it looks, at least
- * one of two simultaneous starts sees the other. The one with the greater name gives way.
+ * unique name and then looks for other sockets. Because it listens first, at least one of two
+ * simultaneous starts sees the other, and the one with the greater name gives way.
  *
  * @throws Error that names the folder if another process holds the lock
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   await makeFolder(dataDir);
   const handle = await open(dataDir, 'r');
-  // The lock alone must not keep the process running.
+  // `unref`, because the lock alone must not keep the process running.
   const server = createServer((socket) => socket.destroy()).unref();
   const release = async (): Promise<void> => {
     // Closing also removes the socket's file.
@@ -70,7 +70,7 @@ async function listenNear(
   server: Server,
   name: string,
 ): Promise<string> {
-  // The path of a socket is limited to about 100 bytes. The path of the folder is not.
+  // A socket's path is limited to about 100 bytes, and the folder's path may be longer.
   const throughDescriptor = `/proc/self/fd/${handle.fd}`;
   try {
     await listen(server, join(throughDescriptor, name));
@@ -87,7 +87,7 @@ async function listenNear(
 }
 
 async function listen(server: Server, path: string): Promise<void> {
-  // Every user who may enter the folder may connect. Otherwise a socket left by root would lock out
+  // Let every user who may enter the folder connect. Otherwise a socket left by root would lock out
   // the user who owns the folder.
   server.listen({ path, readableAll: true, writableAll: true });
   await once(server, 'listening');
@@ -97,8 +97,8 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
   const deadlineMs = performance.now() + giveWayMs;
   for (;;) {
     const names = (await readdir(folder)).filter((each) => socketName.test(each));
-    // Another start may have looked between this socket's bind and listen, taken it for a dead one,
-    // and removed it.
+    // Another start may have looked between our bind and our listen, taken our socket for a dead
+    // one, and removed it.
     if (!names.includes(name)) return false;
     const others = names.filter((each) => each !== name);
     const answers = await Promise.all(others.map((other) => isAlive(join(folder, other))));
@@ -114,8 +114,8 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
 }
 
 /**
- * A refused connection or a missing file means that the process is gone. Any other error counts as
- * alive, e.g. the full backlog of a stopped process.
+ * Returns false if the connection is refused or the file is missing: the process is gone. Any other
+ * error means that it may be alive, e.g. the full backlog of a paused process.
  */
 async function isAlive(path: string): Promise<boolean> {
   const socket = createConnection(path);

@@ -1,4 +1,4 @@
-// What the parts of the engine share. `startSipEngine` creates it once.
+// The services that the parts of an engine share. `startSipEngine` creates them.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { CallReports } from './dialog/call-reports.ts';

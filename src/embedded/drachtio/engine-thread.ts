@@ -1,5 +1,5 @@
-// Runs the SIP engine in a worker thread, beside the gateway's event loop. `onExit` reports the
-// death of the thread to the caller, which decides whether to start another one.
+// Starts the SIP engine in a worker thread, so that it does not share the gateway's event loop. The
+// caller learns through `onExit` that the thread died, and decides whether to restart it.
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,7 +23,7 @@ export type SipEngineThread = RunningThread &
 
 type Listening = Extract<EngineThreadMessage, { kind: 'listening' }>;
 
-/** `logger`: the logger of the process. It receives what the thread logs. */
+/** @param logger the logger of the process, to which the thread's log lines are relayed */
 export async function startSipEngineThread(
   options: EngineThreadOptions,
   logger?: Logger,

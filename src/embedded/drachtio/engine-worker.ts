@@ -1,5 +1,5 @@
-// Runs the SIP engine in a worker thread. The options come as worker data. The first message
-// reports where the engine listens. A `stop` message stops it.
+// The entry file of the SIP engine's thread. Takes the options as worker data, posts where the
+// engine listens, and stops at a `stop` message.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { inBackground } from '../../lib/in-background.ts';
@@ -17,7 +17,7 @@ async function run(options: EngineThreadOptions): Promise<void> {
       post({ kind: 'statistics', statistics: engine.statistics() });
       return;
     }
-    // The port keeps the thread alive. Closing the engine and the port ends the thread.
+    // The port keeps the thread alive. The thread ends once the engine and the port are closed.
     const closed = engine.close().finally(() => parentPort?.close());
     inBackground(closed, logger, 'closing the SIP engine');
   });

@@ -1,6 +1,6 @@
 // The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the
-// other. This file only connects the parts. A message passes transport -> stack (transactions) ->
-// uac/uas (dialogs) -> control client, and back.
+// other. This file only connects the parts. A message goes from transport to stack (transactions),
+// uac or uas (dialogs) and control client, and back.
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';
@@ -38,7 +38,7 @@ export type { SipTimers } from './transaction/engine-timing.ts';
 
 export type SipEngineAddresses = {
   readonly sipHost: string;
-  /** Port for UDP and TCP. As an option, 0 finds a port that is free for both. */
+  /** Port for UDP and TCP. In the options, 0 selects a port that is free for both. */
   readonly sipPort: number;
   readonly controlHost: string;
   readonly controlPort: number;
@@ -59,7 +59,7 @@ export type SipEngineStatistics = {
   readonly clients: number;
   readonly tcpConnections: number;
   readonly udpSockets: number;
-  /** Messages that could not be read, answered or matched. */
+  /** Messages that could not be parsed or matched to a transaction. */
   readonly dropped: number;
 };
 
@@ -79,7 +79,7 @@ type Handlers = {
 };
 
 /**
- * A random free TCP port whose UDP port is taken is rare. Many such failures in a row mean that
+ * The UDP port of a random free TCP port is rarely taken. Many failures in a row mean that
  * something else is wrong.
  */
 const maxPortAttempts = 20;
@@ -90,7 +90,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
   const stack = new SipStack({ clock, timers, logger: options.logger });
   const transports = await listen(options, timers, clock, {
     onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
-    // Deferred, so that the sender of the request has its answer before it learns of the failure.
+    // Deferred, so that the application gets the reply to its command before the failure.
     onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
   });
   const routes = new RouteTable();
@@ -211,8 +211,8 @@ function toEngine(
 }
 
 /**
- * Nothing below is meant to throw. If it does, one message is lost and every other call goes on. A
- * peer must not be able to end all calls by a mistake in the engine.
+ * No handler should throw. If one does, we lose one message, but a peer that triggers a bug in the
+ * engine cannot end everybody's calls.
  */
 function guard(logger: Logger, work: () => void): void {
   try {
@@ -258,8 +258,8 @@ function dispatch(
 }
 
 /**
- * Hangs up a dialog without an owner after some time. Until then, another application may hang it
- * up by its id. The peer must not be left in a call for ever.
+ * Hangs up a dialog without an owner after `ownerlessMs`, so that the peer does not stay in the
+ * call forever. Until then, another application may take the dialog over by its id.
  */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {
@@ -268,8 +268,8 @@ function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog
 }
 
 /**
- * Binds TCP first: its listener refuses a port that another engine has. UDP with SO_REUSEADDR would
- * accept it.
+ * Binds TCP first, because a TCP bind fails if another engine has the port. A UDP bind with
+ * SO_REUSEADDR would succeed.
  */
 async function listen(
   options: SipEngineOptions,

@@ -1,6 +1,6 @@
 // Connects transports and transactions: text comes in, requests and responses go out. It matches
-// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3). It also makes the
-// responses that need no user (time-outs, overload). It knows nothing of dialogs or drachtio.
+// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3). It also generates the
+// responses that need no user (time-outs, overload). It knows nothing about dialogs or drachtio.
 
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
@@ -32,12 +32,12 @@ import type { TcpTransport } from './transport/tcp-transport.ts';
 import type { UdpTransport } from './transport/udp-transport.ts';
 
 /**
- * Maximum number of live transactions of each kind. A call needs one transaction for 32 s and
- * another for 5 s, so the limit allows some 1,700 new calls a second.
+ * Maximum number of live client transactions, and of live server transactions. A call needs one
+ * transaction for 32 s and another for 5 s, so the limit allows about 1,700 new calls a second.
  */
 const maxTransactions = 65_536;
 
-/** The status of a response that the engine made, because the network gave none. */
+/** The status of a response that the engine generates because none arrived. */
 export type StackFailure = { readonly status: number; readonly reason: string };
 
 export type RequestUser = {
@@ -66,9 +66,7 @@ export type ReceivedRequest = {
   readonly peer: SipPeer;
   readonly bytes: number;
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
-  /**
-   * The stack calls these when the ACK or the answer is overdue, or when the transaction is over.
-   */
+  /** The stack calls these when the ACK or the answer is overdue, and when the transaction ends. */
   onAckTimeout: () => void;
   onAnswerTimeout: () => void;
   onTerminated: () => void;
@@ -77,15 +75,14 @@ export type ReceivedRequest = {
 export type StackUser = {
   readonly onRequest: (received: ReceivedRequest) => void;
   /**
-   * Gets the INVITE that the CANCEL is for. `invite` is undefined if no transaction of it exists
-   * any more.
+   * Gets a CANCEL and the INVITE that it refers to. `invite` is undefined if the INVITE's
+   * transaction has ended.
    */
   readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
-  /** Gets an ACK that does not belong to a failed INVITE: it is for a dialog. */
+  /** Gets an ACK for a dialog. The stack handles the ACK of a failed INVITE. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
   /**
-   * Gets a response that matches no transaction. Returns false if the user does not handle it
-   * either.
+   * Gets a response that matches no transaction. Returns false if the user cannot handle it either.
    */
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
@@ -173,8 +170,8 @@ export class SipStack {
   }
 
   sendResponseText(peer: SipPeer, text: string): void {
-    // RFC 3581: a response always goes back to where the request came from. The stamp on the
-    // request's Via demands that.
+    // RFC 3581: a response goes back to the address that sent the request, with which we stamped
+    // the Via.
     if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
     else this.#udp?.sendResponse(peer, text);
   }
@@ -334,8 +331,8 @@ function hasAddresses(message: SipResponse): boolean {
 }
 
 /**
- * A datagram may be longer than its Content-Length says. The surplus is dropped (RFC 3261 section
- * 18.3).
+ * Drops bytes after the end of the body, if a datagram is longer than its Content-Length says (RFC
+ * 3261 section 18.3).
  */
 function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
   const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
@@ -343,15 +340,18 @@ function trimBody<Message extends SipRequest | SipResponse>(message: Message): M
   return { ...message, body: message.body.slice(0, length) };
 }
 
-/** RFC 3261 section 17.2.3. The key includes the sent-by, because far ends choose the branches. */
+/**
+ * RFC 3261 section 17.2.3. The key includes the sent-by, because two far ends may choose the same
+ * branch.
+ */
 function serverKey(request: SipRequest, method: string): string {
   const value = headerValue(request, 'Via') ?? '';
   const via = parseVia(value);
   const branch = via?.parameters.get('branch');
   const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
   if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
-  // Senders by RFC 2543 have no unique branch. The key has everything that a retransmission has in
-  // common with the first request.
+  // RFC 2543 has no unique branches. The key then has everything that a retransmission shares with
+  // the original request.
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
   const callId = headerValue(request, 'Call-ID') ?? '';
   return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;

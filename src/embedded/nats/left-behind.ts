@@ -1,7 +1,6 @@
 // Ends the nats-server that an earlier, killed process left behind. Two servers must not use the
 // same store, so a new server may start only when the old one is gone. The old process id may
-// belong to another process by now. For that reason the command line is compared before any signal
-// is sent.
+// belong to another process by now, so we check the command line before sending a signal.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -12,8 +11,8 @@ import type { NatsFiles } from './nats-identity.ts';
 const run = promisify(execFile);
 
 /**
- * JetStream normally closes its files within this time. After it, the process is killed, which the
- * store survives as it survives a power cut.
+ * JetStream normally closes its files within this time. After it we kill the process. The store
+ * survives that, as it survives a power cut.
  */
 const terminateTimeoutMs = 5_000;
 const killTimeoutMs = 2_000;
@@ -85,8 +84,8 @@ async function isGoneWithin(pid: number, limitMs: number): Promise<boolean> {
 }
 
 /**
- * A zombie has ended, but its parent has not collected the exit code. In a container the parent may
- * never do that.
+ * A zombie has ended, but its parent has not collected the exit code. In a container, the parent
+ * may never do that.
  */
 async function isZombie(pid: number): Promise<boolean> {
   try {

@@ -1,5 +1,5 @@
-// What a private nats-server keeps across restarts: its port, so that bots can reconnect; its
-// credentials; and a name that distinguishes it from another program on the same port. Stored in
+// What a private nats-server keeps across restarts: its port and credentials, so that bots can
+// reconnect, and a name that distinguishes it from another program on the same port. Stored in
 // DATA_DIR/nats, readable by its owner only.
 
 import { randomBytes } from 'node:crypto';
@@ -58,7 +58,7 @@ export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   return identity;
 }
 
-/** Chooses another port, because another program has taken the old one. */
+/** Moves to another port, because another program has taken the old one. */
 export async function moveToFreePort(
   files: NatsFiles,
   identity: NatsIdentity,
@@ -69,7 +69,7 @@ export async function moveToFreePort(
 }
 
 export async function writeConfiguration(files: NatsFiles, identity: NatsIdentity): Promise<void> {
-  // A file is used because every user of the machine can read command line arguments.
+  // The settings go into a file, because every user of the machine can read command line arguments.
   const text = [
     `server_name: ${JSON.stringify(identity.serverName)}`,
     `listen: "127.0.0.1:${identity.port}"`,
@@ -86,7 +86,7 @@ async function readIdentity(path: string): Promise<NatsIdentity | undefined> {
     const parsed = identitySchema.safeParse(JSON.parse(await readFile(path, 'utf8')));
     return parsed.success ? parsed.data : undefined;
   } catch {
-    // The file is absent or was cut short by a crash. A new identity does as well.
+    // The file is missing, or a crash truncated it. A new identity is fine.
     return undefined;
   }
 }

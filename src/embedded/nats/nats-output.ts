@@ -1,5 +1,5 @@
 // Copies the output of the private nats-server into the log of this process. The server writes to a
-// file, which outlives the server and this process. This module reads what is appended.
+// file, and this module reads what is appended to it.
 
 import { closeSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
@@ -17,12 +17,12 @@ const levels = {
 } as const;
 
 const tailBytes = 2_048;
-/** Bytes read at once. Longer output is read in several pieces. */
+/** Longer output is read in several pieces of this size. */
 const pieceBytes = 64 * 1_024;
 
 /**
- * Logs each line of the file, from its beginning. Returns a function that logs the lines that are
- * there by then and stops.
+ * Logs each line of the file, from the beginning. Returns a function that logs the remaining lines
+ * and stops.
  */
 export function followOutput(path: string, logger: Logger): () => void {
   let offset = 0;
@@ -66,7 +66,7 @@ export function readTail(path: string): string {
   }
 }
 
-/** Empty at the end of the file, or if the file is missing. */
+/** Returns an empty buffer at the end of the file, or if the file is missing. */
 function readPiece(path: string, offset: number): Buffer {
   try {
     const file = openSync(path, 'r');

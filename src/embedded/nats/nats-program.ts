@@ -3,10 +3,10 @@
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-/** Also searched. Debian puts daemons into /usr/sbin, which is not on every user's PATH. */
+/** Searched after PATH. Debian installs daemons in /usr/sbin, which is not on every user's PATH. */
 const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 
-/** `program`: NATS_SERVER_BIN. Default: `nats-server`, looked up on `searchPath`. */
+/** @param program NATS_SERVER_BIN; default: `nats-server`, looked up on `searchPath` */
 export async function findNatsServer(
   program: string | undefined,
   searchPath: string,

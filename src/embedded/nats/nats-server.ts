@@ -1,7 +1,7 @@
 // Runs a private nats-server with JetStream as a child process if NATS_URL is not configured. It is
-// the real server: bots connect to it too. This class restarts the server when it dies and ends it
-// with the process. Before it starts a server, it ends one that an earlier, killed process left
-// behind: two servers must not open the same store.
+// the real server, and bots connect to it too. It is restarted when it dies, and ends with this
+// process. A server that an earlier, killed process left behind is ended first, because two servers
+// must not open the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -29,7 +29,7 @@ const probeIntervalMs = 25;
 const stopTimeoutMs = 5_000;
 const firstRestartDelayMs = 100;
 const maxRestartDelayMs = 5_000;
-/** A server that ran this long resets the restart back-off. */
+/** A server that ran for this long resets the restart back-off. */
 const steadyMs = 10_000;
 /** An error message quotes this many of the server's last output lines. */
 const keptLines = 5;
@@ -97,21 +97,21 @@ export class NatsServer implements AsyncDisposable {
     this.url = natsUrl(identity);
   }
 
-  /** Process id of the present child. Undefined between its death and its restart. */
+  /** Process id of the running child. Undefined between its death and its restart. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
   /**
-   * `listener` is called when the server dies without `stop()`. The server is restarted without any
-   * action of the listener.
+   * Calls `listener` whenever the server dies without `stop()`. The server is then restarted in any
+   * case.
    */
   onExit(listener: (exit: NatsServerExit) => void): void {
     this.#exitListeners.push(listener);
   }
 
   async start(): Promise<void> {
-    // If the process ends without `stop()` (an uncaught error, process.exit), it kills the server.
+    // If this process ends without `stop()` (an uncaught error, process.exit), kill the server.
     process.once('exit', this.#killOnExit);
     this.#launch();
     try {
@@ -138,8 +138,8 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * Removes the exit handler. It must stay until the server has ended: a process that exits during
-   * a slow stop would otherwise leave the server behind.
+   * Removes the exit handler. Must not run before the server has ended: a process that exits during
+   * a slow stop would leave the server behind.
    */
   #ended(): void {
     process.removeListener('exit', this.#killOnExit);
@@ -152,14 +152,14 @@ export class NatsServer implements AsyncDisposable {
 
   #launch(): void {
     this.#startedAt = performance.now();
-    // The output goes to a file and not to a pipe. A server that outlives this process would be
-    // killed by its first line into a broken pipe, before it has closed its store. The file is
-    // truncated at each start. That bounds it, because the server writes very little.
+    // The output goes to a file and not to a pipe. If the server outlived this process, its first
+    // write to a broken pipe would kill it before it has closed its store. Truncating the file at
+    // each start is enough to bound it, because the server writes very little.
     const output = openSync(this.#files.output, 'w', 0o600);
     const child = spawn(this.#program, ['--config', this.#files.configuration], {
       stdio: ['ignore', 'ignore', output],
-      // A process group of its own: Ctrl-C in a terminal goes to the whole foreground group, and
-      // calls that are being drained still need their events.
+      // Gives the server its own process group. Ctrl-C in a terminal goes to the whole foreground
+      // group, and draining calls still need the server for their events.
       detached: true,
     });
     closeSync(output);
@@ -201,8 +201,8 @@ export class NatsServer implements AsyncDisposable {
     const deadline = performance.now() + readyTimeoutMs;
     while (performance.now() < deadline) {
       if ((await probeNats(this.#identity, probeTimeoutMs)) === 'private server') return;
-      // A death during the first start fails at once. The configuration or the store is at fault,
-      // and another try would only hide that.
+      // If the server dies during the first start, fail immediately. The configuration or the store
+      // is at fault, and another try would only hide that.
       if (this.#child === undefined || hasEnded(this.#child)) break;
       await pause(probeIntervalMs);
     }

@@ -9,9 +9,9 @@ export type Ticking = {
 };
 
 /**
- * After a pause of the event loop, at most this many missed ticks are made up for at once: a
- * phone's jitter buffer copes with that many. The rest of a longer pause is skipped, so that no
- * burst of packets follows it.
+ * Maximum number of missed ticks to make up for after a pause of the event loop. A phone's jitter
+ * buffer copes with this many packets. We skip the rest of a longer pause, so that no larger burst
+ * of packets follows it.
  */
 const maxMadeUpTicks = 5;
 

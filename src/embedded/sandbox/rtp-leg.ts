@@ -1,4 +1,4 @@
-// A callee's RTP on one UDP socket. It sends packets of 20 ms to the address of the offer and
+// A callee's RTP on one UDP socket. It sends packets of 20 ms to the address in the offer, and
 // counts the packets that arrive. A key press replaces the audio while it lasts.
 
 import { randomBytes, randomInt } from 'node:crypto';
@@ -54,12 +54,12 @@ export class RtpLeg {
     const family = host.includes(':') ? 6 : 4;
     const socket = createSocket({
       type: family === 6 ? 'udp6' : 'udp4',
-      // SDP must contain addresses. A host name in it is never looked up: that would happen for
-      // every packet.
+      // Never look up a host name from SDP, because that would happen for every packet. SDP should
+      // only contain addresses.
       lookup: (address, _options, callback) => callback(null, address, family),
     });
-    // The listener must exist before the bind. Without a look-up, the socket emits `listening`
-    // during the call of `bind`.
+    // Register the listener before the bind. Without a look-up, the socket emits `listening` during
+    // `bind`.
     const listening = once(socket, 'listening');
     socket.bind(0, host);
     await listening;
@@ -131,7 +131,7 @@ export class RtpLeg {
     this.#packet.set(payload, rtpHeaderBytes);
     this.packetsSent += 1;
     const { port, host } = this.#remote;
-    // The packet is copied because the socket may send it after the next frame was written.
+    // Copy the packet, because the socket may send it after the next frame was written.
     const packet = Buffer.from(this.#packet.subarray(0, rtpHeaderBytes + payload.length));
     this.#socket.send(packet, port, host, () => undefined);
   }
@@ -151,9 +151,8 @@ const volumeDbm0 = 10;
 const endBit = 0x80;
 
 /**
- * A key that a callee presses, as telephone events (RFC 4733). One packet is sent every 20 ms. All
- * packets have the timestamp of the first one, and the last one is sent three times (section
- * 2.5.1.4).
+ * A key press as telephone events (RFC 4733), one packet every 20 ms. All packets have the
+ * timestamp of the first one, and the last one is sent three times (section 2.5.1.4).
  */
 export class KeyPress {
   readonly #event: number;

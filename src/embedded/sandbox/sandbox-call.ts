@@ -45,8 +45,8 @@ export type SandboxCallDeps = {
 };
 
 /**
- * The sandbox ends a call that neither side ends, so that a developer's forgotten call cannot last
- * for ever.
+ * The sandbox ends a call after this time, so that a developer's forgotten call does not last
+ * forever.
  */
 const longestCallMs = 600_000;
 /**
@@ -118,7 +118,7 @@ export class SandboxCall {
   tick(): void {
     this.#totalMs += frameMs;
     this.#phaseMs += frameMs;
-    // drachtio-srf throws if its connection is gone. That must not stop the clock for all other
+    // drachtio-srf throws if its connection is gone. That must not stop the clock for the other
     // calls.
     try {
       this.#advance();
@@ -143,8 +143,8 @@ export class SandboxCall {
   }
 
   /**
-   * Ends the call from the sandbox's side, in whatever phase it is. Resolves when the engine has
-   * passed that on. That may never happen, so the caller must bound the wait.
+   * Ends the call from the sandbox's side, in any phase. Resolves when the engine has sent the
+   * response or BYE, which may never happen, so bound the wait.
    */
   async giveUp(): Promise<void> {
     const phase = this.#phase;
@@ -215,7 +215,7 @@ export class SandboxCall {
     this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
   }
 
-  /** Takes the payload of one packet. Audio before the answer is not part of the conversation. */
+  /** Takes the payload of one packet. Ignores audio before the answer. */
   #hear(payload: Uint8Array, codec: Codec): void {
     if (this.#phase.name !== 'talking') return;
     this.#talker?.hear(payload, codec);
@@ -248,7 +248,7 @@ export class SandboxCall {
     response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
   }
 
-  /** Answers a REFER. It places no call, but sends a NOTIFY that the referred call was answered. */
+  /** Answers a REFER. Does not place the referred call, but sends a NOTIFY that it was answered. */
   #refer(dialog: CalleeDialog, response: CalleeResponse): void {
     if (this.#behaviour.takesRefer !== true) {
       response.send(603);
@@ -283,8 +283,8 @@ export class SandboxCall {
   }
 
   /**
-   * A failure after the end is harmless, e.g. a CANCEL that crossed the 200 OK, or a BYE that could
-   * not be sent.
+   * Ends the call as failed. A failure after the end is harmless, e.g. a CANCEL that crossed the
+   * 200 OK, or a BYE that could not be sent.
    */
   #fail(error: unknown): void {
     if (this.#phase.name !== 'ended') {

@@ -1,14 +1,14 @@
-// The numbers of the sandbox carrier, and what happens when one of them is dialled. The README, the
-// demo and the tests read this one table too. The numbers are from the range that North America
-// reserves for fiction (+1 NPA 555 0100 to 0199). The second digit from the right says who is
-// there: 0 people, 1 machines, 2 no answer, 3 refusals.
+// The numbers of the sandbox carrier, and how each behaves when it is dialled. The README, the demo
+// and the tests use this table too. The numbers are from the range that North America reserves for
+// fiction (+1 NPA 555 0100 to 0199). The second digit from the right is the kind: 0 people, 1
+// machines, 2 no answer or silence, 3 refusals.
 
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
 
 export type SandboxBehaviour = {
   /**
-   * Time between the INVITE and `next`. The callee rings meanwhile. 0: an immediate refusal without
+   * How long the callee rings before `next`. 0 with a refusal: refuses immediately, without
    * ringing.
    */
   readonly ringMs: number;
@@ -37,7 +37,7 @@ export type SandboxBehaviour = {
 export type SandboxNumber = {
   /** E.164, with the `+`. */
   readonly number: string;
-  /** May be dialled instead of the number, as the user part of a SIP URI. */
+  /** Can be dialled instead of the number, as the user part of a SIP URI. */
   readonly name: string;
   readonly description: string;
   readonly behaviour: SandboxBehaviour;

@@ -1,5 +1,5 @@
-// Runs the sandbox in a worker thread of its own, beside the gateway's event loop. While the
-// gateway is busy, the callees keep speaking evenly, as people do.
+// Starts the sandbox in its own worker thread. This way the callees keep speaking evenly, as people
+// do, while the gateway's event loop is busy.
 
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
@@ -20,7 +20,7 @@ export type SandboxThread = SandboxListening & RunningThread;
 /**
  * Starts the sandbox in a thread.
  *
- * @param logger the logger of the process; it receives what the thread logs
+ * @param logger the logger of the process, to which the thread's log lines are relayed
  * @param onCallEnded called at the end of every call
  * @throws Error if the sandbox cannot listen or a recording is missing
  */

@@ -1,5 +1,5 @@
-// A carrier for first tries, tests and the demo: real SIP on an engine of its own, and real RTP, on
-// loopback. The gateway treats it as any other trunk.
+// A carrier for first steps, tests and the demo. It speaks real SIP, with its own engine, and real
+// RTP, on loopback. The gateway treats it like any other trunk.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -31,10 +31,10 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-/** More simultaneous calls than a gateway on a laptop places. The next call gets a 503. */
+/** More simultaneous calls than a gateway on a laptop places. Further calls get a 503. */
 const maxCalls = 1_000;
 
-/** The engine is in this process, so it answers at once or is broken. */
+/** The engine runs in this process, so it answers quickly or is broken. */
 const connectTimeoutMs = 5_000;
 
 /** Bounds the wait for the BYEs of running calls when the sandbox closes. */
@@ -42,7 +42,7 @@ const closeTimeoutMs = 1_000;
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { sipHost, logger } = options;
-  // Sounds are loaded before anything listens, so that a broken installation fails at the start.
+  // Load the sounds before anything listens, so that a broken installation fails early.
   const sounds = createSoundLibrary();
   const secret = randomBytes(16).toString('hex');
   const engine = await startSipEngine({
@@ -115,7 +115,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 /**
  * Logs the end of a call. Calls with the talker are logged at `info`, because a developer who tries
- * out a bot wants to know what came through.
+ * out a bot wants to know how much of its audio arrived.
  */
 function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void {
   const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
@@ -123,7 +123,7 @@ function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void
   else logger.info(summary, 'the sandbox has talked with a caller');
 }
 
-/** Resolves when the engine knows which requests it must pass to the sandbox. */
+/** Resolves when the engine passes requests to the sandbox. */
 async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promise<void> {
   const connected = once(srf, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
   srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });

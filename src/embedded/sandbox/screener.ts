@@ -1,6 +1,6 @@
 // A call screener. It asks who is calling, waits for an answer, and then either puts the called
-// person through or hangs up. It also hangs up on a caller who says nothing. Its only clock is the
-// ticks of its call and the audio that arrives.
+// person through or hangs up. It also hangs up on a caller who says nothing. Its only clocks are
+// its call's ticks and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -8,7 +8,7 @@ import { VoiceTurns } from './voice-turns.ts';
 
 /** This much silence ends the caller's answer. */
 const pauseMs = 1_000;
-/** The called person needs this long to look at the telephone and decide. */
+/** The called person takes this long to look at the phone and decide. */
 const decidesMs = 1_500;
 
 export class Screener {
@@ -17,8 +17,8 @@ export class Screener {
   #saying: SoundName = 'screenerQuestion';
   #saidMs = 0;
   /**
-   * Before the answer: time since the question ended. After it: time since the answer ended. The
-   * caller's speech does not count.
+   * Time since the end of the question, or of the caller's answer once there is one, without the
+   * time in which the caller speaks.
    */
   #waitedMs = 0;
   #isAnswered = false;
@@ -35,7 +35,7 @@ export class Screener {
     return this.#rejects && this.#hasDecided;
   }
 
-  /** How long the caller has said nothing since the question. 0 once the caller has answered. */
+  /** How long the caller has been silent since the question. 0 once the caller has answered. */
   get unansweredMs(): number {
     return this.#isAnswered ? 0 : this.#waitedMs;
   }

@@ -10,15 +10,18 @@ export type AudioOffer = {
   readonly codec: Codec;
   readonly payloadType: number;
   readonly telephoneEventPayloadType?: number;
-  /** Direction as the caller states it. `inactive` if the caller holds with an address of zeros. */
+  /** Direction from the caller's view. `inactive` if the caller holds with the address 0.0.0.0. */
   readonly direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
-  /** Kind and protocol of every media line, in the order of the offer: the answer needs as many. */
+  /**
+   * Kind and protocol of every media line in the order of the offer, because the answer needs the
+   * same lines.
+   */
   readonly lines: readonly { readonly kind: string; readonly protocol: string }[];
   /** Index of the accepted audio line in `lines`. */
   readonly line: number;
 };
 
-/** An offer with more media lines is not answered, because it may be hostile. */
+/** We reject an offer with more media lines, because it may be hostile. */
 const maxMediaLines = 8;
 
 const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };
@@ -53,7 +56,7 @@ function audioOffer(session: Session): AudioOffer | undefined {
     port: audio.port,
     ...chosen,
     ...(telephoneEvent === undefined ? {} : { telephoneEventPayloadType: telephoneEvent.payload }),
-    // A connection address of zeros means hold (RFC 2543).
+    // The connection address 0.0.0.0 means hold (RFC 2543).
     direction:
       host === '0.0.0.0' ? 'inactive' : (audio.direction ?? session.direction ?? 'sendrecv'),
     lines: media.map(({ type, protocol }) => ({ kind: type, protocol })),
@@ -97,7 +100,7 @@ export function writeAnswer(
     't=0 0',
   ];
   for (const [index, { kind, protocol }] of offer.lines.entries()) {
-    // Each rejected media line is answered in its place with port 0 (RFC 3264 section 6).
+    // Reject every other media line with port 0, in its place (RFC 3264 section 6).
     if (index === offer.line) lines.push(...audioLines(offer, local.port));
     else lines.push(`m=${kind} 0 ${protocol} 0`);
   }

@@ -1,5 +1,5 @@
-// What the sandbox's callees say: recordings and tones as frames that are ready to be sent. Each
-// sound is encoded once for each codec.
+// What the sandbox's callees say: recordings and tones, as frames ready to send. Each sound is
+// encoded once per codec.
 
 import { type Codec, encode, silenceByte } from '../../media/g711.ts';
 import { joined, silence, tone } from './tones.ts';
@@ -26,7 +26,7 @@ export type SoundName = (typeof soundNames)[number];
 
 export type Sound = {
   readonly samples: Int16Array;
-  /** True: the sound starts again when it ends. False: silence follows it. */
+  /** If true, the sound starts again when it ends. Otherwise silence follows. */
   readonly loops: boolean;
 };
 

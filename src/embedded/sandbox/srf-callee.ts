@@ -1,5 +1,5 @@
-// The part of drachtio-srf that a callee uses, typed as its source code behaves. The library's own
-// types omit most of it.
+// Types for the part of drachtio-srf that a callee uses, written from its source code, because the
+// library's own types omit most of it.
 
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';

@@ -1,8 +1,7 @@
-// A callee who talks with the caller: says hello and replies to what the caller says. One variant
-// interrupts a caller who talks for long, but only once. Another variant presses a key in place of
-// its first reply. The talker measures what it hears, so that a developer who tries out a bot gets
-// a report of the audio that came through. Its only clock is the ticks of its call and the audio
-// that arrives.
+// A callee who says hello and replies to what the caller says. One variant interrupts a caller who
+// talks for long, but only once. Another variant presses a key instead of its first reply. The
+// talker measures what it hears, so that a developer who tries out a bot sees how much of its audio
+// arrived. Its only clocks are its call's ticks and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -10,11 +9,11 @@ import { VoiceTurns } from './voice-turns.ts';
 
 /** What a talker measured during a call. */
 export type TalkSummary = {
-  /** Voice of the caller, without the pauses. */
+  /** How long the caller spoke, without the pauses. */
   readonly voiceMs: number;
   /** Number of turns in which the caller spoke. */
   readonly turns: number;
-  /** Number of the talker's replies, without its hello. */
+  /** Number of the talker's replies, not counting its hello. */
   readonly answers: number;
   /**
    * From the start of the talker's interruption to the end of the caller's voice. Absent if the
@@ -24,7 +23,7 @@ export type TalkSummary = {
 };
 
 export type TalkManner = {
-  /** True: interrupts once, as soon as the caller has talked for 2 s. */
+  /** If true, interrupts once, as soon as the caller has talked for 2 s. */
   readonly interrupts?: true;
   /** The key to press after the caller's first turn, in place of a reply. */
   readonly presses?: string;
@@ -32,7 +31,7 @@ export type TalkManner = {
   readonly answers?: number;
 };
 
-/** People wait for this long before they take a pause for the end of a turn. */
+/** People wait this long before they take a pause for the end of a turn. */
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
 /** Bounds a conversation in which a bot and a talker keep replying to each other. */
@@ -41,7 +40,7 @@ const usualAnswers = 3;
 export class Talker {
   readonly #sounds: SoundLibrary;
   readonly #turns = new VoiceTurns(pauseMs);
-  /** The key that is still to be pressed. Undefined if there is no key, or after the press. */
+  /** The key to press. Undefined if there is no key, or after the press. */
   #key: string | undefined;
   #isPressing = false;
   #mayInterrupt: boolean;

@@ -1,4 +1,4 @@
-// Generates sounds as samples: silence and sine waves. Also joins samples.
+// Generates samples of silence and sine waves, and joins samples.
 
 export const sampleRateHz = 8_000;
 const samplesPerMs = sampleRateHz / 1_000;
@@ -10,7 +10,7 @@ export function silence(ms: number): Int16Array {
   return new Int16Array(ms * samplesPerMs);
 }
 
-/** Returns sine waves of equal level that sound together. `levelDbfs` is the peak of each wave. */
+/** Returns the sum of sine waves of equal level. `levelDbfs` is the peak of each wave. */
 export function tone(frequenciesHz: readonly number[], ms: number, levelDbfs: number): Int16Array {
   const amplitude = 32_767 * 10 ** (levelDbfs / 20);
   const count = ms * samplesPerMs;

@@ -1,5 +1,5 @@
-// Detects when the other end starts and stops speaking, by the level of its G.711 audio alone. That
-// is enough for a quiet line, for the sandbox's talker and for the sample bot. In a noisy street it
+// Detects when the other end starts and stops speaking, by the level of its G.711 audio alone. This
+// is enough for a quiet line, the sandbox's talker and the sample bot. In a noisy street, it
 // mistakes noise for a voice. A bot for customers needs a real voice detector.
 
 import { type Codec, decodeTable } from '../../media/g711.ts';
@@ -19,9 +19,9 @@ export class VoiceTurns {
   /** Total voice in all turns, without the pauses. */
   voiceMs = 0;
   readonly #pauseMs: number;
-  /** Voice heard so far that may become a turn, less the silence in between. */
+  /** Voice that may become a turn, less the silence in between. */
   #candidateMs = 0;
-  /** Length of the present pause within a turn. */
+  /** Length of the current pause within a turn. */
   #silentMs = 0;
 
   /** @param pauseMs silence of this length ends a turn */
@@ -30,8 +30,8 @@ export class VoiceTurns {
   }
 
   /**
-   * Takes the next piece of audio, in the order in which it was spoken. Time is measured by the
-   * length of the audio, so that nothing depends on when packets arrive.
+   * Takes the next piece of audio, in the order in which it was spoken. Measures time by the length
+   * of the audio, so that the result does not depend on when packets arrive.
    */
   hear(payload: Uint8Array, codec: Codec = 'PCMU'): 'began' | 'ended' | undefined {
     const ms = payload.length / bytesPerMs;

@@ -7,12 +7,12 @@ import { decodeTable } from '../../media/g711.ts';
 const mulawFormat = 7;
 
 /**
- * `src/embedded/sandbox` and `dist/embedded/sandbox` are equally deep, so the path is right for
+ * `src/embedded/sandbox` and `dist/embedded/sandbox` are equally deep, so this path works from
  * both.
  */
 const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
 
-/** `name`: a shipped recording, without `.wav`. */
+/** @param name a shipped recording, without `.wav` */
 export function recordingUrl(name: string): URL {
   return new URL(`${name}.wav`, audioFolder);
 }
@@ -26,8 +26,8 @@ export function readMulawWav(url: URL): Int16Array {
 export function readMulawBytes(url: URL): Uint8Array {
   const file = readFileSync(url);
   let format: number | undefined;
-  // After `RIFF`, a length and `WAVE` come the chunks. A chunk has an id of four letters, a length,
-  // and its content, padded to an even length.
+  // The chunks follow `RIFF`, a length and `WAVE`. A chunk has a four-letter id, a length, and
+  // content that is padded to an even length.
   for (let at = 12; at + 8 <= file.length; ) {
     const id = file.toString('latin1', at, at + 4);
     const length = file.readUInt32LE(at + 4);

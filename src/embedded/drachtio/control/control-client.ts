@@ -12,7 +12,7 @@ import {
   type SipNotice,
 } from './control-messages.ts';
 
-/** An application that stops reading is disconnected when this much output waits. */
+/** Disconnects an application that does not read once this much output waits. */
 const maxUnsentBytes = 64 * 1_024 * 1_024;
 
 export class ControlClient {
@@ -40,7 +40,7 @@ export class ControlClient {
     this.#write(formatReply(this.#uuid(), messageId, 'OK', ...details));
   }
 
-  /** Refuses a request. The connection stays open. */
+  /** Refuses a command. The connection stays open. */
   refuse(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NOK', reason));
   }
@@ -73,8 +73,8 @@ export class ControlClient {
   }
 
   /**
-   * Collects all output of one turn of the event loop into one write. System calls are most of the
-   * cost of a call.
+   * Combines all output of one turn of the event loop into one write, because system calls are most
+   * of the cost of a call.
    */
   #write(payload: string): void {
     if (!this.alive) return;

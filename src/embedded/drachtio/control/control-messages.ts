@@ -1,5 +1,5 @@
-// The text of drachtio's control messages in both directions: the commands of an application, and
-// the answers to them.
+// The text of drachtio's control messages in both directions: an application's commands, and the
+// engine's replies and notices.
 
 import { findBlankLine, parseHeaderLines, type SipHeader } from '../message/sip-message.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -27,9 +27,7 @@ export type ControlCommand =
 
 export type ParsedCommand = { readonly messageId: string; readonly command: ControlCommand };
 
-/**
- * More fields than any message of the protocol has. It bounds the split of a hostile first line.
- */
+/** More fields than any message of the protocol has. Bounds the split of a hostile first line. */
 const maxFields = 32;
 
 export function parseCommand(payload: string): ParsedCommand {
@@ -80,8 +78,8 @@ function sipCommand(fields: readonly string[], text: string): ControlCommand {
 }
 
 /**
- * An application sends only a sketch of a SIP message. Its start line is checked later, by the code
- * that uses it.
+ * Parses the sketch of a SIP message that an application sends. The code that uses the sketch
+ * checks the start line.
  */
 function parseSipText(text: string): SipText | undefined {
   const lineEnd = text.indexOf('\r\n');
@@ -101,7 +99,7 @@ function parseSipText(text: string): SipText | undefined {
 export type MessageMeta = {
   readonly source: 'network' | 'application';
   readonly bytes: number;
-  /** Empty if drachtio-server leaves it empty; `unknown` if nothing was ever sent. */
+  /** Empty where drachtio-server leaves it empty. `unknown` if nothing was sent. */
   readonly protocol: string;
   readonly address: string;
   readonly port: number;

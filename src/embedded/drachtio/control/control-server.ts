@@ -1,5 +1,5 @@
-// The control port. Applications connect, authenticate, ask for routes and send SIP. No input of an
-// application may cause an exception, stall other applications or grow without bound.
+// The control port. Applications connect, authenticate, ask for routes and send SIP. Whatever an
+// application sends must not throw, stall other applications, or use unbounded memory.
 
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { type ControlCommand, parseCommand } from './control-messages.ts';
 /** Maximum number of connected applications. A gateway uses one connection. */
 const maxClients = 256;
 
-/** drachtio-srf only sends pings to a server of at least v0.8.2. */
+/** drachtio-srf only pings servers from v0.8.2 on. */
 const serverVersion = 'v0.9.10-offhook';
 
 export type SipCommand = Extract<ControlCommand, { kind: 'sip' }>;

@@ -68,8 +68,8 @@ function bracketed(value: string): string {
 }
 
 /**
- * Returns the application's Content-Type, or that of SDP if the body is SDP. Like drachtio-server,
- * recognises no other content.
+ * Returns the application's Content-Type, or `application/sdp` if the body is SDP. Like
+ * drachtio-server, recognises no other content.
  *
  * @returns undefined if there is no body, or a body of unknown type
  */

@@ -1,5 +1,5 @@
-// drachtio's call detail records. They go to the applications that asked for them with
-// `route|cdr:attempt`, `cdr:start` or `cdr:stop`.
+// drachtio's call detail records, for applications that subscribed with `route|cdr:attempt`,
+// `cdr:start` or `cdr:stop`.
 
 import type { EngineClock } from '../transaction/engine-timing.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -36,8 +36,8 @@ export class CallReports {
   }
 
   /**
-   * Sends each record to one of the applications that asked for its kind, in turn, as with
-   * requests.
+   * Sends the record to one of the applications that subscribed to its kind. They take turns, as
+   * with requests.
    */
   #report(verb: string, fields: readonly string[], text: string): void {
     this.#routes.next(verb)?.report([verb, ...fields], text);

@@ -10,7 +10,7 @@ import {
 import { type Dialog, newDialog } from './dialog.ts';
 import type { Outgoing } from './outgoing.ts';
 
-/** Creates the dialog of a client from a response (RFC 3261 section 12.1.2). */
+/** Creates the UAC's dialog from a response (RFC 3261 section 12.1.2). */
 export function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string): Dialog {
   return newDialog({
     id: outgoing.dialogId,
@@ -37,8 +37,8 @@ export function assumeTarget(dialog: Dialog, requestUri: string): void {
 }
 
 /**
- * RFC 3261 section 12.2.1.2: a Contact replaces the known target. Without a Contact, the target
- * stays.
+ * Sets the target to the message's Contact. Keeps the old target if there is no Contact (RFC 3261
+ * section 12.2.1.2).
  */
 export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
   const contact = contactUri(message);
@@ -52,7 +52,7 @@ export function contactUri(message: {
 }): string | undefined {
   const value = headerValue(message, 'Contact');
   const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // The URI becomes part of a request line, in which a blank would split it into two fields.
+  // The URI becomes a field of the request line, so it must not contain white space.
   return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
 }
 

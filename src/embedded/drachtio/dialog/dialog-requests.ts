@@ -1,5 +1,5 @@
 // Requests inside a dialog: their addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE
-// that the engine sends on its own.
+// that the engine sends without the application.
 
 import ipaddr from 'ipaddr.js';
 import type { ControlClient } from '../control/control-client.ts';
@@ -38,7 +38,7 @@ export const silentUser: RequestUser = {
 export type HangUp = {
   /** Text of the Reason header, where drachtio-srf looks for it. */
   readonly text: string;
-  /** Whether the dialog's owner is notified of the BYE. */
+  /** Whether to notify the dialog's owner of the BYE. */
   readonly notifyOwner: boolean;
 };
 
@@ -50,8 +50,8 @@ export class DialogRequests {
   }
 
   /**
-   * Finds the address for the next request. Passes undefined if the dialog has no usable address,
-   * or if its name does not resolve.
+   * Finds the address for the next request. Passes undefined if the dialog has no usable target, or
+   * if the target's host name does not resolve.
    */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const [firstHop] = dialog.routeSet;
@@ -128,13 +128,12 @@ export class DialogRequests {
   }
 
   /**
-   * Ends the dialog by the engine's own decision. If a 2xx still has no ACK, sends the ACK before
-   * the BYE.
+   * Ends a dialog without the application. If a 2xx still has no ACK, sends the ACK before the BYE.
    */
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
-    // A subscription needs no goodbye to its notifier: it expires by itself.
+    // A subscription needs no BYE. It expires.
     if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;
@@ -164,7 +163,7 @@ export class DialogRequests {
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.ownerlessTimer);
     dialog.session = undefined;
-    // The 2xx of an ended call must not be retransmitted any more.
+    // Stop retransmitting the 2xx of the ended call.
     dialog.awaitingAck?.acknowledge();
     dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
@@ -180,7 +179,9 @@ export class DialogRequests {
     client.requestSent(messageId, { meta: this.sentMeta(peer, text.length), transactionId, text });
   }
 
-  /** Over UDP, drachtio-server states its own address here; over TCP, that of the peer. */
+  /**
+   * Like drachtio-server, gives the engine's own address over UDP and the peer's address over TCP.
+   */
   sentMeta(peer: SipPeer, bytes: number): MessageMeta {
     const { local, clock } = this.#context;
     const address =

@@ -1,6 +1,6 @@
-// Dialogs (RFC 3261 section 12): what the engine must remember between two requests of a call, and
-// how it addresses a request in it. Commands of the application find a dialog by drachtio's id
-// (`<Call-ID>;from-tag=<tag>`). Messages from the network find it by its tags.
+// Dialogs (RFC 3261 section 12): the state that the engine keeps between two requests of a call.
+// Commands of the application find a dialog by drachtio's id (`<Call-ID>;from-tag=<tag>`). Messages
+// from the network find it by its tags.
 
 import type { ControlClient } from '../control/control-client.ts';
 import { headerValue, type SipRequest } from '../message/sip-message.ts';
@@ -12,7 +12,7 @@ export const maxDialogs = 50_000;
 
 export type SessionTimerState = {
   readonly intervalMs: number;
-  /** Whether refreshing the session is the engine's duty. */
+  /** Whether the engine must refresh the session, and not the peer. */
   readonly isRefresher: boolean;
   timer: TimerHandle | undefined;
 };
@@ -24,21 +24,21 @@ export type Dialog = {
   readonly callId: string;
   readonly localTag: string;
   readonly remoteTag: string;
-  /** From of the engine's requests, as it was written when the dialog began. */
+  /** From header of the engine's requests, as written when the dialog began. */
   readonly localAddress: string;
-  /** To of the engine's requests, as it was written when the dialog began. */
+  /** To header of the engine's requests, as written when the dialog began. */
   readonly remoteAddress: string;
   /**
-   * The far end's address when the dialog began. A BYE goes there if the far end's Contact leads
-   * nowhere.
+   * The far end's address when the dialog began. A BYE goes there if the far end's Contact is not
+   * usable.
    */
   readonly peer: SipPeer;
   /** Value of the engine's Contact header. */
   localContact: string;
   remoteTarget: string;
   /**
-   * True if no Contact has named the target. It is then the request URI of the INVITE and is
-   * reached at the INVITE's destination.
+   * True until the far end sends a Contact. The target is then the INVITE's request URI, and
+   * requests go to the INVITE's destination.
    */
   isTargetAssumed: boolean;
   readonly routeSet: readonly string[];
@@ -47,8 +47,8 @@ export type Dialog = {
   /** The application that receives the peer's requests. Undefined once it is gone. */
   owner: ControlClient | undefined;
   /**
-   * `early`: until a 2xx. `cancelled`: the application cancelled, but the 2xx was faster. The
-   * dialog is then confirmed, and a BYE follows the ACK.
+   * `early` until a 2xx. `cancelled` if the application cancelled, but the 2xx was faster. The call
+   * is then up, and a BYE follows the ACK.
    */
   state: 'early' | 'confirmed' | 'cancelled';
   /** The engine's answered INVITE that waits for the application's ACK. */
@@ -65,9 +65,9 @@ export type Dialog = {
   ownerlessTimer: TimerHandle | undefined;
 };
 
-/** Members that change during the dialog. */
+/** Members with the same initial value in every dialog. */
 type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
-/** What is known when a dialog begins. The other members start with defaults. */
+/** The members that must be given when a dialog begins. */
 export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {
@@ -94,8 +94,8 @@ export function dialogIdOf(callId: string, fromTag: string): string {
 }
 
 /**
- * Whether the request is a NOTIFY that ends its subscription. Without such a NOTIFY, a subscription
- * lives as long as its application.
+ * Returns true for a NOTIFY that ends its subscription. Without such a NOTIFY, a subscription lives
+ * as long as its application.
  */
 export function endsSubscription(request: SipRequest): boolean {
   if (request.method !== 'NOTIFY') return false;
@@ -135,7 +135,7 @@ export class DialogTable {
     this.setOwner(dialog, undefined);
   }
 
-  /** Compares by tags, because two callers that use the same Call-ID and From tag share an id. */
+  /** Compares tags, because two callers with the same Call-ID and From tag share an id. */
   has(dialog: Dialog): boolean {
     return this.byTags(dialog.callId, dialog.localTag, dialog.remoteTag) === dialog;
   }
@@ -148,7 +148,9 @@ export class DialogTable {
     return this.#byTags.get(tagsKey(callId, localTag, remoteTag));
   }
 
-  /** Removes and returns the dialogs of an application that is gone. */
+  /**
+   * Returns the dialogs of an application that has disconnected, and leaves them without an owner.
+   */
   releaseOwner(owner: ControlClient): Dialog[] {
     const owned = [...(this.#byOwner.get(owner) ?? [])];
     this.#byOwner.delete(owner);

@@ -1,6 +1,6 @@
-// Answers to calls that an earlier engine on this port placed before it died: a phone kept ringing,
-// and a person picked up. No application will ever acknowledge or end such a call, so the engine
-// acknowledges it and hangs up. drachtio-server drops such a 200 OK.
+// Handles a 200 OK for a call that an earlier engine on this port placed before it died: the phone
+// kept ringing, and a person picked up. No application will ever acknowledge or end that call, so
+// this engine acknowledges it and hangs up. drachtio-server drops the 200 OK.
 
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
@@ -13,8 +13,8 @@ import { contactUri, recordRoutes } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 
 /**
- * Maximum number of calls of a dead engine that are remembered. Each is remembered while its 200 OK
- * may be retransmitted.
+ * Maximum number of remembered calls of a dead engine. Each is remembered while its 200 OK may be
+ * retransmitted.
  */
 const maxRemembered = 5_000;
 
@@ -70,15 +70,15 @@ export class LateAnswers {
     const remoteTag = addressTag(to);
     if (callId === '' || localTag === undefined || remoteTag === undefined) return undefined;
     const id = dialogIdOf(callId, localTag);
-    // A late retransmission for a call that has a dialog.
+    // The call has a dialog, so this is a late retransmission.
     if (this.#context.dialogs.byTags(callId, localTag, remoteTag) !== undefined) return undefined;
     const remoteTarget = contactUri(response) ?? `sip:${formatHostPort(peer.address, peer.port)}`;
     return { id, callId, localTag, remoteTag, from, to, remoteTarget, response, cseq: cseq.number };
   }
 
   /**
-   * A response repeats the Via of its request. This address and port in it mean that an engine here
-   * sent the INVITE.
+   * A response repeats the Via of its request. If the Via holds our address and port, an engine
+   * here sent the INVITE.
    */
   #isAddressedHere(response: SipResponse): boolean {
     const via = parseVia(headerValue(response, 'Via') ?? '');
@@ -86,7 +86,7 @@ export class LateAnswers {
     return via?.host === host && (via.port ?? defaultSipPort) === port;
   }
 
-  /** ACK and BYE go to where the 200 OK came from, never to an address that it names. */
+  /** Sends ACK and BYE to the address that sent the 200 OK, never to an address in it. */
   #hangUp(key: string, call: LateCall, peer: SipPeer): void {
     const { clock, timers, local } = this.#context;
     const dialog = newDialog({

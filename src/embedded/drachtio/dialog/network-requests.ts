@@ -1,4 +1,4 @@
-// What every answer to a request from the network needs.
+// Functions for answering requests from the network.
 
 import type { MessageMeta } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -13,7 +13,7 @@ export type Verdict = {
   readonly headers?: readonly SipHeader[];
 };
 
-/** Sends an answer of the engine itself, without any application. */
+/** Answers a request without an application. */
 export function answerDirectly(
   context: EngineContext,
   received: ReceivedRequest,

@@ -10,7 +10,7 @@ export type Outgoing = {
   readonly transactionId: string;
   /** Empty for a request outside dialogs. */
   readonly dialogId: string;
-  /** Replaced if the application is gone and another connection takes over. */
+  /** Replaced if the application has disconnected and another connection cancels the request. */
   client: ControlClient;
   request: SipRequest;
   readonly peer: SipPeer;
@@ -24,19 +24,19 @@ export type Outgoing = {
   /** True if the request is outside any dialog. */
   readonly initial: boolean;
   /**
-   * State of the CANCEL. `waiting`: asked for before any provisional response (RFC 3261 section
-   * 9.1).
+   * State of the CANCEL. `waiting` means that the CANCEL must wait for a provisional response (RFC
+   * 3261 section 9.1).
    */
   cancel:
     | { readonly state: 'none' }
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
-  /** The ACKs for other branches of a fork that answered too, by To tag. */
+  /** The ACKs for other branches of a fork that also answered, by To tag. */
   forkAcks: Map<string, string> | undefined;
   /**
-   * A request that the peer sent before the dialog exists. It is answered under this transaction's
-   * id.
+   * A request that the peer sent before the dialog exists. The application answers it under this
+   * transaction's id.
    */
   earlyRequest: ReceivedRequest | undefined;
 };

@@ -43,7 +43,7 @@ export class ReliableProvisionals {
   }
 
   /**
-   * Handles `RAck: <rseq> <cseq> INVITE`. The retransmissions stop. The number stays stored,
+   * Handles `RAck: <rseq> <cseq> INVITE`: stops the retransmissions. Keeps the sequence number,
    * because the next response continues from it.
    */
   acknowledge(rack: string, dialog: Dialog): void {

@@ -1,6 +1,6 @@
-// Session timers (RFC 4028). After a 2xx with Session-Expires, the engine refreshes the session
-// itself if that is its own duty. If it is the peer's duty and no refresh arrives, the engine hangs
-// up. The application only learns of the hang-up.
+// Session timers (RFC 4028). After a 2xx with Session-Expires, either the engine or the peer must
+// refresh the session. The engine does its own refreshes without the application. It hangs up if
+// the peer's refresh does not arrive, and only then notifies the application.
 
 import type { EngineContext } from '../engine-context.ts';
 import { parseDecimal, parseParameters } from '../message/sip-grammar.ts';

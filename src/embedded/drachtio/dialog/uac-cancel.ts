@@ -1,6 +1,6 @@
-// CANCEL (RFC 3261 section 9). The application asks for it. The engine also sends it by itself when
-// a call rings too long or its application goes. Before any provisional response, a CANCEL waits.
-// After a 2xx, the call is hung up instead.
+// CANCEL (RFC 3261 section 9). The engine sends one for the application, when a call rings too
+// long, or when the application disconnects. A CANCEL must wait for a provisional response. After a
+// 2xx, the engine hangs up instead.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -63,8 +63,8 @@ export class UacCancel {
   }
 
   /**
-   * Cancels the pending calls of an application that has gone, so that no phone rings for it any
-   * longer.
+   * Cancels the pending calls of an application that has disconnected, so that no phone keeps
+   * ringing for it.
    */
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {

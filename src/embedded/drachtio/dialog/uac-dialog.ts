@@ -1,5 +1,5 @@
-// The application's requests inside dialogs, and the ACK of a 2xx. Only the application may ask for
-// that ACK.
+// The application's requests inside dialogs, and its ACK of a 2xx. The engine sends that ACK
+// without the application only before a BYE.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -27,8 +27,8 @@ export class UacDialog {
   }
 
   /**
-   * Sends a request in a dialog. Any connection that knows a dialog's id may do that. If the
-   * dialog's application has gone, this connection becomes the new owner.
+   * Sends a request in a dialog. Any connection that knows the dialog's id may do this. If the
+   * dialog's application has disconnected, this connection becomes the new owner.
    */
   send(client: ControlClient, messageId: string, dialogId: string, sketch: SipText): void {
     const method = sketch.startLine.split(' ', 1)[0] ?? '';
@@ -54,8 +54,8 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        // The application has no more use for the call, so the BYE goes to the far end's last known
-        // address.
+        // The application wants to end the call, so we still send a BYE, to the far end's last
+        // known address.
         if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
         return;
       }
@@ -80,8 +80,7 @@ export class UacDialog {
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
       client,
-      // A placeholder. The request that was really sent replaces it below, before the transaction
-      // can answer.
+      // A placeholder. The request that is sent replaces it below, before a response can arrive.
       request: { kind: 'request', method, uri: dialog.remoteTarget, headers: [], body: '' },
       peer,
       callId: dialog.callId,

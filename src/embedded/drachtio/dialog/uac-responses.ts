@@ -1,6 +1,6 @@
-// Responses to the application's requests. This file passes them to the application, and creates
-// and ends dialogs. It hangs up the other branches of a fork, and calls that are answered too late.
-// If no far end answers, it makes a response itself.
+// Handles responses to the application's requests: passes them to the application, and creates and
+// ends dialogs. Hangs up the other branches of a fork, and calls that are answered after their
+// application has disconnected. Generates a response if the far end sends none.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -50,7 +50,7 @@ export class UacResponses {
     return this.#byTransaction.get(transactionId);
   }
 
-  /** Finds the pending INVITE to which a request with this To tag belongs. */
+  /** Finds the pending INVITE that a request with this To tag belongs to. */
   earlyCall(callId: string, localTag: string): Outgoing | undefined {
     return this.#early.get(earlyKey(callId, localTag));
   }
@@ -70,8 +70,8 @@ export class UacResponses {
   }
 
   /**
-   * Passes a response that the engine makes itself. Its byte count of 0 and empty address
-   * distinguish it from a real response.
+   * Passes a generated response to the application. Its byte count of 0 and empty address
+   * distinguish it from a real one.
    */
   fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
     const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
@@ -95,8 +95,8 @@ export class UacResponses {
   }
 
   /**
-   * Ends a call whose 2xx has no Contact, or one that leads nowhere. ACK and BYE go to where the
-   * 2xx came from.
+   * Ends a call whose 2xx has no usable Contact. Sends ACK and BYE to the address that sent the
+   * 2xx.
    */
   hangUpUnreachable(dialog: Dialog, uri: string): void {
     dialog.remoteTarget = uri;
@@ -104,8 +104,8 @@ export class UacResponses {
   }
 
   /**
-   * Hangs up an answered call that no application acknowledges, or can acknowledge. Returns false
-   * if the call has no pending ACK.
+   * Hangs up an answered call that no application will acknowledge. Returns false if the call has
+   * no pending ACK.
    */
   hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
@@ -157,8 +157,8 @@ export class UacResponses {
       if (outgoing.lastRseq === key) return;
       outgoing.lastRseq = key;
       const dialog = this.#makeDialog(outgoing, response);
-      // RFC 3262 section 4 requires a Contact in this response. If the far end omits it, the PRACK
-      // must reach it all the same: without a PRACK, the call would never be answered.
+      // RFC 3262 section 4 requires a Contact here. If the far end omits it, we must still send the
+      // PRACK somewhere: without a PRACK, the call would never be answered.
       if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -185,8 +185,8 @@ export class UacResponses {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     const isUp = known !== undefined && known.state !== 'early';
-    // Only an initial INVITE can fork. Within a dialog, another tag is an error of the far end,
-    // whose call is up nevertheless.
+    // Only an initial INVITE can fork. Within a dialog, another tag is a bug of the far end, and
+    // its call is up nevertheless.
     if (outgoing.initial && isUp && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
@@ -230,10 +230,7 @@ export class UacResponses {
     return dialog;
   }
 
-  /**
-   * RFC 3261 section 13.2.2.4: every branch that answers gets an ACK. Unwanted branches are then
-   * hung up.
-   */
+  /** RFC 3261 section 13.2.2.4: sends an ACK to a branch that answers too late, and hangs it up. */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const acks = outgoing.forkAcks ?? new Map<string, string>();
     outgoing.forkAcks = acks;
@@ -255,7 +252,7 @@ export class UacResponses {
     });
   }
 
-  /** Removes what belongs to a call that was not answered. */
+  /** Removes the state of a call that was not answered. */
   #endCall(outgoing: Outgoing): void {
     this.#forgetEarly(outgoing);
     if (outgoing.initial && outgoing.dialog?.state === 'early') {
@@ -270,8 +267,8 @@ export class UacResponses {
   }
 
   /**
-   * A callee without an ACK has given up by now (RFC 3261 section 13.3.1.4). The engine gives up
-   * too.
+   * Called when the transaction ends. A callee that got no ACK has given up by now (RFC 3261
+   * section 13.3.1.4), so the engine hangs up too.
    */
   #remove(outgoing: Outgoing): void {
     const { dialog } = outgoing;

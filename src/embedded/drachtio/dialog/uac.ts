@@ -77,10 +77,10 @@ export class Uac {
         this.#sendTo(request, target.peer);
         return;
       case 'name':
-        // The reply to the application waits for the resolver: a transaction id that it gets must
-        // be valid for a CANCEL.
+        // We reply only after the look-up, because the application must be able to cancel any
+        // transaction id that it gets.
         this.#context.resolver.resolve(target, (peer) => {
-          // The application has gone meanwhile, so nobody would receive news of the call.
+          // The application disconnected meanwhile, so don't place its call.
           if (!client.alive) return;
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);
@@ -148,10 +148,7 @@ export class Uac {
     });
   }
 
-  /**
-   * Answers as drachtio-server does: the request without Via, then a 503 that the engine makes
-   * itself.
-   */
+  /** Replies as drachtio-server does: with the request without Via, then with a generated 503. */
   #failUnresolved(request: NewRequest): void {
     const { client, messageId, line, sketch } = request;
     const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };

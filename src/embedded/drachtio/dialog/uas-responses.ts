@@ -1,5 +1,5 @@
-// The application's answers to requests from the network. They are completed and sent, and may
-// create dialogs.
+// Completes and sends the application's answers to requests from the network. An answer may create
+// a dialog.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -164,7 +164,7 @@ export class UasResponses {
     });
   }
 
-  /** Returns the reason for the refusal, a string, if the response cannot be sent. */
+  /** Returns the reason as a string if the response cannot be sent. */
   #buildInviteResponse(answer: Answer, incoming: Incoming): InviteResponse | string {
     const { status, sketch } = answer;
     const { local } = this.#context;

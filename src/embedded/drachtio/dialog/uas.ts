@@ -1,5 +1,5 @@
-// Requests from the network. Each goes to the application that asked for its method or that owns
-// its dialog. `uas-responses.ts` handles the application's answers.
+// Passes requests from the network to the application that owns the dialog, or to one that has a
+// route for the method. `uas-responses.ts` handles the application's answers.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -109,8 +109,8 @@ export class Uas {
   }
 
   /**
-   * Answers the pending requests of an application that has gone. Otherwise, the callers would
-   * never get an answer.
+   * Answers the pending requests of an application that has disconnected. Otherwise their callers
+   * would never get an answer.
    */
   releaseClient(client: ControlClient): void {
     for (const incoming of this.#parts.incoming.ofClient(client)) {
@@ -165,8 +165,8 @@ export class Uas {
   }
 
   /**
-   * Handles a request that arrives before the dialog exists. It goes to the application under the
-   * id of its INVITE, one request at a time.
+   * Handles a request that arrives before the dialog exists. Passes it to the application under the
+   * INVITE's transaction id, one request at a time.
    */
   #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
     if (outgoing.earlyRequest !== undefined) {
@@ -216,8 +216,8 @@ export class Uas {
   }
 
   /**
-   * Refuses a session interval that is too short (RFC 4028 section 6). drachtio's SIP stack answers
-   * this itself too.
+   * Refuses a session interval that is too short (RFC 4028 section 6). Like drachtio's SIP stack,
+   * does this without the application.
    */
   #refuseShortSession(received: ReceivedRequest): boolean {
     const { request } = received;

@@ -1,5 +1,5 @@
-// Random identifiers. Tags and branches have 13 characters from an alphabet of 59. That makes 76
-// bits, which an off-path attacker cannot guess.
+// Random identifiers. Tags and branches have 13 characters from an alphabet of 59: 76 bits, which
+// an off-path attacker cannot guess.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 
@@ -11,7 +11,10 @@ export type Identifiers = {
   readonly uuid: () => string;
 };
 
-/** Draws random bytes in bulk: a system call per tag would cost more than the rest of a message. */
+/**
+ * Draws random bytes in bulk, because a system call per tag would cost more than the rest of a
+ * message.
+ */
 export function createIdentifiers(): Identifiers {
   let pool = randomBytes(4_096);
   let offset = 0;
@@ -24,7 +27,7 @@ export function createIdentifiers(): Identifiers {
       }
       const character = alphabet[(pool[offset] ?? 0) & 63];
       offset += 1;
-      // A value beyond the alphabet is discarded, which keeps the distribution even.
+      // Discard values beyond the alphabet, which keeps the distribution even.
       if (character !== undefined) text += character;
     }
     return text;

@@ -5,7 +5,7 @@ import type { SipProtocol } from '../transport/sip-peer.ts';
 import { defaultSipPort } from '../transport/sip-target.ts';
 import { bracketedHost, formatHostPort } from './sip-grammar.ts';
 
-/** Others cannot send to a wildcard address. The first address that they can reach replaces it. */
+/** Replaces a wildcard address, to which peers cannot send, with the first external address. */
 export function advertisedHost(listenHost: string): string {
   if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
   const family = listenHost === '::' ? 'IPv6' : 'IPv4';

@@ -125,14 +125,15 @@ function fromHeader(given: string | undefined, contact: string, context: BuildCo
 }
 
 /**
- * sofia-sip reads the bare URI as a header value, so the URI's parameters move behind the bracket.
+ * sofia-sip parses the bare URI as a header value, so the URI's parameters end up after the
+ * bracket.
  */
 function toFromUri(uri: string): string {
   const address = parseNameAddress(uri);
   return address === undefined ? `<${uri}>` : formatNameAddress(address);
 }
 
-/** Writes a To as sofia-sip writes one that it has parsed: without brackets if possible. */
+/** Formats a To as sofia-sip formats a parsed one: without brackets if possible. */
 export function unbracketedTo(value: string): string {
   const address = parseNameAddress(value);
   if (address === undefined || address.display !== '' || /[;,?]/.test(address.uri)) return value;

@@ -1,6 +1,6 @@
-// Parses the parts of header values that an engine must understand: URIs, name-addrs, Via, CSeq and
-// parameters. Every parser returns undefined for invalid input and scans it once from left to
-// right. None can backtrack.
+// Parses the parts of header values that the engine must understand: URIs, name-addrs, Via, CSeq
+// and parameters. Every parser returns undefined for invalid input, and runs in linear time without
+// backtracking.
 
 export type SipUri = {
   readonly scheme: 'sip' | 'sips';
@@ -19,8 +19,7 @@ export function parseSipUri(text: string): SipUri | undefined {
   if (scheme !== 'sip' && scheme !== 'sips') return undefined;
   const question = text.indexOf('?', colon);
   const rest = text.slice(colon + 1, question < 0 ? text.length : question);
-  // A user part may contain parameters with ';' (RFC 3261 section 19.1.1), so the '@' is searched
-  // first.
+  // The user part may contain ';' (RFC 3261 section 19.1.1), so look for the '@' first.
   const at = rest.lastIndexOf('@');
   const hostPart = rest.slice(at + 1);
   const semicolon = hostPart.indexOf(';');
@@ -115,8 +114,7 @@ export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[]
 }
 
 /**
- * Finds the first `wanted` outside quotes and angle brackets. `wanted` may be the opening bracket
- * itself.
+ * Finds the first `wanted` outside quotes and angle brackets. `wanted` may be the opening bracket.
  */
 function indexOutsideQuotes(text: string, wanted: number, from: number): number {
   let index = from;
@@ -150,7 +148,7 @@ export type NameAddress = {
   /** As it was written, including quotes. */
   readonly display: string;
   readonly uri: string;
-  /** Everything after the address, with its leading ';'. Empty if there is nothing. */
+  /** Everything after the address, with the leading ';', or empty. */
   readonly parameters: string;
 };
 
@@ -197,7 +195,8 @@ export function parseVia(value: string): Via | undefined {
   const first = splitOutsideQuotes(value, ',')[0] ?? '';
   const semicolon = first.indexOf(';');
   const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
-  // Blanks are legal around the slashes, so the transport is whatever follows the second slash.
+  // White space is allowed around the slashes, so the transport is whatever follows the second
+  // slash.
   const slash = head.indexOf('/', head.indexOf('/') + 1);
   if (slash < 0) return undefined;
   const sent = head.slice(slash + 1).trimStart();

@@ -137,7 +137,7 @@ export function isKnownHeader(name: string): boolean {
   return kinds.has(name.toLowerCase());
 }
 
-/** `x-lab-id` becomes `X-Lab-Id`. drachtio-server spells an application's own headers this way. */
+/** `x-lab-id` becomes `X-Lab-Id`, the way drachtio-server spells headers that it does not know. */
 export function capitalizedHeaderName(name: string): string {
   return name
     .split('-')
@@ -146,8 +146,8 @@ export function capitalizedHeaderName(name: string): string {
 }
 
 /**
- * Whether the text is a `token` (RFC 3261 section 25.1). Compares character codes, because a
- * regular expression would cost more on hostile input.
+ * Returns true for a `token` (RFC 3261 section 25.1). Compares character codes, because a regular
+ * expression would cost more on hostile input.
  */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false;

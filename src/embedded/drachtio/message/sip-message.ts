@@ -1,9 +1,8 @@
-// Parses and serializes SIP messages. The text is "binary": one character stands for one byte
-// (latin1). Nothing is lost or re-encoded on the way through, and string lengths are byte lengths.
-// The engine has its own parser because the libraries do not fit. drachtio-srf's parser loses the
-// order of headers and repeated lines. Those of sip.js and jssip require valid grammar and are slow
-// on it. An engine needs a parser that never throws, takes microseconds, and passes unknown headers
-// on unchanged.
+// Parses and serializes SIP messages. The text is "binary" (latin1): one character stands for one
+// byte, so nothing is lost or re-encoded, and string lengths are byte lengths. The engine has its
+// own parser because it needs one that never throws, takes microseconds, and passes unknown headers
+// on unchanged. drachtio-srf's parser loses the order of headers and repeated lines. The parsers of
+// sip.js and jssip require valid grammar and are slow.
 
 import { canonicalHeaderName, headerRank, isToken } from './sip-headers.ts';
 
@@ -35,8 +34,8 @@ export type ParsedMessage =
 const maxHeaderLines = 256;
 
 /**
- * Parses the text between the start line and the blank line. Drops lines without a colon or with a
- * blank in the name.
+ * Parses the text between the start line and the blank line. Drops lines without a colon or with an
+ * invalid name.
  *
  * @returns undefined if there are too many lines
  */
@@ -174,8 +173,8 @@ export function withHeader<Message extends SipMessage>(
 }
 
 /**
- * Puts the headers of an outgoing message into drachtio-server's order. Repeated headers keep their
- * order.
+ * Sorts the headers of an outgoing message in drachtio-server's order. Headers of the same name
+ * keep their order.
  */
 export function sortedHeaders(headers: readonly SipHeader[]): SipHeader[] {
   return headers

@@ -1,5 +1,5 @@
-// Messages that follow from another message: responses, CANCEL, and the ACK of a failure. Also
-// stamps the Via of an arriving request.
+// Builds messages from other messages: responses, CANCEL, and the ACK of a failure. Also stamps the
+// Via of an arriving request.
 
 import type { SipPeer } from '../transport/sip-peer.ts';
 import {
@@ -93,8 +93,7 @@ function requestOfInvite(
 }
 
 /**
- * Whether the request has the headers without which no response can be addressed (RFC 3261 section
- * 8.1.1).
+ * Returns true if the request has all headers that a response must repeat (RFC 3261 section 8.1.1).
  */
 export function canBeAnswered(request: SipRequest): boolean {
   if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
@@ -116,8 +115,8 @@ export function isWellFormed(request: SipRequest): boolean {
 }
 
 /**
- * Call-ID and tag become a field of drachtio's protocol. SIP's grammar forbids the field separator
- * in both.
+ * Call-ID and tag become fields of drachtio's protocol, so they must not contain its separator.
+ * SIP's grammar forbids that character in both.
  */
 function isOneField(text: string): boolean {
   return text !== '' && !/[|\s]/.test(text);

@@ -1,5 +1,5 @@
 // Client transactions: RFC 3261 section 17.1 with the Accepted state of RFC 6026. Each has one
-// function per state, and one timer that is re-armed for the next step. They know nothing of
+// function per state, and one timer that is re-armed for the next step. They know nothing about
 // dialogs or drachtio.
 
 import type { SipResponse } from '../message/sip-message.ts';
@@ -10,7 +10,7 @@ export type ClientTransactionDeps = TransactionDeps & {
   /** INVITE only: sends the ACK of a final response of 300 or above. */
   readonly sendAck: (response: SipResponse) => void;
   /**
-   * Gets every response that the user must see. A 2xx to INVITE is passed on each time it arrives.
+   * Gets every response that the user must see, including each retransmission of a 2xx to INVITE.
    */
   readonly onResponse: (response: SipResponse) => void;
   /** Timer B or F expired, or no final response followed a CANCEL. */
@@ -61,7 +61,7 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   /**
    * Reports that the request could not be delivered (ICMP, RST). Returns true if that ends the
    * transaction; the caller then notifies the user. Once the call rings, a lost connection is not a
-   * failure: the final response may come by another connection (RFC 3261 section 18.2.2).
+   * failure, because the final response may arrive on another connection (RFC 3261 section 18.2.2).
    */
   fail(): boolean {
     if (this.state !== 'calling') return false;

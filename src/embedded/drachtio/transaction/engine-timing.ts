@@ -1,5 +1,5 @@
-// The protocol's timers, as one record that tests can shorten, and the clock that they run on,
-// which tests can simulate.
+// The protocol's timers, which tests can shorten, and the clock that they run on, which tests can
+// simulate.
 
 export type SipTimers = {
   /** Estimate of the round trip (RFC 3261 section 17). */
@@ -18,21 +18,22 @@ export type SipTimers = {
   /** A shorter session interval is refused with 422 (RFC 4028 section 5). */
   readonly minSessionSeconds: number;
   /**
-   * How long a second of Session-Expires lasts. Tests shorten it, because they cannot wait for the
+   * Length of one second of Session-Expires. Tests shorten it, because they cannot wait for the
    * RFC's 90 s.
    */
   readonly sessionSecondMs: number;
   /** A SIP connection without traffic is closed after this time. */
   readonly tcpIdleMs: number;
   /**
-   * A connection that has sent half a message, or none, is closed after this time without traffic.
+   * A SIP connection that has sent no whole message, or half of the next one, is closed after this
+   * time without traffic.
    */
   readonly tcpPartialMs: number;
   /** A control connection must authenticate within this time. */
   readonly authenticateMs: number;
   /** A connected UDP socket that has sent nothing for this long is closed. */
   readonly udpIdleMs: number;
-  /** A confirmed dialog whose application is gone is hung up after this time. */
+  /** A confirmed dialog whose application has disconnected is hung up after this time. */
   readonly ownerlessMs: number;
 };
 

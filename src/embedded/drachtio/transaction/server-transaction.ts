@@ -1,5 +1,5 @@
 // Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. Each has one
-// function per state and one timer. The text of the last response is kept as it was sent, so that a
+// function per state and one timer. Each keeps the text of its last response, so that a
 // retransmitted request costs one send and no formatting.
 
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
@@ -8,7 +8,7 @@ export type ServerTransactionDeps = TransactionDeps & {
   readonly send: (text: string) => void;
   /** INVITE only: the caller did not acknowledge the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
-  /** The application did not answer in time. The caller has given up long ago. */
+  /** The application did not answer in time. The caller gave up long ago. */
   readonly onAnswerTimeout: () => void;
 };
 
@@ -32,8 +32,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
       case 'accepted':
       case 'confirmed':
       case 'terminated':
-        // RFC 6026 section 7.1: the INVITE is absorbed, because the 2xx is retransmitted on its own
-        // schedule.
+        // RFC 6026 section 7.1: absorb the INVITE. The 2xx is retransmitted on its own schedule.
         return;
     }
   }
@@ -47,7 +46,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     return true;
   }
 
-  /** Handles an ACK of this transaction, or of its 2xx. Returns false if no ACK was expected. */
+  /** Handles the ACK of a failure or of a 2xx. Returns false if no ACK was expected. */
   acknowledge(): boolean {
     if (this.state === 'completed') {
       this.enter('confirmed');

@@ -1,6 +1,6 @@
-// What every client and server transaction has: a state, an end and one timer. The timer waits
-// once, or triggers retransmissions at growing intervals until the transaction's life of 64 * T1 is
-// over (RFC 3261 section 17: timers A and B, E and F, G and H).
+// The base of client and server transactions: a state, and one timer. The timer fires once, or
+// triggers retransmissions at growing intervals until 64 * T1 have passed (RFC 3261 section 17:
+// timers A and B, E and F, G and H).
 
 import {
   type EngineClock,
@@ -13,7 +13,7 @@ export type Retransmission = {
   readonly send: () => void;
   /** The interval doubles up to this value. */
   readonly longestIntervalMs: number;
-  /** True over TCP: nothing is retransmitted, and the timer only waits for the end. */
+  /** True over TCP: nothing is retransmitted, and the timer only calls `onEnd`. */
   readonly reliable: boolean;
   readonly onEnd: () => void;
 };
@@ -48,8 +48,8 @@ export class TransactionTimer {
   }
 
   /**
-   * RFC 3261 section 17.1.2.2: after a provisional response, retransmissions go on at intervals of
-   * T2.
+   * RFC 3261 section 17.1.2.2: after a provisional response, retransmissions continue at intervals
+   * of T2.
    */
   slowDown(): void {
     this.#intervalMs = this.#timers.t2Ms;

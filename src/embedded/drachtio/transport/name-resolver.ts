@@ -1,5 +1,5 @@
-// Resolves host names. A small cache lets the ACK and the BYE of a call leave in the order in which
-// they were requested.
+// Resolves host names. Thanks to a small cache, the ACK and the BYE of a call leave in the order in
+// which the application requested them.
 
 import { lookup } from 'node:dns/promises';
 import { within } from '../../../lib/within.ts';
@@ -9,13 +9,11 @@ import type { Target } from './sip-target.ts';
 type NameTarget = Extract<Target, { kind: 'name' }>;
 
 const cacheMs = 30_000;
-/** More than enough: an application calls a handful of trunks by name. */
+/** More than enough, because an application calls a handful of trunks by name. */
 const maxCached = 1_000;
-/** Look-ups run in libuv's few threads. More look-ups at once would only queue there. */
+/** Look-ups run in libuv's few threads. More simultaneous look-ups would only queue there. */
 const maxPending = 256;
-/**
- * A resolver that does not answer within this time counts as a DNS error. Timer B is much longer.
- */
+/** A look-up that takes longer counts as a DNS error. Timer B is much longer. */
 const timeoutMs = 5_000;
 
 export class NameResolver {

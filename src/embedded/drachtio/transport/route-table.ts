@@ -1,10 +1,11 @@
-// Decides which application gets a request that belongs to no dialog. The applications that asked
-// for its method take turns.
+// Decides which application gets a request outside dialogs. The applications with a route for its
+// method take turns.
 
 import type { ControlClient } from '../control/control-client.ts';
 
 /**
- * Maximum number of methods and event names for one connection. Real applications ask for a dozen.
+ * Maximum number of routes (methods and record kinds) of one connection. Real applications have a
+ * dozen.
  */
 const maxRoutesPerClient = 64;
 
@@ -15,8 +16,8 @@ export class RouteTable {
   readonly #counts = new Map<ControlClient, number>();
 
   /**
-   * Adding a route twice has no effect: drachtio-srf sends all of its routes again for each new
-   * one. Returns false if the client has too many routes.
+   * Adds a route. Adding it again has no effect, because drachtio-srf sends all of its routes again
+   * for each new one. Returns false if the client has too many routes.
    */
   add(client: ControlClient, verb: string): boolean {
     const turn = this.#turns.get(verb) ?? { clients: [], next: 0 };
@@ -54,7 +55,7 @@ export class RouteTable {
     return undefined;
   }
 
-  /** Returns all connections that asked for the event. */
+  /** Returns all connections with this route. */
   all(verb: string): readonly ControlClient[] {
     return this.#turns.get(verb)?.clients ?? [];
   }

@@ -1,4 +1,4 @@
-// The other end of a message, as the transports and everything above them know it.
+// The address of the other end, and what all transports share.
 
 import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
@@ -28,8 +28,8 @@ export type TransportHandlers = {
   /** `text` is one SIP message, with one character per byte. */
   readonly onMessage: (text: string, peer: SipPeer) => void;
   /**
-   * Reports that a message to the peer did not arrive: ICMP port unreachable, a refused connection
-   * or a broken one.
+   * Reports that messages to the peer fail: ICMP port unreachable, or a connection that was refused
+   * or broke.
    */
   readonly onFailure: (peer: SipPeer) => void;
 };

@@ -41,8 +41,8 @@ export class StreamFramer {
   #next(): FramedItem | undefined {
     const keepAlive = this.#skipBlankLines();
     if (keepAlive) return { kind: 'ping' };
-    // Only new bytes can complete the blank line. The search starts shortly before them, so that a
-    // slow stream is not scanned again and again.
+    // Only new bytes can complete the blank line. Start shortly before them, so that a slow stream
+    // is not scanned repeatedly.
     const blank = findBlankLine(this.#buffer, Math.max(0, this.#scanned - 3));
     if (blank === undefined) {
       this.#scanned = this.#buffer.length;
@@ -78,7 +78,7 @@ export class StreamFramer {
 
 /**
  * Reads Content-Length. A message without it has no body, although the RFC requires it over TCP.
- * Two different values are an attack, so the result is undefined.
+ * Returns undefined for an invalid value, and for two different values, which are an attack.
  */
 function contentLength(head: string): number | undefined {
   let found: number | undefined;

@@ -1,5 +1,5 @@
-// SIP over TCP. It has one listener. Connections are reused in both directions by peer address, and
-// closed when idle. Their number, unread input and unsent output are bounded.
+// SIP over TCP, with one listener. Connections are reused in both directions by peer address, and
+// closed when idle. Their number, buffered input and unsent output are bounded.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -14,11 +14,9 @@ import { StreamFramer } from './tcp-framing.ts';
 
 /** Limit for both directions together. Bounds file descriptors. */
 const maxConnections = 2_048;
-/**
- * A lower limit for accepted connections, so that they leave room for the engine's own requests.
- */
+/** A lower limit for inbound connections, which leaves room for the engine's own requests. */
 const maxAcceptedConnections = 1_536;
-/** A peer that does not read is disconnected when this much output waits. */
+/** Disconnects a peer that does not read once this much output waits. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;
 
 type Connection = {
@@ -27,7 +25,7 @@ type Connection = {
   readonly framer: StreamFramer;
   lastUsedMs: number;
   /**
-   * True if the engine opened the connection, or once a whole message has arrived. Until then, the
+   * True if the engine opened the connection, or a whole message has arrived on it. Until then, the
    * shorter idle time-out applies.
    */
   spoken: boolean;
@@ -72,8 +70,8 @@ export class TcpTransport implements AsyncDisposable {
   }
 
   /**
-   * Sends only on the connection by which the request came. RFC 3261 also allows a new connection
-   * to the address in Via, but the engine has no peers that need it.
+   * Sends only on the connection on which the request arrived. RFC 3261 also allows a new
+   * connection to the address in Via, but the engine has no peers that need it.
    */
   sendResponse(peer: SipPeer, text: string): void {
     const connection = this.#connections.get(peerKey(peer));

@@ -1,7 +1,7 @@
-// SIP over UDP. Node reports no ICMP errors on an unconnected socket. For this reason, requests
-// leave through one connected socket per destination, bound to the same local port with
-// SO_REUSEADDR. Linux passes ICMP errors, and datagrams from that peer, to the socket with the most
-// specific match. Both kinds of socket use the same handler.
+// SIP over UDP. Node reports no ICMP errors on an unconnected socket, so requests leave through one
+// connected socket per destination, bound to the same local port with SO_REUSEADDR. Linux passes
+// ICMP errors, and datagrams from that peer, to the socket with the most specific match. Both kinds
+// of socket use the same handler.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { lookup } from 'node:dns';
@@ -16,8 +16,8 @@ import {
 } from './sip-peer.ts';
 
 /**
- * Maximum number of destinations with a socket of their own. Bounds file descriptors. Beyond it the
- * shared socket sends, and a dead port shows as a time-out.
+ * Maximum number of destinations with a connected socket. Bounds file descriptors. Beyond it,
+ * requests leave through the shared socket, and a dead port shows as a time-out.
  */
 const maxConnectedSockets = 256;
 /**
@@ -25,7 +25,7 @@ const maxConnectedSockets = 256;
  * event loop.
  */
 const maxWaitingDatagrams = 4_096;
-/** A kernel queue of this size holds a burst of calls while the event loop is busy. */
+/** A kernel buffer of this size holds a burst of calls while the event loop is busy. */
 const socketBufferBytes = 4 * 1_024 * 1_024;
 /** The largest payload of an IPv4 datagram. */
 const maxDatagramBytes = 65_507;
@@ -52,7 +52,7 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   async listen(): Promise<void> {
-    // The listener must exist before the bind, which may complete at once.
+    // Register the listener before the bind, which may complete immediately.
     const listening = once(this.#main, 'listening');
     this.#main.bind({ port: this.#options.port, address: this.#options.host });
     await listening;
@@ -156,7 +156,7 @@ export class UdpTransport implements AsyncDisposable {
     });
     socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
       enlargeBuffers(socket);
-      // The types hide that the callback also gets the error of a failed connect.
+      // Node's types omit the callback's error argument.
       socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {
         if (this.#connected.get(key) !== entry) return;
         if (given[0] !== undefined) {
@@ -171,8 +171,8 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   /**
-   * No descriptor or no route is available. The shared socket tries instead, and reports a failure
-   * of its own.
+   * Called if no file descriptor or no route is available. Sends the waiting datagrams through the
+   * shared socket, which reports its own failures.
    */
   #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
     const waiting = entry.waiting.splice(0);
@@ -201,9 +201,8 @@ export class UdpTransport implements AsyncDisposable {
 }
 
 /**
- * Skips the look-up for an IP address. On the shared socket, Node would look it up and therefore
- * send a tick later. A BYE from a connected socket would then overtake an answer that was sent
- * before it.
+ * Skips the look-up for IP addresses. With the look-up, Node sends from the shared socket one tick
+ * later, and a BYE from a connected socket could overtake an answer that was sent before it.
  */
 const lookupAtOnce: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);
@@ -216,6 +215,6 @@ function enlargeBuffers(socket: Socket): void {
     socket.setRecvBufferSize(socketBufferBytes);
     socket.setSendBufferSize(socketBufferBytes);
   } catch {
-    // The system's limit is lower, so its default size stays.
+    // The system's limit is lower, so keep the default size.
   }
 }
