@@ -26,7 +26,7 @@ import { type RotatableCredential, rotatable } from './store/apps/app-credential
 import { jwtAlgorithms } from './store/apps/app-directory.ts';
 import { version } from './version.ts';
 
-// Each module is loaded when its command runs, so that no command loads the code of the others.
+// Modules load when their command runs, so that no command loads another command's code.
 const appCommands = () => import('./cli/apps-commands.ts');
 const botCommands = () => import('./cli/bots-commands.ts');
 const tableCommands = () => import('./cli/tables-commands.ts');
@@ -159,7 +159,7 @@ function addAppCommands(program: Command): void {
   apps
     .command('rotate <appId>')
     .description(
-      'create a new credential and print it once; the old one stays valid for the grace time',
+      'create a new credential and print it once; the old one stays valid for the grace period',
     )
     .addArgument(new Argument('<what>', 'credential to replace').choices(rotatable))
     .option(
@@ -171,7 +171,7 @@ function addAppCommands(program: Command): void {
     .option('--jwks <file>', 'JWKS document with several public keys, instead of --public-key')
     .option(
       '--force',
-      'rotate even within the grace time of the previous rotation; ends the oldest credential now',
+      'rotate even within the grace period of the previous rotation; ends the oldest credential now',
     )
     .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
       await (await appCommands()).rotateApp(createContext(), appId, what, options);
@@ -221,7 +221,7 @@ function addLimits(apps: Command): void {
     )
     .option(
       '--calls-at-once <number>',
-      'calls that may be accepted and not ended; none removes the limit',
+      'calls that may be queued or up at the same time; none removes the limit',
     )
     .option('--calls-a-day <number>', 'calls accepted per UTC day; none removes the limit')
     .option(
@@ -304,8 +304,8 @@ function addBotCommands(program: Command): void {
 function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check what a gateway needs here; exit with 1 if a check fails')
-    .option('--notify <url>', 'receiver of notifications that must be reachable')
+    .description('check everything that a gateway needs here; exit with 1 if a check fails')
+    .option('--notify <url>', 'also check that this receiver of notifications is reachable')
     .option('--json', 'print one JSON object per line')
     .action(async (options: DoctorOptions) => {
       const context = createContext();
@@ -324,7 +324,7 @@ function addWebhooksCommand(program: Command): void {
     )
     .option('--secret <whsec>', "webhook secret of the receiver (default: the dev app's)")
     .option('--min-score <number>', 'exit with 1 if the score is lower', '100')
-    .option('--strict', 'count what the answers do not reveal as failed')
+    .option('--strict', 'count a check as failed if the answers do not reveal its result')
     .option('--json', 'print one JSON object per line')
     .action(async (url: string, options: WebhooksTestOptions) => {
       const context = createContext();
@@ -336,7 +336,7 @@ function addWebhooksCommand(program: Command): void {
 createProgram()
   .parseAsync()
   .then(
-    // Exit at once. Otherwise keep-alive connections of the last request would delay the exit.
+    // Exit now: keep-alive connections of the last request would delay a normal exit.
     () => process.exit(0),
     (error: unknown) => {
       const text =
@@ -348,7 +348,7 @@ createProgram()
     },
   );
 
-/** Returns the cause as a line of its own. Omits ENOENT: the message already names the file. */
+/** Returns the cause on a separate line. Omits ENOENT: the message already names the file. */
 function causeOf(cause: unknown): string {
   const isKnown =
     !(cause instanceof Error) ||

@@ -1,5 +1,5 @@
-// A check tests one thing that a gateway needs, and advises what to do if it is missing. A start
-// runs the checks before it opens anything. `offhook doctor` runs them on demand.
+// A check tests one thing that a gateway needs, and advises what to do if it is missing. A starting
+// gateway runs the checks before it opens anything. `offhook doctor` runs them on demand.
 
 import { within } from '../lib/within.ts';
 
@@ -13,8 +13,8 @@ export type Finding = {
 export type Check = {
   readonly name: string;
   /**
-   * True for a server that may still be starting. If this check fails, the start goes on and waits
-   * for the server.
+   * True for a server that may still be starting. If this check fails, the gateway starts anyway
+   * and waits for the server.
    */
   readonly isAwaited?: boolean;
   run(): Promise<Finding>;
@@ -28,16 +28,14 @@ export type CheckResult = Finding & { readonly name: string; readonly isAwaited:
  */
 const doctorTimeoutMs = 2_500;
 /**
- * Time-out of a check during a start, which fails after it. It is long, so that a start succeeds on
- * a busy machine, for example while many programs start at once.
+ * Time-out of a check while the gateway starts. A time-out counts as a failure, so it is long: the
+ * start must succeed on a busy machine, for example while many programs start together.
  */
 export const startTimeoutMs = 15_000;
-/**
- * Time-out of a connection. It is shorter than a check, so that the check can report the reason.
- */
+/** Time-out of a connection. Shorter than a check, so that the check can report the reason. */
 export const connectTimeoutMs = 2_000;
 
-/** Runs all checks at once. */
+/** Runs all checks concurrently. */
 export async function runChecks(
   checks: readonly Check[],
   timeoutMs = doctorTimeoutMs,

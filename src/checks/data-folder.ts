@@ -9,10 +9,10 @@ import { reasonOf } from './reasons.ts';
 const mebibyte = 1_024 * 1_024;
 /**
  * Free space that Offhook needs before and after it has created its database. PGlite creates 40 MB
- * of files, and as much of its log. The streams are small at first.
+ * of files, and a log of the same size. The streams are small at first.
  */
 const neededMiB = { first: 150, later: 30 } as const;
-/** Less free space than this multiple of the need is a warning: streams and the database grow. */
+/** Free space below this multiple of the need is a warning: streams and the database grow. */
 const comfortable = 7;
 /** One block. Fewer bytes may still fit on a full disk. */
 const probe = Buffer.alloc(4_096);
@@ -46,8 +46,8 @@ export function dataFolderCheck(dataDir: string, options: { readonly keep: boole
 }
 
 /**
- * Checks the free space. `embedded` is true if an embedded database or nats-server will store data
- * there.
+ * Checks the free space. `embedded` is true if the embedded database or nats-server stores its data
+ * in the folder.
  */
 export function diskCheck(dataDir: string, options: { readonly embedded: boolean }): Check {
   const run = async (): Promise<Finding> => {
@@ -100,7 +100,7 @@ async function writeAndRemove(path: string): Promise<void> {
 }
 
 /**
- * Describes why a folder could not be created. ENOENT means here that the parent exists, but its
+ * Describes why a folder could not be created. Here, ENOENT means that the parent exists, but its
  * file system accepts no folders.
  */
 function reasonOfMaking(error: unknown): string {

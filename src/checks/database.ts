@@ -1,6 +1,5 @@
-// Checks the PostgreSQL of DATABASE_URL, and compares its clock with the clock of this machine.
-// Leases and retries use the clock of the database. Tokens and signatures use the clock of this
-// machine.
+// Checks the PostgreSQL of DATABASE_URL, and compares its clock with this machine's. Leases and
+// retries use the database's clock, tokens and signatures use this machine's.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -21,9 +20,9 @@ type Location = Pick<Config, 'databaseUrl'>;
 
 /** NTP keeps clocks closer than this. A larger difference matters to leases of a few seconds. */
 const noticeableMs = 2_000;
-/** From this difference on, tokens of other machines seem expired, or issued in the future. */
+/** At this difference, tokens of other machines seem expired, or issued in the future. */
 const harmfulMs = 60_000;
-/** How long to wait until the connection closes. */
+/** How long to wait for the connection to close. */
 const closePatienceMs = 500;
 
 export function databaseCheck({ databaseUrl }: Location): Check {

@@ -31,7 +31,7 @@ export function reasonOf(error: unknown): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('code' in error && typeof error.code === 'string') return error.code;
-  // Attempts on several addresses fail for similar reasons. The first one is enough.
+  // Attempts on several addresses fail for similar reasons. Report only the first.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   return codeOf(error.cause);
 }

@@ -1,5 +1,5 @@
-// The checks that a start runs before it opens anything. All problems are reported together, and
-// each one names its variable.
+// The checks that a starting gateway runs before it opens anything. It reports all problems
+// together. Each problem names its variable.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -48,7 +48,7 @@ export async function checkDataFolder(config: Config): Promise<void> {
 }
 
 /**
- * Runs the other checks. A server for which the start waits causes only a warning.
+ * Runs the other checks. If a check with `isAwaited` fails, logs only a warning.
  *
  * @throws Error with a line for each failure
  */
@@ -67,8 +67,8 @@ export function fileChecksOf(config: Config): readonly Check[] {
 }
 
 /**
- * Returns all checks except those of the files and of the data folder. `running` is the gateway
- * that runs here, which already uses the ports.
+ * Returns all checks except those of the files and the data folder. `running` is the gateway that
+ * runs here. It already uses the ports.
  */
 export function checksOf(
   config: Config,
@@ -128,7 +128,7 @@ export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
   return { name: 'nats-server', run: find };
 }
 
-/** Checks the NATS of NATS_URL, or at `ownUrl` the nats-server of the gateway that runs here. */
+/** Checks the NATS of NATS_URL. Default: `ownUrl`, the nats-server of the running gateway. */
 export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Check {
   const url = nats.url ?? ownUrl;
   const connect = async (): Promise<Finding> => {
@@ -150,17 +150,16 @@ export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Chec
 }
 
 /**
- * Checks TRUNKS_FILE for mistakes. This check needs neither a port nor the network, so a start runs
- * it first.
+ * Checks TRUNKS_FILE for mistakes. Needs neither a port nor the network, so it runs first.
  */
 function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioServers'>): Check {
   return {
     name: 'trunks',
     run: () =>
-      unlessThrown(async () => {
+      asFindingIfThrown(async () => {
         const file = await readTrunkFile(config);
         if (file === undefined) return skipped('TRUNKS_FILE is not set: no carrier is configured');
-        // Only the name of the sandbox trunk matters here: no trunk of the file may have it too.
+        // Only the name of the sandbox trunk matters here: the file must not use it as well.
         const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
         const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
         return ok(`${file.name}: ${trunks.all.map(({ name }) => name).join(', ')}`);
@@ -174,7 +173,7 @@ function speechToTextCheck(
   return {
     name: 'speech-to-text',
     run: () =>
-      unlessThrown(async () => {
+      asFindingIfThrown(async () => {
         const { providers } = await readSpeechToText(config, readSecrets);
         return providers.size === 0
           ? skipped('STT_PROVIDERS_FILE is not set: words are estimated from the audio')
@@ -183,8 +182,8 @@ function speechToTextCheck(
   };
 }
 
-/** Turns an error into a failure: one line per mistake, with the system's error, e.g. ENOENT. */
-async function unlessThrown(run: () => Promise<Finding>): Promise<Finding> {
+/** Returns a thrown error as a failure: one line per mistake, with its code, e.g. ENOENT. */
+async function asFindingIfThrown(run: () => Promise<Finding>): Promise<Finding> {
   try {
     return await run();
   } catch (error) {

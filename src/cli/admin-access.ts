@@ -1,5 +1,6 @@
-// How commands reach apps, bots, data tables and nodes. They open PostgreSQL directly. They reach
-// the embedded database through the gateway that has it open, or open it while no gateway runs.
+// Gives commands access to apps, bots, data tables and nodes. A command connects to PostgreSQL
+// itself. It reaches the embedded database through the gateway that has it open. If no gateway
+// runs, it opens the embedded database itself.
 
 import {
   type AdminAnswer,
@@ -19,7 +20,7 @@ import { hasEmbeddedDatabase } from '../store/pglite/pglite-server.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError, notRunning } from './cli-error.ts';
-import { requestJson, wordsOf } from './http-json.ts';
+import { describeProblem, requestJson } from './http-json.ts';
 
 export type AdminAccess = AsyncDisposable & {
   run<Name extends AdminOperation>(
@@ -68,8 +69,8 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   };
   return {
     run: async (operation, input) => {
-      const answer = await runAdminOperation(stores, operation, input).catch(asCliError);
-      // JSON turns dates into text, as the gateway's answer does.
+      const answer = await runAdminOperation(stores, operation, input).catch(throwAsCliError);
+      // Turn dates into text, as in an answer of the gateway.
       return JSON.parse(JSON.stringify(answer)) as AdminAnswer<typeof operation>;
     },
     [Symbol.asyncDispose]: async () => {
@@ -89,7 +90,9 @@ function throughGateway(adminUrl: string): AdminAccess {
   };
 }
 
-function asCliError(error: unknown): never {
+function throwAsCliError(error: unknown): never {
   if (!(error instanceof ProblemError)) throw error;
-  throw new CliError(wordsOf(error.status, { detail: error.message, errors: error.errors }));
+  throw new CliError(
+    describeProblem(error.status, { detail: error.message, errors: error.errors }),
+  );
 }

@@ -9,7 +9,7 @@ import {
   type TokenSource,
   tokensOf,
 } from './gateway-client.ts';
-import { appIdNamed } from './named-app.ts';
+import { findAppId } from './named-app.ts';
 
 /** The tokens of the app that the command names, or of the dev app. */
 export type AppTokens = AsyncDisposable & {
@@ -34,7 +34,7 @@ export async function openTokens(
   let appId: Promise<string> | undefined;
   return {
     tokens: async (ttlS) => {
-      appId ??= appIdNamed(access, named);
+      appId ??= findAppId(access, named);
       return (await access.run('apps.token', { appId: await appId, ttlS })).token;
     },
     [Symbol.asyncDispose]: () => access[Symbol.asyncDispose](),

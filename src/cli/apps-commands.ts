@@ -17,7 +17,7 @@ import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
-import { appIdNamed } from './named-app.ts';
+import { findAppId } from './named-app.ts';
 
 /** Default of `offhook token --ttl`. */
 const usualTtlS = 3_600;
@@ -30,15 +30,15 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > longestTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  // The secret of the dev app is in a file, but the longest lifetime of its tokens is in the
-  // database. A longer lifetime than usual is therefore checked against the database.
+  // The dev app's secret is in a file, but its limit on token lifetimes is in the database. Only a
+  // token with a longer lifetime than the default needs the database.
   const isUsual = options.app !== undefined || ttlS <= usualTtlS;
   const appId = isUsual ? options.app : (await readDevApp(context)).appId;
   await using app = await openTokens(context, appId);
   context.print(await app.tokens(ttlS));
 }
 
-/** Names a file with public keys that verify tokens. Both options are read in the same way. */
+/** The file of public keys that verify the app's tokens. Both options accept the same formats. */
 export type KeyOptions = { readonly publicKey?: string; readonly jwks?: string };
 
 export type CreateAppOptions = KeyOptions & {
@@ -126,7 +126,7 @@ export async function rotateApp(
   }
   const keys = await readPublicKeys(options);
   await using access = await openAdminAccess(context);
-  const appId = await appIdNamed(access, named);
+  const appId = await findAppId(access, named);
   const rotated = await access.run('apps.rotate', {
     ...{ appId, what, graceS, ...keys },
     force: options.force === true,
@@ -173,7 +173,7 @@ export async function limitApp(
     ...readingChange(reading),
   };
   await using access = await openAdminAccess(context);
-  const appId = await appIdNamed(access, named);
+  const appId = await findAppId(access, named);
   const limited = await access.run('apps.limit', { appId, ...change });
   context.note('Every gateway applies the limits within 5 seconds.');
   context.print(JSON.stringify(limited));
@@ -181,7 +181,7 @@ export async function limitApp(
 
 function readingOf({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
   return {
-    // Country codes are upper case. The option accepts lower case too.
+    // Country codes are upper case, but the option also accepts lower case.
     ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),
     ...(bareNumbers === undefined ? {} : { bareNumbers }),
   };
@@ -225,7 +225,7 @@ function readTokenTtl(text: string): number | null {
 
 export async function revokeApp(context: CliContext, named: string): Promise<void> {
   await using access = await openAdminAccess(context);
-  const appId = await appIdNamed(access, named);
+  const appId = await findAppId(access, named);
   await access.run('apps.revoke', { appId });
   context.note(`Every gateway refuses ${appId} within 5 seconds.`);
 }

@@ -1,5 +1,4 @@
-// Prints the credentials of an app under the names that Twilio uses. The settings of bots ask for
-// these names.
+// Prints the credentials of an app under Twilio's names, because bot libraries ask for those.
 
 import { accountSidOf } from '../streams/stream-ids.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';

@@ -1,4 +1,4 @@
-// A client of the public API for the commands. It authenticates with tokens of an app.
+// The commands' client of the public API. It authenticates with tokens of an app.
 
 import type { z } from 'zod';
 import type { commandSchema } from '../calls/contract/command.ts';
@@ -61,7 +61,7 @@ export type GatewayClient = {
 /** Issues a JWT with this lifetime in seconds. */
 export type TokenSource = (ttlS: number) => Promise<string>;
 
-/** Each request has its own token, which lives longer than the time-out of a request. */
+/** Each request gets a new token, which outlives the time-out of the request. */
 const tokenTtlS = 60;
 
 export function tokensOf(app: { readonly appId: string; readonly jwtSecret: string }): TokenSource {

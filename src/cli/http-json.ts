@@ -31,7 +31,7 @@ export type JsonRequest = {
 export async function requestJson<Answer>(url: string, request: JsonRequest = {}): Promise<Answer> {
   const response = await send(url, request);
   const text = await response.text();
-  if (!response.ok) throw new CliError(wordsOfAnswer(response.status, text));
+  if (!response.ok) throw new CliError(describeErrorAnswer(response.status, text));
   return JSON.parse(text) as Answer;
 }
 
@@ -56,16 +56,16 @@ async function send(
   }
 }
 
-export function wordsOf(
+export function describeProblem(
   status: number,
   { detail, errors = [] }: z.infer<typeof problemSchema>,
 ): string {
   return `${status}: ${detail}${errors.map(({ path, message }) => `\n  ${path}: ${message}`).join('')}`;
 }
 
-function wordsOfAnswer(status: number, text: string): string {
+function describeErrorAnswer(status: number, text: string): string {
   try {
-    return wordsOf(status, problemSchema.parse(JSON.parse(text)));
+    return describeProblem(status, problemSchema.parse(JSON.parse(text)));
   } catch {
     return `the gateway answered ${status}`;
   }

@@ -1,5 +1,4 @@
-// Ids that people type. The beginning of an id is enough, with or without the prefix before the
-// UUID.
+// Reads ids that people type. The beginning of an id is enough, with or without `call-` or `app-`.
 
 import { shortestUuidStart, startsUuid } from '../lib/ids.ts';
 
@@ -11,9 +10,8 @@ export const mostShown = 10;
 /**
  * Returns the beginning of an id of this kind: `call-0d9c` for `0d9c` and for `call-0d9c`.
  *
- * @returns undefined if the text is a whole id, or if no id can begin with it; `too-short` if too
- *   many
- *   ids can begin with it
+ * @returns undefined if the text is a whole id, or if no id can begin with it; `too-short` if the
+ *   text has too few characters to identify a call or an app
  */
 export function idPrefixOf(kind: 'app' | 'call', text: string) {
   const start = text.startsWith(`${kind}-`) ? text.slice(kind.length + 1) : text;
@@ -22,12 +20,12 @@ export function idPrefixOf(kind: 'app' | 'call', text: string) {
   return start.length < shortestUuidStart ? 'too-short' : `${kind}-${start}`;
 }
 
-export function tooShort(text: string): string {
+export function tooShortMessage(text: string): string {
   return `"${text}" is too short. Give at least the first ${shortestUuidStart} characters of the id.`;
 }
 
-/** Returns an error message. `lines` describes the matches, one per line. */
-export function severalBegin(prefix: string, lines: readonly string[]): string {
+/** Returns the error message for an ambiguous id. `lines` describes the matches, one per line. */
+export function ambiguousIdMessage(prefix: string, lines: readonly string[]): string {
   const shown = lines.slice(0, mostShown).map((line) => `\n  ${line}`);
   const more = lines.length > mostShown ? '\n  and more' : '';
   return `Several ids begin with ${prefix}. Type more of the id that you mean:${shown.join('')}${more}`;

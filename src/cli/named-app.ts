@@ -1,8 +1,8 @@
-// Finds the id of an app from the text that a person typed: the whole id, or its beginning.
+// Finds the id of an app by the text that a person typed: the whole id, or its beginning.
 
 import type { AdminAccess } from './admin-access.ts';
 import { CliError } from './cli-error.ts';
-import { idPrefixOf, severalBegin } from './id-prefix.ts';
+import { ambiguousIdMessage, idPrefixOf } from './id-prefix.ts';
 
 /**
  * Returns the id that begins with the text. Returns other text unchanged, so that the gateway
@@ -10,7 +10,7 @@ import { idPrefixOf, severalBegin } from './id-prefix.ts';
  *
  * @throws CliError if several ids begin with the text
  */
-export async function appIdNamed(access: AdminAccess, text: string): Promise<string> {
+export async function findAppId(access: AdminAccess, text: string): Promise<string> {
   const prefix = idPrefixOf('app', text);
   if (prefix === undefined || prefix === 'too-short') return text;
   const { apps } = await access.run('apps.list', {});
@@ -21,5 +21,5 @@ export async function appIdNamed(access: AdminAccess, text: string): Promise<str
   const lines = found.map(
     ({ appId, name, accountId }) => `${appId}  ${name}  account ${accountId}`,
   );
-  throw new CliError(severalBegin(prefix, lines));
+  throw new CliError(ambiguousIdMessage(prefix, lines));
 }

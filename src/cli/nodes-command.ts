@@ -1,5 +1,4 @@
-// Implements `offhook nodes`, which lists the gateway processes that share the database, as the
-// database knows them.
+// Implements `offhook nodes`, which lists the gateway processes that share the database.
 
 import type { AdminAnswer } from '../api/admin/admin-operations.ts';
 import { openAdminAccess } from './admin-access.ts';

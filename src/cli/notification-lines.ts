@@ -41,8 +41,8 @@ const mostCallsAtOnce = 1_000;
 export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
 
 /**
- * Creates a formatter that remembers the detection result of each call. It needs this memory
- * because the last notification has the verdict, but neither its reason nor the beep.
+ * Creates a formatter that remembers the detection result of each call. The last notification
+ * contains the verdict, but neither its reason nor the beep.
  */
 export function createNotificationLines(): NotificationLines {
   const heardOf = new LRUCache<string, Detected>({ max: mostCallsAtOnce });
@@ -69,8 +69,8 @@ function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody
 }
 
 /**
- * Describes a failed verification. Either the signature does not match the body and the secret, or
- * the notification is not signed.
+ * Describes a failed verification. `no-match` means that the signature does not fit the body and
+ * the secret. Other reasons, for example an old timestamp, are printed as they are.
  */
 function faultOf(reason: string | undefined): string {
   return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;

@@ -10,7 +10,7 @@ import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
 import type { BotClient, GatewayClient, OverviewClient } from './gateway-client.ts';
-import { severalBegin, uuidLength } from './id-prefix.ts';
+import { ambiguousIdMessage, uuidLength } from './id-prefix.ts';
 import { readBody } from './notification-lines.ts';
 
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
@@ -63,7 +63,7 @@ async function listOfCall(
 function notificationLine(notification: NotificationView): string {
   const { sequence, eventId, state, failure, body } = notification;
   const why = failure === undefined ? '' : ` (${failure})`;
-  return `#${sequence} ${wordsOf(body)}  ${state}${why}  ${eventId}`;
+  return `#${sequence} ${describeBody(body)}  ${state}${why}  ${eventId}`;
 }
 
 async function listDeadLetters(
@@ -101,7 +101,7 @@ function lineOf(letter: DeadLetter): string {
   const { eventId, callId, botId, sequence, failedAt, failure } = letter;
   const { attempts, lastStatus, lastError } = letter;
   const last = lastStatus ?? lastError ?? 'not tried';
-  return `${failedAt}  ${callId}  ${botId}  #${sequence} ${wordsOf(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
+  return `${failedAt}  ${callId}  ${botId}  #${sequence} ${describeBody(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
 }
 
 export async function replayNotifications(
@@ -116,7 +116,7 @@ export async function replayNotifications(
   const from = instantAgo(failedSince);
   await withGateway(context, options, async (client) => {
     if (event !== undefined) {
-      const { bot, eventId } = await deadLetterNamed(client, options, event);
+      const { bot, eventId } = await findDeadLetter(client, options, event);
       context.print(JSON.stringify(await bot.replayOne(eventId)));
       return;
     }
@@ -146,7 +146,7 @@ export async function replayNotifications(
  *
  * @throws CliError if no dead letter or several dead letters have an id with this beginning
  */
-async function deadLetterNamed(
+async function findDeadLetter(
   client: GatewayClient,
   options: AppOptions,
   text: string,
@@ -160,7 +160,7 @@ async function deadLetterNamed(
   const [letter, ...others] = letters;
   if (letter === undefined) throw new CliError(`${callId} has no dead letter evt-${start}.`);
   if (others.length > 0)
-    throw new CliError(severalBegin(`evt-${start}`, letters.map(notificationLine)));
+    throw new CliError(ambiguousIdMessage(`evt-${start}`, letters.map(notificationLine)));
   return { bot, eventId: letter.eventId };
 }
 
@@ -178,7 +178,7 @@ function instantAgo(duration: string | undefined): string | undefined {
   return new Date(Date.now() - ageS * 1_000).toISOString();
 }
 
-function wordsOf(body: unknown): string {
+function describeBody(body: unknown): string {
   const read = readBody(body);
   return [read?.status, read?.machineDetection, read?.event?.type]
     .filter((part) => part !== undefined)

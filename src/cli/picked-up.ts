@@ -1,9 +1,9 @@
-// Describes for people who picked up a call, and for how long.
+// Puts into words who picked up a call, and how long the call lasted.
 
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
 /**
- * A detection result. `reason` belongs to a machine verdict. `beep` is true if a beep was heard.
+ * A detection result. `reason` explains a machine verdict. `beep` is true if a beep was heard.
  */
 export type Detected = {
   readonly verdict?: string | undefined;

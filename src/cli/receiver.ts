@@ -1,6 +1,6 @@
-// A receiver of notifications. It checks each signature against the raw body and passes both on.
-// `offhook listen`, the demo and `offhook call --follow` run it. You can model your own receiver on
-// it.
+// A receiver of notifications, run by `offhook listen`, `offhook call --follow` and the demo. It
+// checks each signature against the raw body, and passes the notification on with the result. You
+// can model your own receiver on it.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { verify } from '../notifier/webhooks.ts';
 
 export type ReceivedNotification = {
   readonly headers: IncomingHttpHeaders;
-  /** Exactly the bytes that were signed. */
+  /** The body exactly as received, which is what the signature covers. */
   readonly rawBody: string;
   /** The parsed body. Undefined if it is not JSON. */
   readonly body: unknown;

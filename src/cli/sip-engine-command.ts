@@ -26,7 +26,7 @@ export async function runSipEngine(context: CliContext, options: SipEngineOption
     controlHost: options.controlHost,
     controlPort: portOf('--control-port', options.controlPort),
     secret,
-    // Standard output holds only the one line that programs read.
+    // Log to stderr: stdout carries only the one line that programs read.
     logger: createLogger({ level: config.logLevel, nodeId: config.nodeId, toStderr: true }),
   }).catch((error: unknown) => {
     throw new CliError('The SIP engine did not start.', { cause: error });

@@ -36,7 +36,7 @@ async function readDefinition(file: string): Promise<AdminInput<'tables.create'>
   try {
     return JSON.parse(await readFile(file, 'utf8')) as AdminInput<'tables.create'>;
   } catch (error) {
-    const isJson = !(error instanceof SyntaxError);
-    throw new CliError(`${file} ${isJson ? 'cannot be read' : 'is not JSON'}`, { cause: error });
+    const problem = error instanceof SyntaxError ? 'is not JSON' : 'cannot be read';
+    throw new CliError(`${file} ${problem}`, { cause: error });
   }
 }

@@ -7,7 +7,7 @@ export type BannerFacts = {
   readonly version: string;
   readonly httpUrl: string;
   readonly dataDir: string;
-  /** The folder in which the gateway was started. */
+  /** The folder from which the gateway was started. */
   readonly workingFolder: string;
   /** True on the embedded database. On other databases, an operator creates the apps. */
   readonly hasDevApp: boolean;
@@ -33,7 +33,7 @@ export function bannerLines(facts: BannerFacts): readonly string[] {
     `  Docs         ${httpUrl}/docs, where you can try every operation`,
     ...consoleLines(facts),
     `  Credentials  ${credentials(facts)}`,
-    `  Try          ${triedCommand(facts)}`,
+    `  Try          ${commandToTry(facts)}`,
     '  End          Ctrl-C',
     '',
   ];
@@ -61,7 +61,7 @@ function credentials(facts: BannerFacts): string {
     : `create an app with: ${command(facts, 'apps create --name NAME --account ID')}`;
 }
 
-function triedCommand(facts: BannerFacts): string {
+function commandToTry(facts: BannerFacts): string {
   if (!facts.hasDevApp) return command(facts, 'nodes');
   const target = facts.hasSandbox ? 'person' : 'tel:NUMBER';
   return `${command(facts, `call ${target} --amd detect --follow`)}   (in a second terminal)`;

@@ -11,13 +11,13 @@ export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
   onEvent(event: CallEvent): void;
-  /** `origin` is the receiver's. Undefined if the call no longer exists. */
+  /** `origin` is the receiver's host with scheme and port. Undefined if the call is gone. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
 
 /**
- * How many event ids are remembered. The same event can arrive again if its publication is
- * uncertain. Only ids of events that are under way at the same time matter.
+ * How many event ids are remembered. The same event can arrive again if its first publication was
+ * uncertain. Memory for the events in flight is enough.
  */
 const maxKnown = 10_000;
 

@@ -1,5 +1,5 @@
-// What the gateway prints for the person who started it, in order with its log. If the output is
-// not a terminal, the gateway prints only the log: lines of JSON that programs can read.
+// Prints for the person who started the gateway, in order with the log. If the output is not a
+// terminal, prints only the log: lines of JSON that programs can read.
 
 import { type Logger, writeLine } from '../lib/logger.ts';
 import { type BannerFacts, bannerLines } from './banner.ts';
@@ -10,7 +10,7 @@ export type Screen = {
   /** Undefined if calls are not shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
-  /** True if `up` prints a banner. False for a log and for a quiet terminal. */
+  /** True if `up` prints a banner. False for a log and a quiet terminal. */
   readonly showsBanner: boolean;
   up(facts: BannerFacts): void;
   stopping(signal: NodeJS.Signals, state: Stopping): void;

@@ -1,10 +1,10 @@
-// The lines that answer Ctrl-C.
+// The lines that the gateway prints after Ctrl-C.
 
 export type Stopping = {
   readonly starting: boolean;
   /** How many calls are up. */
   readonly calls: number;
-  /** How long the calls may go on. */
+  /** How long the calls may continue. */
   readonly drainMs: number;
   /** How long a start may still take. */
   readonly startPatienceMs: number;

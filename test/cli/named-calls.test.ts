@@ -1,9 +1,9 @@
 // Tests finding calls by the beginning of their id. The test supplies the gateway's answers.
 
 import { describe, expect, test } from 'vitest';
-import { callIdNamed } from '../../src/cli/calls/named-call.ts';
+import { findCallId } from '../../src/cli/calls/named-call.ts';
 import type { OverviewClient } from '../../src/cli/gateway-client.ts';
-import { idPrefixOf, severalBegin } from '../../src/cli/id-prefix.ts';
+import { idPrefixOf, ambiguousIdMessage } from '../../src/cli/id-prefix.ts';
 import type { CallSummary } from '../../src/interactions/call-queries.ts';
 
 function overviewOf(count: number) {
@@ -32,7 +32,7 @@ function overviewOf(count: number) {
 test('a call is found with one request', async () => {
   const { overview, asked } = overviewOf(1);
 
-  expect(await callIdNamed(overview, '0d9c')).toBe('call-0d9c4c52-0000-4000-8000-000000000000');
+  expect(await findCallId(overview, '0d9c')).toBe('call-0d9c4c52-0000-4000-8000-000000000000');
   expect(asked).toEqual([{ callIdPrefix: 'call-0d9c', limit: '11' }]);
 });
 
@@ -40,8 +40,8 @@ test('a whole id, and text that cannot begin an id, are left to the gateway', as
   const { overview, asked } = overviewOf(1);
   const whole = 'call-0d9c4c52-0000-4000-8000-000000000000';
 
-  expect(await callIdNamed(overview, whole)).toBe(whole);
-  expect(await callIdNamed(overview, 'nonsense')).toBe('nonsense');
+  expect(await findCallId(overview, whole)).toBe(whole);
+  expect(await findCallId(overview, 'nonsense')).toBe('nonsense');
   expect(asked).toEqual([]);
 });
 
@@ -52,7 +52,7 @@ test.each([
 ])('of %i matching calls, %i are listed; "and more" is printed: %s', async (count, shown, more) => {
   const { overview } = overviewOf(count);
 
-  const error: unknown = await callIdNamed(overview, 'call-0d9c').catch((cause: unknown) => cause);
+  const error: unknown = await findCallId(overview, 'call-0d9c').catch((cause: unknown) => cause);
 
   const lines = (error as Error).message.split('\n');
   expect(lines[0]).toBe('Several ids begin with call-0d9c. Type more of the id that you mean:');
@@ -84,9 +84,9 @@ describe('the beginning of an id', () => {
   test('with several matches lists a bounded number of them', () => {
     const lines = Array.from({ length: 11 }, (_, index) => `line ${index}`);
 
-    expect(severalBegin('call-0d9c', lines.slice(0, 2))).toBe(
+    expect(ambiguousIdMessage('call-0d9c', lines.slice(0, 2))).toBe(
       'Several ids begin with call-0d9c. Type more of the id that you mean:\n  line 0\n  line 1',
     );
-    expect(severalBegin('call-0d9c', lines)).toMatch(/\n {2}line 9\n {2}and more$/);
+    expect(ambiguousIdMessage('call-0d9c', lines)).toMatch(/\n {2}line 9\n {2}and more$/);
   });
 });

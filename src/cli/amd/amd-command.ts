@@ -1,5 +1,5 @@
-// Runs `offhook amd`: reads recordings and prints events. With --plot it also writes a page that
-// draws them.
+// Runs `offhook amd`: reads recordings and prints their events. With --plot it also writes a page
+// that draws them.
 
 import { writeFile } from 'node:fs/promises';
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';

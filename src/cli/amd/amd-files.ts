@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 
 /**
- * 5 minutes of 16-bit stereo at 192 kHz, more than detection uses. The rest of a file is not read.
+ * Enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection uses. The rest of
+ * a file is not read.
  */
 const mostBytes = 256 * 1_024 * 1_024;
 
@@ -18,7 +19,7 @@ export async function findRecordings(paths: readonly string[]): Promise<string[]
 
 async function recordingsAt(path: string): Promise<string[]> {
   const stats = await stat(path).catch(() => undefined);
-  // A missing file is reported when it is read, like every other file that cannot be read.
+  // A missing file is reported later, like every other file that cannot be read.
   if (stats?.isDirectory() !== true) return [path];
   const names = await readdir(path, { recursive: true, encoding: 'utf8' }).catch(
     (error: unknown) => {

@@ -1,5 +1,4 @@
-// Formats the events of a recording as text for a terminal: aligned lines, and units that people
-// read.
+// Formats the events of a recording as aligned lines for a terminal.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 

@@ -1,5 +1,5 @@
-// Runs a recording through the detector, faster than real time. The result is what a call with this
-// audio would have got.
+// Runs a recording through the detector, faster than real time. The events are those that a call
+// with this audio would have had.
 
 import { createDetector } from '../../amd/detector.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
@@ -8,7 +8,7 @@ import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts'
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 
-/** Every detector has stopped by then: its longest timers are 120 s. */
+/** Any detector stops within this time: its longest timers are 120 s. */
 const longestSilenceMs = 400_000;
 
 const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
@@ -35,7 +35,7 @@ export function listenTo(samples: Int16Array, settings: AmdSettings): readonly A
   return events;
 }
 
-/** Returns the first verdict, unless a tone has corrected it: only machines beep. */
+/** Returns the first verdict, or `machine` if a tone corrected it: only machines beep. */
 export function verdictFrom(events: readonly AmdEvent[]): Verdict {
   if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
   for (const { event } of events) {

@@ -1,6 +1,6 @@
-// Builds the page of `offhook amd --plot`: one self-contained HTML file for a browser without a
-// network. The console's call page and this page share their drawing code. This file converts a
-// recording to the input of that code.
+// Builds the page of `offhook amd --plot`: one self-contained HTML file that works offline. It
+// shares its drawing code with the console's call page. This file converts a recording to the input
+// of that code.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import { FrameAnalyzer } from '../../amd/frame-analyzer.ts';
@@ -11,7 +11,7 @@ import { encode } from '../../media/g711.ts';
 import { plural } from './amd-lines.ts';
 import type { Verdict } from './amd-listen.ts';
 
-/** A row below the picture of the sound. An item with `untilMs` is drawn as a bar. */
+/** A lane below the waveform. An item with `untilMs` is drawn as a bar. */
 export type PlottedLane = {
   readonly kind: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export type Plotted = {
   readonly verdict: Verdict;
   readonly samples: Int16Array;
   /**
-   * For a labelled recording: its label, what detection got wrong, and the row that shows the
+   * For a labelled recording: its label, the errors of detection, and the lane that shows the
    * truth.
    */
   readonly truth?: {
@@ -67,7 +67,7 @@ function drawable({ file, verdict, durationMs, samples, events, truth }: Plotted
   };
 }
 
-/** Returns the loudness of the recording in the form in which the gateway keeps it for a call. */
+/** Returns the loudness of the recording in the format that the gateway stores for a call. */
 function envelopeOf(samples: Int16Array, lengthMs: number): object {
   const recorder = new EnvelopeRecorder();
   for (let at = 0; at < (lengthMs / frameMs) * frameSamples; at += frameSamples) {
@@ -107,13 +107,10 @@ type Trace = {
   readonly wordsMs: readonly number[];
 };
 
-/** Delay between a tone's end and its report: the tone must be seen to stand alone. */
+/** A tone is reported this many frames after its end, when it is known to stand alone. */
 const reportDelayFrames = 5;
 
-/**
- * Returns what the detector heard in each frame until it stopped. It did not listen to later
- * frames.
- */
+/** Returns what the detector heard in each frame until it stopped. */
 function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   const analyzer = new FrameAnalyzer();
   const speech: boolean[] = [];

@@ -16,7 +16,7 @@ const detectorRateHz = 8_000;
 /** No recording of a telephone call has a higher rate. */
 const highestRateHz = 192_000;
 /**
- * Longer than detection ever runs (two timers of 120 s, a greeting of 60 s). The rest of a file is
+ * Detection never runs this long (two timers of 120 s, a greeting of 60 s). The rest of a file is
  * ignored.
  */
 export const longestRecordingMs = 300_000;

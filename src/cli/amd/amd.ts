@@ -6,7 +6,7 @@ import type { CliContext } from '../cli-context.ts';
 import type { AmdOptions } from './amd-command.ts';
 
 const help = `
-A recording starts when the call is answered. It holds the callee's side, without ringback. Formats: WAV, 8 kHz or
+A recording must start at the answer and contain only the callee's side, without ringback. Formats: WAV, 8 kHz or
 more, PCM, float, µ-law or A-law. After the end of a file, detection hears silence until it stops.
 
 Examples:

@@ -1,7 +1,7 @@
-// One call of the sample bot in the format of Twilio Media Streams, as an example to read and to
-// copy. The bot waits for a "Hello?", greets, and repeats what it hears. It falls silent when it is
-// interrupted, and leaves a message for a machine. In the end it says goodbye and hangs up.
-// Incoming audio is its only clock.
+// One call of the sample bot over Twilio Media Streams, as an example to read and to copy. The bot
+// waits for a "Hello?", greets, and repeats what it hears. It falls silent when it is interrupted,
+// and leaves a message for a machine. Finally it says goodbye and hangs up. Incoming audio is its
+// only clock.
 
 import type { WebSocket } from 'ws';
 import { VoiceTurns } from '../../embedded/sandbox/voice-turns.ts';
@@ -14,8 +14,8 @@ import { type BotEvent, type GatewayMessage, readGatewayMessage } from './bot-ev
 const firstWordMs = 2_000;
 /** After this much silence the bot says goodbye. */
 const patienceMs = 8_000;
-/** After more turns of the person than this, the bot says goodbye. */
-const answers = 2;
+/** If the person takes more turns than this, the bot says goodbye. */
+const mostTurns = 2;
 /** Audio kept from before a voice is detected: 300 ms in frames of 20 ms. */
 const prerollFrames = 15;
 /** The longest part of a turn that the bot repeats: 15 s in frames of 20 ms. */
@@ -94,8 +94,8 @@ export class BotConversation {
   }
 
   /**
-   * Handles an interruption: clears the audio that the gateway has not yet played. Does not
-   * interrupt the last line of the bot.
+   * Handles an interruption: clears the audio that the gateway has not yet played. Never interrupts
+   * the bot's last line.
    */
   #fallSilent(): void {
     if (!this.#isTalking || this.#lastLine !== undefined) return;
@@ -112,7 +112,7 @@ export class BotConversation {
     if (this.#isMachine || this.#lastLine !== undefined) return;
     if (this.#hasGreeted) this.#say('you-said', heard);
     else this.#greet();
-    if (this.#counts.turns > answers) this.#say('goodbye');
+    if (this.#counts.turns > mostTurns) this.#say('goodbye');
   }
 
   #greet(): void {
@@ -159,7 +159,7 @@ export class BotConversation {
       this.#isMachine = true;
       this.#fallSilent();
     }
-    // Detection has stopped: it has heard the beep, or no longer expects a beep.
+    // Detection stops when it has heard the beep or no longer expects one.
     if (amd.event === 'amd_stopped' && this.#isMachine) this.#say('message');
   }
 

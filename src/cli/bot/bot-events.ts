@@ -32,7 +32,7 @@ export type BotEvent =
   /** A connection whose signature is missing or wrong was refused. */
   | { readonly type: 'refused' }
   | { readonly type: 'started'; readonly callId: string }
-  /** The line was heard to its end: its mark came back. */
+  /** The line was played to its end: its mark came back. */
   | { readonly type: 'said'; readonly line: string }
   | { readonly type: 'interrupted'; readonly line: string }
   | { readonly type: 'heard'; readonly turnMs: number }
@@ -40,7 +40,7 @@ export type BotEvent =
   | { readonly type: 'amd'; readonly amd: NonNullable<GatewayMessage['amd']> }
   | BotCallSummary;
 
-/** Summary of a call, counted during the call. */
+/** The bot's summary of a call. */
 export type BotCallSummary = {
   readonly type: 'ended';
   readonly callId: string;

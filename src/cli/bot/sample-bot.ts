@@ -29,8 +29,8 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
     port,
     // The gateway's messages have a few hundred bytes. Stream parameters may have a few KiB.
     maxPayload: 65_536,
-    // The signature covers only the path and query, so that a proxy in front of the bot may change
-    // the scheme and the host.
+    // The signature covers only the path and query. A proxy in front of the bot may therefore
+    // change the scheme and the host.
     verifyClient: ({ req: { url = '', headers } }: { readonly req: IncomingMessage }) => {
       if (streamSecret === undefined) return true;
       const { ok } = verify(url, headers['gateway-signature'], streamSecret);

@@ -19,11 +19,11 @@ export type CallOptions = DialOptions & {
   readonly follow?: boolean;
 };
 
-/** Short enough to look live, long enough to be no load for the gateway. */
+/** Short enough to look live, long enough not to load the gateway. */
 const pollMs = 250;
 /**
  * How long to wait for the last notification after the call has ended. It usually arrives within
- * milliseconds, but takes longer if the receiver refused the notification before.
+ * milliseconds, but takes longer if the receiver has refused an earlier attempt.
  */
 const lastNotificationMs = 15_000;
 
@@ -36,8 +36,8 @@ export async function placeCall(
   const { httpUrl } = await requireGateway(context);
   const client = createGatewayClient(httpUrl, app.tokens).bot(options.bot);
   const notified = { end: false };
-  // Only the dev app's secret is known here, so only its signatures can be checked. For another
-  // app, the command polls the call and receives no notifications.
+  // The command knows only the dev app's secret, so it can check only the dev app's signatures. For
+  // any other app it starts no receiver and prints only the timeline.
   const followed = options.follow === true && options.notify === undefined;
   await using receiver =
     followed && app.devApp !== undefined

@@ -1,18 +1,18 @@
-// Puts the events of a growing timeline into order. SQL has the answer and the end of a call at
-// once. The events between them arrive through the stream, a moment later.
+// Puts the events of a growing timeline into order. SQL has the answer and the end of a call
+// immediately. Other events reach the timeline through the stream, a moment later.
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
 /**
- * How long a missing event holds back later events. An event that is missing for longer is late
- * because of a fault, or was lost with its node.
+ * How long a missing event holds back later events. If it stays missing for longer, a fault has
+ * delayed it, or it was lost with its node.
  */
 const longestGapMs = 5_000;
 
 export type CallTimeline = {
   /**
-   * Returns the entries that are new and can be shown now. `timeline` is the whole timeline so far,
-   * ordered by sequence.
+   * Returns the new entries that can be shown now. `timeline` is the whole timeline so far, ordered
+   * by sequence.
    */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
   /** True while known entries wait for a missing earlier event, at most `longestGapMs`. */

@@ -8,7 +8,7 @@ import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import type { OverviewClient } from '../gateway-client.ts';
 import { callLine } from './call-line.ts';
-import { botOfCall, callIdNamed } from './named-call.ts';
+import { botOfCall, findCallId } from './named-call.ts';
 
 export type ListCallsOptions = AppOptions & {
   readonly status?: string;
@@ -60,7 +60,7 @@ export async function showCall(
 ): Promise<void> {
   await withGateway(context, options, async (client) => {
     const overview = client.overview(options.bot);
-    const call = await overview.call(await callIdNamed(overview, named));
+    const call = await overview.call(await findCallId(overview, named));
     if (options.json === true) {
       context.print(JSON.stringify(call));
       return;

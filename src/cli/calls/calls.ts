@@ -21,7 +21,7 @@ import type {
 /** The default bot of `offhook call`. The dev app may use every bot. */
 const defaultBot = 'dev-bot';
 
-// Each module is loaded when its command runs, so that no command loads the code of the others.
+// Modules load when their command runs, so that no command loads another command's code.
 const callsCommands = () => import('./calls-command.ts');
 const liveCommands = () => import('./live-commands.ts');
 const notificationsCommands = () => import('../notifications-command.ts');
@@ -86,7 +86,7 @@ function withStream(command: Command): Command {
     .option('--no-stream', 'open no audio stream, even if the bot has one');
 }
 
-/** Adds the options for plans, which the gateway carries out after the verdict on its own. */
+/** Adds the options for plans: what the call does after the verdict without asking. */
 function withPlans(command: Command): Command {
   return command
     .option('--voicemail <sound>', 'message to leave on a machine, e.g. sound:offer')
@@ -146,7 +146,7 @@ function addLive(calls: Command, createContext: () => CliContext): void {
     });
   withCommandOptions(calls.command('stream <callId> [url]'))
     .description('stream the audio to the bot at a ws or wss URL, instead of the current bot')
-    .option('--none', 'disconnect the bot; the call goes on')
+    .option('--none', 'disconnect the bot; the call continues')
     .addOption(repeatable('--parameter <name=value>', 'parameter to pass to the bot'))
     .action(async (callId: string, url: string | undefined, options: StreamOptions) => {
       await (await liveCommands()).streamCall(createContext(), callId, url, options);
@@ -202,15 +202,15 @@ function addNotifications(program: Command, createContext: () => CliContext): vo
     .description(
       'list the notifications of a call with each attempt; without a call, list dead letters, newest first',
     )
-    .option('--failed-since <duration>', 'list dead letters of this last period, e.g. 2h')
+    .option('--failed-since <duration>', 'list dead letters of at most this age, e.g. 2h')
     .option('--json', 'print one JSON object per line')
     .action(async (callId: string | undefined, options: ListOptions) => {
       await (await notificationsCommands()).listNotifications(createContext(), callId, options);
     });
   withAppOptions(notifications.command('replay [eventId]'))
-    .description('send dead letters again: one, those of a call, or those of a period')
+    .description('send dead letters again: one, all of a call, or all of a period')
     .option('--call <callId>', 'replay the dead letters of this call')
-    .option('--failed-since <duration>', 'replay the dead letters of this last period, e.g. 2h')
+    .option('--failed-since <duration>', 'replay the dead letters of at most this age, e.g. 2h')
     .action(async (eventId: string | undefined, options: ReplayOptions) => {
       await (await notificationsCommands()).replayNotifications(createContext(), eventId, options);
     });

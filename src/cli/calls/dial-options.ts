@@ -87,12 +87,12 @@ export function targetOf(text: string): string {
 }
 
 /**
- * Advises how to write a number. The code cannot guess the country: 2025550110 begins with the
- * country code of Egypt.
+ * Advises how to write a number. The number alone does not reveal its country: 2025550110 begins
+ * with the country code of Egypt.
  */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
-  // No area code of North America begins with 0 or 1. So 0612345678 is from another country.
+  // North American area codes do not begin with 0 or 1, so 0612345678 is from another country.
   if (american !== undefined && /^1[2-9]/.test(american.digits)) {
     return `write +${american.digits} for a number of North America, otherwise + and its country code`;
   }

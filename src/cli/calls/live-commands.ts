@@ -9,7 +9,7 @@ import type { CommandMembers } from '../gateway-client.ts';
 import { readHeaders, readNumber, readParameters, targetOf } from './dial-options.ts';
 import { botOfCall } from './named-call.ts';
 
-/** `id` names the command, so that it can be repeated safely after its answer was lost. */
+/** With `id`, the command can be repeated safely if its answer was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
 export type PlayOptions = LiveOptions & { readonly loop?: boolean };
 export type KeyOptions = LiveOptions & { readonly duration?: string };

@@ -1,8 +1,8 @@
-// Finds the id of a call from the text that a person typed: the whole id, or its beginning.
+// Finds the id of a call by the text that a person typed: the whole id, or its beginning.
 
 import { CliError } from '../cli-error.ts';
 import type { BotClient, GatewayClient, OverviewClient } from '../gateway-client.ts';
-import { idPrefixOf, mostShown, severalBegin, tooShort } from '../id-prefix.ts';
+import { ambiguousIdMessage, idPrefixOf, mostShown, tooShortMessage } from '../id-prefix.ts';
 import { callLine } from './call-line.ts';
 
 /**
@@ -11,10 +11,10 @@ import { callLine } from './call-line.ts';
  *
  * @throws CliError if no call or several calls have an id that begins with the text
  */
-export async function callIdNamed(overview: OverviewClient, text: string): Promise<string> {
+export async function findCallId(overview: OverviewClient, text: string): Promise<string> {
   const prefix = idPrefixOf('call', text);
   if (prefix === undefined) return text;
-  if (prefix === 'too-short') throw new CliError(tooShort(text));
+  if (prefix === 'too-short') throw new CliError(tooShortMessage(text));
   const limit = String(mostShown + 1);
   const { calls } = await overview.calls({ callIdPrefix: prefix, limit });
   const [call, ...others] = calls;
@@ -22,7 +22,7 @@ export async function callIdNamed(overview: OverviewClient, text: string): Promi
   if (others.length === 0) return call.callId;
   const now = new Date();
   throw new CliError(
-    severalBegin(
+    ambiguousIdMessage(
       prefix,
       calls.map((one) => callLine(one, now)),
     ),
@@ -40,6 +40,6 @@ export async function botOfCall(
   text: string,
 ): Promise<{ readonly bot: BotClient; readonly callId: string }> {
   const overview = client.overview(bot);
-  const { callId, botId } = await overview.call(await callIdNamed(overview, text));
+  const { callId, botId } = await overview.call(await findCallId(overview, text));
   return { bot: client.bot(botId), callId };
 }

@@ -1,5 +1,5 @@
-// The results of the demo. The bot measures the conversation at its WebSocket, and the talker
-// measures it at its phone. The mailbox records the message, and both phones measure the transfer.
+// The results of the demo. The bot measures the conversation at its WebSocket, the talker at its
+// phone. The mailbox records the message, and both phones measure the transfer.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import type { TalkSummary } from '../../embedded/sandbox/talker.ts';
@@ -63,7 +63,7 @@ export class ConversationRecord {
 export function problemsOfConversation({ bot, talker }: Conversation): readonly string[] {
   if (bot === undefined || talker === undefined) return ['one side reported nothing'];
   const problems: string[] = [];
-  // The hello, the interruption and the answer.
+  // The three turns are the talker's hello, interruption and answer.
   if (bot.turns < 3) problems.push(`the bot heard ${bot.turns} of 3 turns`);
   if (bot.interruptions !== 1) problems.push(`the bot was interrupted ${bot.interruptions} times`);
   if (talker.answers < 1) problems.push('the talker gave no answer');

@@ -6,7 +6,7 @@ import { decodeTable } from '../../media/g711.ts';
 
 export const demoSound = 'demo-message';
 export const messageRecording = 'bot-message';
-/** How many samples from the start of the message are searched for. They suffice to locate it. */
+/** How many samples from the start of the message locate it in the recording. */
 const searchedSamples = 2_000;
 const samplesPerMs = 8;
 
@@ -15,7 +15,7 @@ export type LeftMessage = {
   readonly startsAfterMs: number;
   /** Duration of the original message. */
   readonly messageMs: number;
-  /** Correlation of the recorded message with the original message. 1 means that they are equal. */
+  /** Correlation of the recorded message with the original. 1 if they are equal. */
   readonly correlation: number;
 };
 

@@ -12,7 +12,7 @@ export type Scene = {
   readonly hasBot?: true;
   /** The call has a plan that leaves a message. */
   readonly hasMessage?: true;
-  /** An application plays a menu, and connects a person who presses the key to an agent. */
+  /** An application plays a menu. If the person presses the key, it connects them to an agent. */
   readonly hasMenu?: true;
   /** Expected notifications in order. The members of an inner array may come in any order. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
@@ -90,7 +90,7 @@ export const scenes: readonly Scene[] = [
   },
 ];
 
-/** Lists what is wrong with the notifications of a scene. The list is empty if all is well. */
+/** Lists what is wrong with the notifications of a scene. Empty if they are as expected. */
 export function problemsOf(
   scene: Scene,
   received: readonly ReceivedNotification[],

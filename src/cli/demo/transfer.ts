@@ -1,5 +1,5 @@
 // The demo's transfer. An application plays "press one", waits for the key, and connects the person
-// to an agent. The report says what the person and the agent heard of each other.
+// to an agent. The report says how well the person and the agent heard each other.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type SandboxName, sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -13,21 +13,21 @@ type Entry = CallDetails['timeline'][number];
 export const menuSound = 'demo-menu';
 export const menuRecording = 'press-one';
 const key = '1';
-/** Short enough for a waiting person, long enough to be no load for the gateway. */
+/** Short enough for a waiting person, long enough not to load the gateway. */
 const pollMs = 100;
 
 export type Transfer = {
-  /** The person's phone's measurements. */
+  /** What the person's phone measured. */
   readonly person?: TalkSummary;
-  /** The agent's phone's measurements. */
+  /** What the agent's phone measured. */
   readonly agent?: TalkSummary;
-  /** The gateway reports this value when the call ends. */
+  /** Time from the agent's answer to two-way audio. The gateway reports it at the end. */
   readonly msToTwoWayAudio?: number;
 };
 
 /**
- * Offers the menu until the call ends. This demo polls the call. A customer's application should
- * follow its events instead, see `src/api/examples`.
+ * Offers the menu until the call ends. The demo polls the call. A real application should follow
+ * its events instead, see `src/api/examples`.
  */
 export async function offerMenu(client: BotClient, callId: string): Promise<void> {
   const timeline = createCallTimeline();

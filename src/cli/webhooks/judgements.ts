@@ -24,23 +24,23 @@ export const unseen = (detail: string, mend: string): Judgement => ({
   mend,
 });
 
-export const tellIt =
+export const adviceToReport =
   'answer with a one-word body that reports what you did: applied, duplicate, late or held';
 
-export function wordsOf(answer: Answer): string {
+export function describeAnswer(answer: Answer): string {
   if (answer.kind === 'unreachable') return answer.error;
   const { status, ms, result } = answer;
   return `${status} in ${ms} ms${result === undefined ? '' : `, ${result}`}`;
 }
 
-export const isTaken = (answer: Answer): boolean =>
+export const isAccepted = (answer: Answer): boolean =>
   answer.kind === 'answered' && answer.status >= 200 && answer.status < 300;
 
 export const resultOf = (answer: Answer) =>
   answer.kind === 'answered' ? answer.result : undefined;
 
 /** Advises how to accept a valid notification that the receiver did not accept. */
-export function mendRefusal(answer: Answer): string {
+export function adviceForRefusal(answer: Answer): string {
   if (answer.kind === 'unreachable')
     return 'answer within 10 s: store the notification, answer, and do the work afterwards';
   if (answer.status >= 300 && answer.status < 400)
@@ -51,10 +51,13 @@ export function mendRefusal(answer: Answer): string {
   return 'answer 2xx to every notification with a valid signature: the gateway retries after any other answer, for 24 hours';
 }
 
-export function judgeTaken(answer: Answer, mend = mendRefusal(answer)): Judgement {
-  if (isTaken(answer)) return passed(wordsOf(answer));
+export function judgeAccepted(answer: Answer, mend = adviceForRefusal(answer)): Judgement {
+  if (isAccepted(answer)) return passed(describeAnswer(answer));
   const isUnreachable = answer.kind === 'unreachable';
-  return { ...failed(wordsOf(answer), isUnreachable ? mendRefusal(answer) : mend), isUnreachable };
+  return {
+    ...failed(describeAnswer(answer), isUnreachable ? adviceForRefusal(answer) : mend),
+    isUnreachable,
+  };
 }
 
 /**
@@ -66,9 +69,11 @@ export function judgeRefused(answer: Answer, mend: string): Judgement {
   if (answer.kind === 'unreachable')
     return failed(answer.error, 'answer 401 instead of closing the connection');
   const { status } = answer;
-  if (isTaken(answer)) return failed(`${status}: the receiver accepted it`, mend);
+  if (isAccepted(answer)) return failed(`${status}: the receiver accepted it`, mend);
   const isRight = status >= 400 && status < 500 && status !== 410;
-  return isRight ? passed(wordsOf(answer)) : failed(wordsOf(answer), 'answer 401 to it');
+  return isRight
+    ? passed(describeAnswer(answer))
+    : failed(describeAnswer(answer), 'answer 401 to it');
 }
 
 /**
@@ -76,11 +81,11 @@ export function judgeRefused(answer: Answer, mend: string): Judgement {
  * gateway retries it for 24 hours. The duplicate must change nothing.
  */
 export function judgeRepetition(before: Answer, again: Answer): Judgement {
-  const detail = `${wordsOf(before)}; then ${wordsOf(again)}`;
-  if (!isTaken(before)) return failed(detail, mendRefusal(before));
-  if (!isTaken(again))
+  const detail = `${describeAnswer(before)}; then ${describeAnswer(again)}`;
+  if (!isAccepted(before)) return failed(detail, adviceForRefusal(before));
+  if (!isAccepted(again))
     return failed(detail, 'answer 2xx to duplicates: the gateway retries after any other answer');
-  if (resultOf(again) === undefined) return unseen(detail, tellIt);
+  if (resultOf(again) === undefined) return unseen(detail, adviceToReport);
   return resultOf(again) === 'duplicate'
     ? passed(detail)
     : failed(detail, 'store each accepted `eventId` under a unique key, and ignore duplicates');

@@ -1,24 +1,24 @@
 // The checks of a receiver of notifications. Each check sends notifications, judges the answers,
-// and advises what to fix. Only the answers are visible: what the receiver did with a duplicate is
-// known only from the word in its answer.
+// and advises what to fix. A check sees only the answers: it learns what the receiver did with a
+// duplicate from the word in its answer.
 
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { statusRows } from '../../calls/contract/event-table.ts';
 import type { NotificationBody } from '../../calls/contract/notification.ts';
 import { typesWithStatus } from '../../calls/contract/notify-events.ts';
 import {
+  adviceForRefusal,
+  adviceToReport,
+  describeAnswer,
   failed,
-  isTaken,
+  isAccepted,
   type Judgement,
+  judgeAccepted,
   judgeRefused,
   judgeRepetition,
-  judgeTaken,
-  mendRefusal,
   passed,
   resultOf,
-  tellIt,
   unseen,
-  wordsOf,
 } from './judgements.ts';
 import { MadeUpCall } from './made-up-call.ts';
 import type { Answer, Prepared, ReceiverConnection, SendOptions } from './receiver-connection.ts';
@@ -41,7 +41,7 @@ function prepared(
 type Try = (receiver: ReceiverConnection) => Promise<Answer>;
 
 function takes(name: string, points: number, send: Try, mend?: string): ReceiverCheck {
-  return { name, points, run: async (receiver) => judgeTaken(await send(receiver), mend) };
+  return { name, points, run: async (receiver) => judgeAccepted(await send(receiver), mend) };
 }
 
 function refuses(name: string, points: number, send: Try, mend: string): ReceiverCheck {
@@ -65,7 +65,7 @@ const rawBody = takes(
   10,
   (receiver) => {
     const body = { ...first('completed'), reason: 'Décroché 📞 </end>', reading: 1.0 };
-    // No library writes JSON like this. A receiver that parses and serializes it gets other bytes.
+    // No library writes JSON like this. A receiver that parses and re-serializes it gets other bytes.
     const text = JSON.stringify(body, undefined, '\t').replace('é', '\\u00e9');
     return receiver.send(receiver.prepare(body.eventId, `${text}\n`));
   },
@@ -131,8 +131,7 @@ const retry: ReceiverCheck = {
   run: async (receiver) => {
     const body = first('answered');
     const before = await receiver.send(prepared(receiver, body));
-    // The gateway retries like this after a lost answer: same event and body, signed at another
-    // time.
+    // After a lost answer, the gateway retries with the same event and body, but a new timestamp.
     const again = await receiver.send(prepared(receiver, body, { ageS: 1 }));
     return judgeRepetition(before, again);
   },
@@ -156,9 +155,10 @@ const atOnce: ReceiverCheck = {
     const message = prepared(receiver, first('answered'));
     const copies = Array.from({ length: copiesAtOnce }, () => receiver.send(message));
     const answers = await Promise.all(copies);
-    const refused = answers.find((answer) => !isTaken(answer));
-    if (refused !== undefined) return failed(wordsOf(refused), mendRefusal(refused));
-    if (answers.some((answer) => resultOf(answer) === undefined)) return unseen('2xx', tellIt);
+    const refused = answers.find((answer) => !isAccepted(answer));
+    if (refused !== undefined) return failed(describeAnswer(refused), adviceForRefusal(refused));
+    if (answers.some((answer) => resultOf(answer) === undefined))
+      return unseen('2xx', adviceToReport);
     const applied = answers.filter((answer) => resultOf(answer) !== 'duplicate').length;
     return applied === 1
       ? passed(`one of ${copiesAtOnce} was applied`)
@@ -177,14 +177,15 @@ const order: ReceiverCheck = {
     const [answered, completed] = [call.next('answered'), call.next('completed')];
     const end = await receiver.send(prepared(receiver, completed));
     const late = await receiver.send(prepared(receiver, answered));
-    const detail = `the end: ${wordsOf(end)}; then the answer: ${wordsOf(late)}`;
-    const refused = [end, late].find((answer) => !isTaken(answer));
+    const detail = `the end: ${describeAnswer(end)}; then the answer: ${describeAnswer(late)}`;
+    const refused = [end, late].find((answer) => !isAccepted(answer));
     if (refused !== undefined)
       return failed(
         detail,
         'accept notifications out of order: the gateway does not send them again in order',
       );
-    if (resultOf(end) === undefined || resultOf(late) === undefined) return unseen(detail, tellIt);
+    if (resultOf(end) === undefined || resultOf(late) === undefined)
+      return unseen(detail, adviceToReport);
     const isRight =
       resultOf(late) === 'late' || (resultOf(end) === 'held' && resultOf(late) === 'applied');
     return isRight
@@ -197,8 +198,8 @@ const order: ReceiverCheck = {
 };
 
 /**
- * All checks in order. Notifications that must be accepted come first. They distinguish a receiver
- * that checks signatures from one that refuses everything.
+ * All checks in order. Notifications that must be accepted come first, to tell a receiver that
+ * checks signatures from a receiver that refuses everything.
  */
 export const receiverChecks: readonly ReceiverCheck[] = [
   ...statusChecks,

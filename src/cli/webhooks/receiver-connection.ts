@@ -1,11 +1,11 @@
-// Sends notifications to the receiver under test. Signs them as the gateway does, or deliberately
-// wrongly.
+// Sends notifications to the receiver under test. Signs them as the gateway does, or wrongly on
+// purpose.
 
 import { Agent, request } from 'undici';
 import { mergeHeaders, signatureHeaders } from '../../notifier/signature.ts';
 import { version } from '../../version.ts';
 
-/** The gateway waits equally long for an answer. */
+/** The gateway waits just as long for an answer. */
 const defaultTimeoutMs = 10_000;
 /** How much of an answer is read. The expected answer is one word. */
 const maxAnswerBytes = 4_096;

@@ -65,9 +65,9 @@ export async function runReceiverChecks(
 }
 
 /**
- * Returns a score from 0 to 100, rounded down, so that only a receiver that passes every check has
- * 100. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver that
- * accepts no status has 0, so that refusing everything earns no points.
+ * Returns a score from 0 to 100, rounded down, so that only a receiver that passes every check
+ * scores 100. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver
+ * that accepts no status scores 0: refusing everything earns no points.
  */
 export function scoreReceiver(results: readonly Result[], isStrict: boolean): number {
   const takesNothing = !results.some(
