@@ -1,4 +1,4 @@
-// The basic types of the domain: a call, and what a dial-out request asks for. No I/O.
+// The basic types of the domain: an accepted call, and a validated dial-out request. No I/O.
 
 import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';

@@ -54,7 +54,7 @@ export type MediaCommand =
   /** Asks for one `envelope`. */
   | { readonly kind: 'requestEnvelope' };
 
-/** What the media reports to its call. */
+/** Reports of the media to its call. */
 export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
   /** A key that arrived as RTP events (RFC 4733). */

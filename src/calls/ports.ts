@@ -212,7 +212,7 @@ export type SecondLegPort = {
   giveBack(legId: string): void;
 };
 
-// ── What a call's media needs ────────────────────────────────────────────────────────────────────
+// ── Streams and sounds ───────────────────────────────────────────────────────────────────────────
 
 export type StreamPort = {
   /** Reads the settings that a stream is opened with. Rejects if they cannot be read. */

@@ -239,8 +239,8 @@ export class CallTaking {
   }
 
   /**
-   * Counts taken calls, at most up to the number known to be waiting. Calls that other processes
-   * accepted since the last sweep are not known here.
+   * Counts taken calls, up to the number known to be waiting. The taken calls may include calls
+   * that other processes accepted since the last sweep, which are not known here.
    */
   #countTaken(source: CallSource, count: number): void {
     const taken = (this.#taken.get(source) ?? 0) + count;

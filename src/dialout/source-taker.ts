@@ -150,8 +150,7 @@ export class SourceTaker {
     );
     this.#isAnswerLost = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // All known calls are taken. Calls accepted by other processes are asked for by those
-    // processes.
+    // All known calls are taken. Other processes ask for the calls that they accepted.
     const hasAll = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
     return hasAll ? undefined : answer.retryInMs;
   }

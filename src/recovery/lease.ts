@@ -72,8 +72,8 @@ export class Lease {
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // The number of waiters is bounded, because each one holds events and the publisher bounds
-    // those.
+    // The number of waiters is bounded: each waiter holds events, and the publisher bounds its
+    // events.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });

@@ -108,10 +108,7 @@ const lateAnswerPauseMs = 500;
 //
 // `stop` leaves every call in its state. SQL holds what is owed, for the next process.
 
-/**
- * Ends calls that lost processes left up, and settles what lost processes and this process still
- * owe.
- */
+/** Ends the calls of lost processes, and settles ended calls of lost processes and of this one. */
 export class Recovery {
   readonly #ports: RecoveryPorts;
   readonly #ownerId: string;
@@ -144,7 +141,7 @@ export class Recovery {
   /**
    * Ends all calls that were taken over from lost processes. Resolves when SQL has their ends. A
    * call that cannot be ended is logged and counted as failed. The far ends are hung up in the
-   * background, and `settleEnds` waits for them.
+   * background. `settleEnds` continues what is not done by then.
    */
   async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
@@ -265,7 +262,8 @@ export class Recovery {
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
       // Log only changes, because an unreachable far end stays unreachable for a while.
-      if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a call without a process');
+      if (farEnd !== logged)
+        logger.info({ callId, farEnd }, 'tried to hang up the far end of a call without a process');
       logged = farEnd;
       if (farEnd === 'cancelled') lateAnswers += 1;
       if (isOver(farEnd, lateAnswers)) return true;
@@ -302,7 +300,7 @@ export class Recovery {
    */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, legs } = unfinished;
-    // Hang up the far end even if the call's events cannot be read now. `settleEnds` waits for the
+    // Hang up the far end even if the call's events cannot be read now. `settleEnds` checks the
     // result.
     this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {

@@ -417,8 +417,12 @@ describe('the recovery', () => {
     const { callId } = one.call;
     expect(tries).toBe(10);
     expect(said).toMatchObject([
-      { msg: 'far end of a call without a process', callId, farEnd: 'unreachable' },
-      { msg: 'far end of a call without a process', callId, farEnd: 'ended' },
+      {
+        msg: 'tried to hang up the far end of a call without a process',
+        callId,
+        farEnd: 'unreachable',
+      },
+      { msg: 'tried to hang up the far end of a call without a process', callId, farEnd: 'ended' },
     ]);
     expect(said).toHaveLength(2);
   });

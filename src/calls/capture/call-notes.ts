@@ -1,5 +1,5 @@
-// Ordered notes of what happened in a call in addition to its events. Bounded: if a call has too
-// many notes, those in the middle are dropped.
+// Ordered notes about a call, in addition to its events. Bounded: if a call has too many notes, the
+// middle ones are dropped.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 

@@ -16,8 +16,8 @@ export type UnknownMembers = {
 /** Bounds each list, so that the answer stays readable and far smaller than the body. */
 const maxNamed = 50;
 /**
- * Members beyond this number are not compared. So many are not typing errors, and each comparison
- * costs time: 100 take some milliseconds.
+ * Members beyond this number are not compared: nobody makes that many typing errors, and 100
+ * comparisons already take some milliseconds.
  */
 const maxCompared = 100;
 const maxPathLength = 128;

@@ -1,5 +1,5 @@
-// Keys that a call presses: what is passed to the media worker, and what it reports. Digits are
-// personal data. Events contain them, for people who may see the call. Logs never do.
+// Keys that a call presses, and the reports about them. Digits are personal data: events contain
+// them, for people who may see the call, but logs never do.
 
 /** rtp: telephone events (RFC 4733). info: one SIP INFO with `application/dtmf-relay` per key. */
 export type KeyTransport = 'rtp' | 'info';

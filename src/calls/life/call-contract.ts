@@ -35,7 +35,7 @@ const failedAttempts = z
     'the failed attempts over earlier gateways, in order; absent if the first gateway took the call',
   );
 
-/** The time of the answer and the durations up to it, as in `answered` and `amd` events. */
+/** The time of the answer and the durations that led to it. */
 export const answerTimes = {
   callConnectTime: instant,
   ringDurationInMS: durationMs,

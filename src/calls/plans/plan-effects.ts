@@ -9,7 +9,7 @@ export const notePlan = callSetup.assign(({ event }) => {
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
-  // `armed`: detection now listens to whoever comes on after the call screening.
+  // `armed`: a new round of detection listens to the person or machine behind the call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 

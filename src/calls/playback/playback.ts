@@ -1,5 +1,5 @@
-// Playback of sounds in a call: what is passed to the media worker, what the worker reports, and
-// what the call keeps of the reports.
+// Playback of sounds in a call: the input of the media worker, its reports, and the progress that
+// the call keeps.
 
 import type { CallEvent } from '../contract/call-event.ts';
 import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.ts';
@@ -52,7 +52,7 @@ export type PlaybackReport =
       readonly playedMs: number;
     });
 
-/** What a call has played so far. */
+/** The playback of a call so far. */
 export type PlaybackProgress = {
   /** Sounds that have started and have not reported their end. */
   readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];

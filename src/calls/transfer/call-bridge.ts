@@ -193,7 +193,10 @@ export class CallBridge implements OngoingTransfer {
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
-      this.#ports.logger.error({ err: error, callId }, 'the answer of a second leg is given up');
+      this.#ports.logger.error(
+        { err: error, callId },
+        'the answer of a second leg could not be stored',
+      );
       this.#lose('The answer could not be recorded');
     });
   }
