@@ -1,5 +1,5 @@
-// The life of one call as a statechart, without I/O. `call-setup.ts` declares the line and the
-// journal as stubs. `call-actors.ts` provides the real ones.
+// The life of one call as a statechart, without I/O. `call-setup.ts` only stubs the line;
+// `call-actors.ts` provides the real line and the journal.
 //
 // preparing   Entered when this process starts the call. The line opens a media port and waits for
 //             the trunk's turn. Left when the first INVITE leaves, when the leg or the media fails,
