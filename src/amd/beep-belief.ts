@@ -8,7 +8,7 @@ import type { ToneFound } from './tones/tone-detector.ts';
 import type { ToneDoubt } from './tones/tone-doubt.ts';
 
 /** What detection knows about who picked up. */
-export type Company =
+export type Answerer =
   /** A verdict of "machine", or detection is done and the call is leaving a message. */
   | 'machine'
   /** No voice so far. */
@@ -23,9 +23,9 @@ export type Company =
   /** A verdict of "human" after a hello, or a hello without a verdict yet. */
   | 'hello';
 
-type Answer = 'yes' | 'no' | 'wait';
+type Decision = 'yes' | 'no' | 'wait';
 
-const afterSpeech: Readonly<Record<ToneDoubt, Answer>> = {
+const afterSpeech: Readonly<Record<ToneDoubt, Decision>> = {
   none: 'yes',
   room: 'yes',
   cadence: 'wait',
@@ -34,7 +34,7 @@ const afterSpeech: Readonly<Record<ToneDoubt, Answer>> = {
   echo: 'wait',
 };
 
-const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> = {
+const believed: Readonly<Record<Answerer, Readonly<Record<ToneDoubt, Decision>>>> = {
   machine: {
     none: 'yes',
     room: 'yes',
@@ -67,18 +67,18 @@ const cadenceSlackMs = 240;
  * Minimum wait for the network's next tone. After a tone of 200 ms, the next one may come 600 ms
  * later.
  */
-const leastCadenceWaitMs = 740;
+const minCadenceWaitMs = 740;
 /** A shorter sound is an echo of the tone, or a click. */
 const speaksForMs = 160;
 const samePitch = 0.025;
 /** A pitch once rejected as a beep stays rejected. The class remembers this many pitches. */
-const mostRefused = 8;
+const maxRejected = 8;
 
 export class BeepBelief {
   #waitingFor: ToneFound | undefined;
   #leftMs = 0;
   #speaksMs = 0;
-  #refused: readonly number[] = [];
+  #rejected: readonly number[] = [];
 
   /**
    * True while we wait to see whether anything follows a beep. Detection gives no verdict
@@ -89,14 +89,14 @@ export class BeepBelief {
   }
 
   /** Returns true if a tone of this pitch was rejected before. */
-  isRefused(hz: number): boolean {
-    return hz > 0 && isNear(this.#refused, hz);
+  isRejected(hz: number): boolean {
+    return hz > 0 && isNear(this.#rejected, hz);
   }
 
   /** Returns true if `take` will return this tone as a beep in the frame in which it is found. */
-  isSure({ kind, hz, doubt }: ToneFound, company: Company): boolean {
-    if (kind !== 'beep' || this.waiting || isNear(this.#refused, hz)) return false;
-    return believed[company][doubt] === 'yes';
+  isSure({ kind, hz, doubt }: ToneFound, answerer: Answerer): boolean {
+    if (kind !== 'beep' || this.waiting || isNear(this.#rejected, hz)) return false;
+    return believed[answerer][doubt] === 'yes';
   }
 
   /**
@@ -108,10 +108,10 @@ export class BeepBelief {
     found: ToneFound | undefined,
     underWayHz: number,
     speaks: boolean,
-    company: Company,
+    answerer: Answerer,
   ): ToneFound | undefined {
     const waiting = this.#waitingFor;
-    if (waiting === undefined) return found && this.#ended(found, company);
+    if (waiting === undefined) return found && this.#ended(found, answerer);
     if (found?.kind === 'fax' || found?.kind === 'sit') return found;
     if (!this.#staysAlone(waiting, found?.hz ?? underWayHz, speaks)) return undefined;
     this.#leftMs -= frameMs;
@@ -120,28 +120,28 @@ export class BeepBelief {
     return waiting;
   }
 
-  #ended(found: ToneFound, company: Company): ToneFound | undefined {
+  #ended(found: ToneFound, answerer: Answerer): ToneFound | undefined {
     // The network may repeat a tone that it sent once.
-    if (found.kind === 'signalling') this.#refuse(found.hz);
+    if (found.kind === 'signalling') this.#reject(found.hz);
     if (found.kind !== 'beep') return found;
-    if (isNear(this.#refused, found.hz)) return undefined;
-    const answer = believed[company][found.doubt];
-    if (answer === 'yes') return found;
-    if (answer === 'no') this.#refuse(found.hz);
+    if (isNear(this.#rejected, found.hz)) return undefined;
+    const decision = believed[answerer][found.doubt];
+    if (decision === 'yes') return found;
+    if (decision === 'no') this.#reject(found.hz);
     else this.#waitFor(found);
     return undefined;
   }
 
-  #refuse(hz: number): void {
-    if (hz > 0 && !isNear(this.#refused, hz)) {
-      this.#refused = [...this.#refused, hz].slice(-mostRefused);
+  #reject(hz: number): void {
+    if (hz > 0 && !isNear(this.#rejected, hz)) {
+      this.#rejected = [...this.#rejected, hz].slice(-maxRejected);
     }
     this.#waitingFor = undefined;
   }
 
   #waitFor(found: ToneFound): void {
     this.#waitingFor = found;
-    const cadenceMs = Math.max(leastCadenceWaitMs, found.ms + cadenceSlackMs);
+    const cadenceMs = Math.max(minCadenceWaitMs, found.ms + cadenceSlackMs);
     this.#leftMs = found.doubt === 'cadence' ? cadenceMs : applianceWaitMs;
     this.#speaksMs = 0;
   }
@@ -150,8 +150,8 @@ export class BeepBelief {
   #staysAlone(waiting: ToneFound, anotherHz: number, speaks: boolean): boolean {
     if (speaks) this.#speaksMs += frameMs;
     if (anotherHz === 0 && this.#speaksMs < speaksForMs) return true;
-    this.#refuse(waiting.hz);
-    this.#refuse(anotherHz);
+    this.#reject(waiting.hz);
+    this.#reject(anotherHz);
     return false;
   }
 }

@@ -5,7 +5,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
-import { BeepBelief, type Company } from './beep-belief.ts';
+import { type Answerer, BeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
@@ -77,7 +77,7 @@ type Phase =
   | { readonly name: 'screened' }
   | { readonly name: 'done' };
 
-const nothingStated: readonly AmdEvent[] = [];
+const noEvents: readonly AmdEvent[] = [];
 
 /**
  * What the functions of a phase read, and where they add their events. The same object for every
@@ -103,7 +103,7 @@ export class EventGrammar {
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
   constructor(settings: AmdSettings, rearm: () => void = () => undefined) {
-    this.#step = { settings, rearm, elapsedMs: 0, events: nothingStated };
+    this.#step = { settings, rearm, elapsedMs: 0, events: noEvents };
   }
 
   get done(): boolean {
@@ -120,24 +120,24 @@ export class EventGrammar {
     const { believed } = this;
     step.elapsedMs += frameMs;
     const speaks = heard.utterance?.pauseMs === 0;
-    const company = companyOf(phase, heard);
-    believed.found = this.#belief.take(heard.found, heard.toneHz, speaks, company);
+    const answerer = answererOf(phase, heard);
+    believed.found = this.#belief.take(heard.found, heard.toneHz, speaks, answerer);
     believed.tonePending =
-      this.#belief.waiting || (heard.tonePending && !this.#belief.isRefused(heard.toneHz));
-    if (phase.name === 'done') return nothingStated;
+      this.#belief.waiting || (heard.tonePending && !this.#belief.isRejected(heard.toneHz));
+    if (phase.name === 'done') return noEvents;
     const { utterance, phrase } = withSecondOpinion(
       heard.utterance,
       this.#transcription,
       step.elapsedMs,
     );
     believed.utterance = utterance;
-    return this.#stated(react(phase, believed, phrase, step));
+    return this.#enter(react(phase, believed, phrase, step));
   }
 
   /** Returns true if a tone is ending that will be believed to be a beep as soon as it is found. */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
-    return this.#belief.isSure(heard.ending, companyOf(this.#phase, heard));
+    return this.#belief.isSure(heard.ending, answererOf(this.#phase, heard));
   }
 
   /** Takes a recogniser's words. They count from the next frame on. */
@@ -146,21 +146,21 @@ export class EventGrammar {
   }
 
   fail(): readonly AmdEvent[] {
-    if (this.done) return nothingStated;
+    if (this.done) return noEvents;
     // An earlier verdict stands.
     if (this.#phase.name === 'deciding')
-      state(this.#step, 'amd_error', { reason: 'detector-failed' });
-    return this.#stated(stopped(this.#step, 'error'));
+      emit(this.#step, 'amd_error', { reason: 'detector-failed' });
+    return this.#enter(stopped(this.#step, 'error'));
   }
 
   stop(reason: string): readonly AmdEvent[] {
-    return this.done ? nothingStated : this.#stated(stopped(this.#step, reason));
+    return this.done ? noEvents : this.#enter(stopped(this.#step, reason));
   }
 
-  #stated(next: Phase): readonly AmdEvent[] {
+  #enter(next: Phase): readonly AmdEvent[] {
     this.#phase = next;
     const { events } = this.#step;
-    this.#step.events = nothingStated;
+    this.#step.events = noEvents;
     return events;
   }
 }
@@ -198,7 +198,7 @@ function deciding(
     return machineTone(found, utterance, step);
   if (phrase !== undefined) {
     const confidence = phraseConfidence;
-    state(step, 'amd_machine_detected', { reason: phrase, confidence, ...spoken(utterance) });
+    emit(step, 'amd_machine_detected', { reason: phrase, confidence, ...spoken(utterance) });
     return { name: 'greeting', screened: phrase === 'call-screening' };
   }
   const verdict = heard.tonePending ? undefined : verdictOn(utterance, step);
@@ -212,12 +212,12 @@ function deciding(
 function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
   const reason = machineToneReasons[found.kind];
   const evidence = { confidence: toneConfidence, tone: measured(found), ...spoken(utterance) };
-  state(step, 'amd_machine_detected', { reason, ...evidence });
+  emit(step, 'amd_machine_detected', { reason, ...evidence });
   if (found.kind === 'fax') return stopped(step, 'fax-tone');
   if (found.kind === 'sit') return { name: 'greeting', screened: false };
   // Without a greeting, there is no `stopped_speaking`.
   return utterance === undefined
-    ? toneStated(found, utterance, step)
+    ? emitTone(found, utterance, step)
     : greetingEndedByTone(found, utterance, step);
 }
 
@@ -228,23 +228,23 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
   const { who, reason, confidence } = verdict;
   const evidence = { reason, confidence, ...spoken(utterance) };
   if (who === 'human') {
-    state(step, 'amd_human_detected', evidence);
+    emit(step, 'amd_human_detected', evidence);
     const untilMs = step.elapsedMs + humanListenMs;
     const saidHello = isHello(utterance);
     return { name: 'human', untilMs, speechMs: utterance.speechMs, saidHello };
   }
-  state(step, 'amd_machine_detected', evidence);
+  emit(step, 'amd_machine_detected', evidence);
   return { name: 'greeting', screened: false };
 }
 
 function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, step: Step): Phase {
   const { timers } = step.settings;
   if (utterance === undefined && step.elapsedMs >= timers.noSpeechTimeoutMs) {
-    state(step, 'amd_no_speech_detected', { reason: 'no-speech' });
+    emit(step, 'amd_no_speech_detected', { reason: 'no-speech' });
     return stopped(step, 'no-speech');
   }
   if (step.elapsedMs >= timers.decisionTimeoutMs) {
-    state(step, 'amd_decision_timeout', { reason: 'undecided', ...spoken(utterance) });
+    emit(step, 'amd_decision_timeout', { reason: 'undecided', ...spoken(utterance) });
     return stopped(step, 'decision-timeout');
   }
   return phase;
@@ -253,7 +253,7 @@ function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, ste
 function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): Phase {
   const { toneTimeoutMs } = step.settings.timers;
   if (step.elapsedMs <= toneTimeoutMs && heard.found?.kind === 'beep') {
-    return toneStated(heard.found, heard.utterance, step, 'amd_human_detected');
+    return emitTone(heard.found, heard.utterance, step, 'amd_human_detected');
   }
   if (step.elapsedMs < phase.untilMs) return phase;
   const listens = step.elapsedMs < toneTimeoutMs && mayStillBeep(phase.speechMs, heard);
@@ -279,7 +279,7 @@ function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): 
  * Returns who picked up. This decides whether a beep more likely comes from a mailbox or from an
  * appliance in a person's room.
  */
-function companyOf(phase: Phase, { utterance }: Heard): Company {
+function answererOf(phase: Phase, { utterance }: Heard): Answerer {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
@@ -301,14 +301,14 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
   const { utterance, found } = heard;
   if (found?.kind === 'beep') {
     return utterance === undefined
-      ? toneStated(found, utterance, step)
+      ? emitTone(found, utterance, step)
       : greetingEndedByTone(found, utterance, step);
   }
   // The network's three tones came, but no announcement followed.
   if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
   if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
-    state(step, 'amd_machine_stopped_speaking', { reason: 'silence', ...spoken(utterance) });
+    emit(step, 'amd_machine_stopped_speaking', { reason: 'silence', ...spoken(utterance) });
     if (!phase.screened) return awaitingTone({ name: 'awaitingTone' }, heard, step);
     step.rearm();
     return { name: 'screened' };
@@ -317,7 +317,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
 }
 
 function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
-  if (heard.found?.kind === 'beep') return toneStated(heard.found, heard.utterance, step);
+  if (heard.found?.kind === 'beep') return emitTone(heard.found, heard.utterance, step);
   return hasWaitedForTone(heard, step) ? stopped(step, 'tone-timeout') : phase;
 }
 
@@ -340,7 +340,7 @@ function toneLimitMs({ settings }: Step): number {
 function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
   const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
-  if (searching && found?.kind === 'beep') return toneStated(found, utterance, step);
+  if (searching && found?.kind === 'beep') return emitTone(found, utterance, step);
   const verdict =
     utterance === undefined || heard.tonePending ? undefined : decide(utterance, undefined);
   if (verdict?.who === 'human') return stopped(step, 'human-after-screening', utterance);
@@ -349,11 +349,11 @@ function screened(phase: Phase, heard: Believed, step: Step): Phase {
 }
 
 function greetingEndedByTone(found: ToneFound, utterance: Utterance, step: Step): Phase {
-  state(step, 'amd_machine_stopped_speaking', { reason: 'tone', ...spoken(utterance) });
-  return toneStated(found, utterance, step);
+  emit(step, 'amd_machine_stopped_speaking', { reason: 'tone', ...spoken(utterance) });
+  return emitTone(found, utterance, step);
 }
 
-function toneStated(
+function emitTone(
   found: ToneFound,
   utterance: Utterance | undefined,
   step: Step,
@@ -361,7 +361,7 @@ function toneStated(
 ): Phase {
   // The search for a beep has timed out, so we don't report this one.
   if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
-  state(step, 'amd_tone_detected', {
+  emit(step, 'amd_tone_detected', {
     reason: 'beep',
     confidence: toneConfidence,
     tone: measured(found),
@@ -372,11 +372,11 @@ function toneStated(
 }
 
 function stopped(step: Step, reason: string, utterance?: Utterance): Phase {
-  state(step, 'amd_stopped', { reason, ...spoken(utterance) });
+  emit(step, 'amd_stopped', { reason, ...spoken(utterance) });
   return { name: 'done' };
 }
 
-function state(step: Step, event: AmdEventName, evidence: Omit<AmdEvidence, 'elapsedMs'>): void {
+function emit(step: Step, event: AmdEventName, evidence: Omit<AmdEvidence, 'elapsedMs'>): void {
   step.events = [...step.events, { event, elapsedMs: step.elapsedMs, ...evidence }];
 }
 

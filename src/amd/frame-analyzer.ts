@@ -86,7 +86,7 @@ export class FrameAnalyzer {
     this.#filledFrames = 0;
     this.#lastPower = this.#recent.power;
     const tone = this.#tones.push(utterances.current() !== undefined);
-    if (tone.found !== undefined) utterances.wasTone();
+    if (tone.found !== undefined) utterances.discardTone();
     const voice = this.#voiceActivity.push(frame, tone.tonal);
     if (utterances.push(voice)) this.#voiceActivity.confirm();
     this.#heard.speech = voice.speech;

@@ -38,7 +38,7 @@ const longestPersonSpeechMs = 3_800;
  * Without a threshold in the request, this many words are a machine's greeting, even if they are
  * spoken fast.
  */
-const mostWords = 17;
+const maxWords = 17;
 /**
  * If a recogniser understood at most `fewWords`, speech-like sound counts as a machine only after
  * `longestWordlessMs`.
@@ -74,7 +74,7 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
   const { spanMs, speechMs, words, longestGapMs } = utterance;
   if (spanMs >= longestPersonMs) return machine('long-greeting', 0.97);
   if (speechMs >= longestPersonSpeechMs) return machine('dense-speech', 0.95);
-  if (words >= mostWords) return machine('many-words', 0.9);
+  if (words >= maxWords) return machine('many-words', 0.9);
   return spanMs >= longestPausedMs && longestGapMs >= fullStopMs
     ? machine('several-sentences', 0.95)
     : undefined;

@@ -276,9 +276,9 @@ async function settle(
   const { connection } = parts.events;
   const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
-    const isOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
-    const isOff = sip.onTheWire().length === 0;
-    if (isOut && isOff && !(await parts.notifier.isSending())) return;
+    const areEventsOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
+    const areLegsOff = sip.onTheWire().length === 0;
+    if (areEventsOut && areLegsOff && !(await parts.notifier.isSending())) return;
     await pause(settlePollMs);
   }
 }

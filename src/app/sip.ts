@@ -101,7 +101,8 @@ async function reload(
   try {
     // Without trunks, the sandbox is on by default and loopback addresses are allowed. Neither may
     // continue once there is a carrier, so the process must be restarted.
-    if (atStart === undefined) throw new Error('started without trunks; start again to have them');
+    if (atStart === undefined)
+      throw new Error('the process started without trunks; restart it to use them');
     const file = await readTrunkFile(config);
     // If the file is gone, keep the old trunks. Otherwise calls would silently go to the sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
@@ -113,7 +114,7 @@ async function reload(
     const problems = errorForPeople(error)
       .split('\n')
       .map((line) => line.trim());
-    logger.error({ problems }, 'the trunks were not reloaded, the old trunks stay');
+    logger.error({ problems }, 'the trunks were not reloaded; the old trunks stay in use');
   }
 }
 

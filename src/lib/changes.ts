@@ -6,27 +6,27 @@ import { type Bound, within } from './within.ts';
  * their number is bounded too.
  */
 export class Changes {
-  readonly #looks = new Set<() => void>();
+  readonly #checks = new Set<() => void>();
 
   /** Call this after each change that other code may wait for. */
   notify(): void {
-    for (const look of [...this.#looks]) look();
+    for (const check of [...this.#checks]) check();
   }
 
   /** @returns false if a bound ended the wait first */
-  async until(isSo: () => boolean, ...bounds: readonly Bound[]): Promise<boolean> {
-    if (isSo()) return true;
-    let look = (): void => undefined;
+  async until(condition: () => boolean, ...bounds: readonly Bound[]): Promise<boolean> {
+    if (condition()) return true;
+    let check = (): void => undefined;
     const holds = new Promise<true>((resolve) => {
-      look = () => {
-        if (isSo()) resolve(true);
+      check = () => {
+        if (condition()) resolve(true);
       };
     });
-    this.#looks.add(look);
+    this.#checks.add(check);
     try {
       return (await within(holds, ...bounds)) ?? false;
     } finally {
-      this.#looks.delete(look);
+      this.#checks.delete(check);
     }
   }
 }

@@ -27,7 +27,7 @@ export function nearMisses(name: string, known: Iterable<string>): readonly stri
 /** Returns 0 if only the spelling or the unit differs, and undefined if the names are unrelated. */
 function distanceBetween(given: readonly string[], meant: readonly string[]): number | undefined {
   if (isSame(given, meant) || isOnlyTheUnitWrong(given.join(''), meant.join(''))) return 0;
-  const most = mostEdits(meant.length);
+  const most = maxEdits(meant.length);
   if (Math.abs(given.length - meant.length) > most || isLongerName(given, meant)) return undefined;
   const edits = editsBetween(given, meant);
   if (edits > most) return undefined;
@@ -45,7 +45,7 @@ function isLongerName(given: readonly string[], meant: readonly string[]): boole
 }
 
 /** Allows one edit per five letters: at least one, at most three. */
-function mostEdits(length: number): number {
+function maxEdits(length: number): number {
   return Math.min(3, Math.max(1, Math.floor(length / 5)));
 }
 

@@ -35,9 +35,9 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
 }
 
 /** A list with more members is invalid (section 3.3.1.1). */
-const mostMembers = 32;
+const maxMembers = 32;
 /** Maximum length that we pass on. Section 3.3.1.5 requires at least 512 characters. */
-const mostKept = 512;
+const maxKept = 512;
 /** Members longer than this are dropped first. */
 const longMember = 128;
 /** We don't parse longer headers. HTTP servers don't accept them either. */
@@ -59,7 +59,7 @@ export function parseTracestate(header: unknown): string | undefined {
     .split(',')
     .map((member) => member.trim())
     .filter((member) => member !== '');
-  if (members.length > mostMembers || !members.every((member) => memberForm.test(member)))
+  if (members.length > maxMembers || !members.every((member) => memberForm.test(member)))
     return undefined;
   const byKey = new Map<string, string>();
   for (const member of members) {
@@ -75,7 +75,7 @@ export function parseTracestate(header: unknown): string | undefined {
  */
 function shortened(members: string[]): readonly string[] | undefined {
   const kept = [...members];
-  while (kept.join(',').length > mostKept) {
+  while (kept.join(',').length > maxKept) {
     const long = kept.findLastIndex((member) => member.length > longMember);
     kept.splice(long === -1 ? kept.length - 1 : long, 1);
   }

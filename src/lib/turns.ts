@@ -13,27 +13,27 @@ type TurnLimits = {
   readonly waitMs?: number;
 };
 
-export function takeTurns(most: TurnLimits, refusal: () => Error): Turns {
+export function takeTurns(limits: TurnLimits, refusal: () => Error): Turns {
   let running = 0;
   const urgent: (() => void)[] = [];
   const waiting: (() => void)[] = [];
-  const turnIn = (line: (() => void)[]): Promise<void> =>
+  const waitIn = (queue: (() => void)[]): Promise<void> =>
     new Promise((resolve, reject) => {
       const giveUp = (): void => {
-        line.splice(line.indexOf(begin), 1);
+        queue.splice(queue.indexOf(begin), 1);
         reject(refusal());
       };
-      const timer = most.waitMs === undefined ? undefined : setTimeout(giveUp, most.waitMs);
+      const timer = limits.waitMs === undefined ? undefined : setTimeout(giveUp, limits.waitMs);
       const begin = (): void => {
         clearTimeout(timer);
         resolve();
       };
-      line.push(begin);
+      queue.push(begin);
     });
   return async (work, { isUrgent = false } = {}) => {
-    if (running < most.running) running += 1;
-    else if (urgent.length + waiting.length >= most.waiting) throw refusal();
-    else await turnIn(isUrgent ? urgent : waiting);
+    if (running < limits.running) running += 1;
+    else if (urgent.length + waiting.length >= limits.waiting) throw refusal();
+    else await waitIn(isUrgent ? urgent : waiting);
     try {
       return await work();
     } finally {

@@ -1,7 +1,7 @@
 // How a tone that may be a beep is treated, depending on who picked up and on what follows it.
 
 import { describe, expect, test } from 'vitest';
-import { BeepBelief, type Company } from '../../src/amd/beep-belief.ts';
+import { type Answerer, BeepBelief } from '../../src/amd/beep-belief.ts';
 import { frameMs } from '../../src/amd/frame.ts';
 import type { ToneFound } from '../../src/amd/tones/tone-detector.ts';
 import type { ToneDoubt } from '../../src/amd/tones/tone-doubt.ts';
@@ -15,25 +15,25 @@ function beep(doubt: ToneDoubt, parts: Partial<ToneFound> = {}): ToneFound {
  */
 type Heard = { readonly found?: ToneFound; readonly hz?: number; readonly speaks?: boolean };
 
-function believed(company: Company, frames: Readonly<Record<number, Heard>>, wholeMs = 2_500) {
+function believed(answerer: Answerer, frames: Readonly<Record<number, Heard>>, wholeMs = 2_500) {
   const belief = new BeepBelief();
   const stated: (ToneFound & { readonly atMs: number })[] = [];
   for (let ms = 0; ms <= wholeMs; ms += frameMs) {
     const { found, hz = 0, speaks = false } = frames[ms] ?? {};
-    const tone = belief.take(found, hz, speaks, company);
+    const tone = belief.take(found, hz, speaks, answerer);
     if (tone !== undefined) stated.push({ ...tone, atMs: ms });
   }
   expect(belief.waiting).toBe(false);
   return stated;
 }
 
-const companies: readonly Company[] = ['machine', 'silence', 'undecided', 'person', 'hello'];
+const answerers: readonly Answerer[] = ['machine', 'silence', 'undecided', 'person', 'hello'];
 
 describe('a beep without doubt', () => {
-  test.each(companies.filter((company) => company !== 'hello'))(
+  test.each(answerers.filter((answerer) => answerer !== 'hello'))(
     'is believed at once: %s',
-    (company) => {
-      expect(believed(company, { 0: { found: beep('none') } })).toMatchObject([{ atMs: 0 }]);
+    (answerer) => {
+      expect(believed(answerer, { 0: { found: beep('none') } })).toMatchObject([{ atMs: 0 }]);
     },
   );
 
@@ -92,10 +92,10 @@ describe('a tone that the network may have sent', () => {
   test('is rejected as soon as its pitch sounds again', () => {
     const belief = new BeepBelief();
     belief.take(busy, 0, false, 'hello');
-    expect(belief.isRefused(425)).toBe(false);
+    expect(belief.isRejected(425)).toBe(false);
 
     belief.take(undefined, 425, false, 'hello');
-    expect([425, 430, 480].map((hz) => belief.isRefused(hz))).toEqual([true, true, false]);
+    expect([425, 430, 480].map((hz) => belief.isRejected(hz))).toEqual([true, true, false]);
   });
 });
 
@@ -108,10 +108,10 @@ describe('a sound of a home', () => {
     expect(believed('silence', again)).toEqual([]);
   });
 
-  test.each(companies.filter((company) => company === 'machine' || company === 'undecided'))(
+  test.each(answerers.filter((answerer) => answerer === 'machine' || answerer === 'undecided'))(
     'is believed at once after speech although a room is heard: %s',
-    (company) => {
-      expect(believed(company, { 0: { found: beep('room') } })).toMatchObject([{ atMs: 0 }]);
+    (answerer) => {
+      expect(believed(answerer, { 0: { found: beep('room') } })).toMatchObject([{ atMs: 0 }]);
     },
   );
 

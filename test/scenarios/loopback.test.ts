@@ -43,5 +43,5 @@ test('a gateway that started without trunks does not load any on SIGHUP', async 
     () => gateway.output().includes('trunks were not reloaded'),
     'the log says that trunks are not reloaded',
   );
-  expect(gateway.output()).toContain('started without trunks; start again to have them');
+  expect(gateway.output()).toContain('the process started without trunks; restart it to use them');
 });

@@ -43,7 +43,7 @@ export function phraseFinder(language: string): PhraseFinder {
 }
 
 /** Builds every finder and uses it once, so that the first call does not pay for it. */
-export function readyPhraseFinders(): void {
+export function warmUpPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);
     finder.settling('ready');

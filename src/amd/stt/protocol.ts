@@ -67,7 +67,7 @@ export function milliseconds(value: unknown): number | undefined {
 }
 
 /** Maximum number of words in one result. A minute of speech has 200. */
-const mostWords = 300;
+const maxWords = 300;
 
 /**
  * Reads words with times in seconds, the form that most providers use.
@@ -77,7 +77,7 @@ export function timedWords(
   value: unknown,
   textNames: readonly string[],
 ): readonly HeardWords[] | undefined {
-  if (!Array.isArray(value) || value.length === 0 || value.length > mostWords) return undefined;
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxWords) return undefined;
   const words: HeardWords[] = [];
   for (const item of value as unknown[]) {
     if (typeof item !== 'object' || item === null) return undefined;

@@ -18,13 +18,13 @@ const longestMessageBytes = 64 * 1_024;
  */
 const longestBacklogChunks = 40;
 /** Streaming recognisers send a few results a second. */
-const mostMessagesPerSecond = 50;
+const maxMessagesPerSecond = 50;
 const messagesInStore = 100;
 /**
  * The fastest speakers say six words a second. A provider that reports more than eight is making
  * words up.
  */
-const mostWordsPerSecond = 8;
+const maxWordsPerSecond = 8;
 const wordsInStore = 10;
 /**
  * Audio comes every 20 ms while detection runs. If no audio comes for this long, the call must be
@@ -102,7 +102,7 @@ export class Recogniser {
 
   /** Ends the stream: no more audio, and no more results. */
   close(): void {
-    const socket = this.#letGo();
+    const socket = this.#release();
     if (socket === undefined) return;
     if (socket.readyState !== WebSocket.OPEN) {
       socket.terminate();
@@ -152,11 +152,11 @@ export class Recogniser {
       request.destroy();
       this.#fail(`refused-${response.statusCode ?? 0}`);
     });
-    socket.on('error', (error) => this.#fail(this.#whyBroken(error)));
-    socket.on('close', () => this.#fail(this.#whyBroken()));
+    socket.on('error', (error) => this.#fail(this.#failureReason(error)));
+    socket.on('close', () => this.#fail(this.#failureReason()));
   }
 
-  #whyBroken(error?: Error & { readonly code?: unknown }): FailureReason {
+  #failureReason(error?: Error & { readonly code?: unknown }): FailureReason {
     // ws rejected a message that exceeds the limits or violates RFC 6455.
     if (String(error?.code).startsWith('WS_ERR_')) return 'not-understood';
     return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
@@ -217,14 +217,14 @@ export class Recogniser {
   #isPlausible({ transcript, isFinal }: Said): boolean {
     const words = this.#settledWords + this.#countWords(transcript);
     if (isFinal) this.#settledWords = words;
-    return words <= wordsInStore + (this.#sentMs / 1_000) * mostWordsPerSecond;
+    return words <= wordsInStore + (this.#sentMs / 1_000) * maxWordsPerSecond;
   }
 
   /** Counts a received message. Returns false if there were too many. */
   #count(): boolean {
     if (this.#socket === undefined) return false;
     this.#messages += 1;
-    if (this.#messages <= messagesInStore + (this.#sentMs / 1_000) * mostMessagesPerSecond) {
+    if (this.#messages <= messagesInStore + (this.#sentMs / 1_000) * maxMessagesPerSecond) {
       return true;
     }
     this.#fail('too-many-messages');
@@ -232,13 +232,13 @@ export class Recogniser {
   }
 
   #fail(reason: FailureReason): void {
-    const socket = this.#letGo();
+    const socket = this.#release();
     if (socket === undefined) return;
     socket.terminate();
     this.#sink.onFailed(reason);
   }
 
-  #letGo(): WebSocket | undefined {
+  #release(): WebSocket | undefined {
     const socket = this.#socket;
     this.#socket = undefined;
     clearTimeout(this.#connectTimer);

@@ -6,7 +6,7 @@ import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.t
 import type { HeardWords } from '../../calls/capture/capture.ts';
 import type { AmdEvent, TranscriptionState } from '../../calls/detection/amd-event.ts';
 import type { CreateDetector, Detector } from '../detector.ts';
-import { type PhraseFinder, phraseFinder, readyPhraseFinders } from './phrase-finder.ts';
+import { type PhraseFinder, phraseFinder, warmUpPhraseFinders } from './phrase-finder.ts';
 import { protocolFor } from './protocols.ts';
 import type { SpeechToTextProviders } from './providers.ts';
 import { type FailureReason, Recogniser } from './recogniser.ts';
@@ -60,7 +60,7 @@ export function createTranscribedDetector(options: TranscribedDetectorOptions): 
     // ICU reads its tables at the first use, which takes tens of milliseconds. That must not happen
     // while calls are up.
     createWordCounter('en')('ready');
-    readyPhraseFinders();
+    warmUpPhraseFinders();
   }
   return (settings, onWords = () => undefined) => {
     const detector = createDetector(settings);

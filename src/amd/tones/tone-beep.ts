@@ -27,7 +27,7 @@ export const beepMs: Band = { min: 80, max: 2_500 };
  * Below this share the sound is speech or music with tonal moments. One or two lost frames do not
  * reduce the share so far.
  */
-const leastWholeness = 0.75;
+const minWholeness = 0.75;
 
 /**
  * A change of level this large is an edge. On a noisy line, a smaller change is an edge if only the
@@ -42,12 +42,12 @@ const steadyInNoise = 0.75;
  * Largest share of a beep's power that is not sinusoidal and vanishes with the beep. Codecs and
  * clipping cause such power. Voices and strings have more of it.
  */
-const mostImpurity = 0.06;
+const maxImpurity = 0.06;
 /**
  * The limit if pitch and level do not move at all. The impurity then comes from a codec or from
  * noise.
  */
-const mostImpurityUnmoved = 0.1;
+const maxImpurityUnmoved = 0.1;
 const unmovedMs = 200;
 /** Share of a square wave's power in its fifth and higher harmonics. */
 const squareRest = 0.08;
@@ -79,7 +79,7 @@ const pureImpurity = 0.005;
 const shortestPureStepMs = 100;
 const shortestLowSweepMs = 250;
 const exactLowSweep = 0.004;
-const leastLowRange = 0.08;
+const minLowRange = 0.08;
 const longLowMs = 400;
 const lowDropDb = 6;
 
@@ -90,7 +90,7 @@ const exactSweep = 0.006;
 /** Minimum length of a high beep right after speech, or in the middle of it. */
 const attachedMs = { still: 120, moving: 240 } as const;
 /** A semitone. A voice that wavers moves by less. */
-const leastStepRatio = 1.06;
+const minStepRatio = 1.06;
 /** Musical notes are held for longer. */
 const longestStepMs = 600;
 /** Time between two turns of a slow warble of 3 Hz. */
@@ -98,11 +98,11 @@ const slowestTurnMs = 170;
 
 export function isBeep(tone: ToneAndLine): boolean {
   const { shape, ms } = tone;
-  if (tone.wholeness < leastWholeness) return false;
+  if (tone.wholeness < minWholeness) return false;
   if (!within(shape.hz, beepHz) || !within(ms, beepMs)) return false;
   if ((shape.secondHz ?? beepHz.min) < beepHz.min) return false;
   if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb) || !isSameNoise(tone)) return false;
-  if (impurityOf(tone) > (isUnmoved(tone) ? mostImpurityUnmoved : mostImpurity)) return false;
+  if (impurityOf(tone) > (isUnmoved(tone) ? maxImpurityUnmoved : maxImpurity)) return false;
   return isVoiceLike(shape) ? isLowBeep(tone) : isHighBeep(tone);
 }
 
@@ -122,7 +122,7 @@ function isHighBeep(tone: ToneAndLine): boolean {
   }
   if (ms < shortestMovingMs || !movesAsMachinesDo(tone)) return false;
   if (shape.levelSteady < (movesExactly(tone) ? 0.6 : 0.85)) return false;
-  return comesAlone(tone) || (ms >= attachedMs.moving && impurityOf(tone) <= mostImpurity / 2);
+  return comesAlone(tone) || (ms >= attachedMs.moving && impurityOf(tone) <= maxImpurity / 2);
 }
 
 function isStill({ shape, ms }: ToneAndLine): boolean {
@@ -192,7 +192,7 @@ function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
     return shape.steps.every((step) => step.ms >= shortestPureStepMs);
   }
   const isExact = shape.sweepErrorHz <= shape.hz * exactLowSweep && shape.levelSteady >= 0.95;
-  return isExact && ms >= shortestLowSweepMs && shape.rangeHz >= shape.hz * leastLowRange;
+  return isExact && ms >= shortestLowSweepMs && shape.rangeHz >= shape.hz * minLowRange;
 }
 
 function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
@@ -264,7 +264,7 @@ function isOnPitch(shape: ToneShape, needed: number): boolean {
 
 /** Returns true for a sweep over at least a semitone. A high voice wavers by less. */
 function isSweep(shape: ToneShape): boolean {
-  if (shape.rangeHz < shape.hz * (leastStepRatio - 1)) return false;
+  if (shape.rangeHz < shape.hz * (minStepRatio - 1)) return false;
   return shape.sweepErrorHz <= Math.max(8, shape.hz * 0.008);
 }
 
@@ -273,7 +273,7 @@ function isStepped(shape: ToneShape): boolean {
   if (first === undefined || second === undefined || shape.steps.length > 2) return false;
   const ratio = Math.max(first.hz, second.hz) / Math.min(first.hz, second.hz);
   if (Math.max(first.ms, second.ms) > longestStepMs) return false;
-  return ratio >= leastStepRatio && shape.resting >= 0.75;
+  return ratio >= minStepRatio && shape.resting >= 0.75;
 }
 
 /**

@@ -86,7 +86,7 @@ const pairBelowHz = 520;
  * Number of lost frames that may count towards the silence after a tone. The other frames must
  * arrive.
  */
-const mostSkippedFrames = afterFrames - 2;
+const maxSkippedFrames = afterFrames - 2;
 
 /**
  * 200 ms, more than a burst of losses. A mailbox sends nothing while it records, and many gateways
@@ -123,7 +123,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
     run.gap += 1;
     if (run.gap < afterFrames)
       return withEnding(isOpen(run) ? mayBeTone : noTone, run, afterSpeech);
-    const found = run.reported ? undefined : whatEnded(run, afterSpeech);
+    const found = run.reported ? undefined : classifyEnded(run, afterSpeech);
     clearRun(run);
     return found === undefined ? noTone : { ...noTone, found };
   }
@@ -138,7 +138,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
       // A lost frame may have held the tone, so at least two frames of the silence must arrive.
-      if (run.gap < mostSkippedFrames) {
+      if (run.gap < maxSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
       }
@@ -156,7 +156,7 @@ const endingFrames = 3;
 function withEnding(step: ToneStep, run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.gap < endingFrames || run.ending || run.reported) return step;
   run.ending = true;
-  const ending = whatEnded(run, afterSpeech);
+  const ending = classifyEnded(run, afterSpeech);
   return ending === undefined ? step : { ...step, ending };
 }
 
@@ -209,7 +209,7 @@ function quietAfter(run: ToneRun): number {
   return heard[Math.max(0, Math.min(heard.length - 1, 2))] ?? 0;
 }
 
-function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
+function classifyEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
   if (run.tonalFrames < shortestRunFrames) return undefined;
   const shape = shapeOf(run);
   const afterDb = quietAfter(run);

@@ -45,7 +45,7 @@ const samePitch = 0.01;
 /** A weaker second sine is a harmonic or noise (−13 dB). */
 const secondShare = 0.05;
 /** Noise may explain at most this share of a frame's power. A tone that matters is stronger. */
-const mostNoise = 0.5;
+const maxNoise = 0.5;
 /**
  * A frame that is this much quieter than the tone's last frame comes after the tone, even if
  * something still rings.
@@ -133,7 +133,7 @@ function describe(
   noise: number,
   lastHz: number,
 ): boolean {
-  const total = Math.max(peaks.total - noise, peaks.total * (1 - mostNoise));
+  const total = Math.max(peaks.total - noise, peaks.total * (1 - maxNoise));
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;

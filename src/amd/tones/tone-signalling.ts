@@ -35,7 +35,7 @@ const aboveMiddle = 3;
 /**
  * Minimum share of all power that the pair holds. Noise is equally strong at both frequencies too.
  */
-const leastPairShare = 0.6;
+const minPairShare = 0.6;
 
 const hann = Float64Array.from(
   { length: windowSamples },
@@ -54,7 +54,7 @@ function isPair(recent: RecentAudio, [low, high]: Pair, whole: number): boolean 
   const middle = powerAt(recent, (low + high) / 2);
   const weaker = Math.min(a, b);
   return (
-    a + b >= leastPairShare * whole &&
+    a + b >= minPairShare * whole &&
     weaker >= weakestShare * Math.max(a, b) &&
     weaker >= aboveMiddle * middle
   );

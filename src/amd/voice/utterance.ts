@@ -49,7 +49,7 @@ export type UtteranceTracker = {
    * Reports that the latest sound was a tone. Its edges and its echo then no longer count as
    * speech.
    */
-  wasTone(): void;
+  discardTone(): void;
   /** Forgets what was said so far, because another voice speaks next. */
   restart(): void;
   /**
@@ -108,7 +108,7 @@ export function createUtteranceTracker(): UtteranceTracker {
       tracking.lastWasSpeech = voice.speech;
       if (tracking.burst.lengthMs === 0) tracking.before.syllables = tracking.syllables.count();
       tracking.syllables.push(voice.voiced, voice.dbfs);
-      if (voice.speech || voice.tonal) return spoke(tracking, voice);
+      if (voice.speech || voice.tonal) return addSound(tracking, voice);
       pauseBurst(tracking.burst);
       return false;
     },
@@ -119,10 +119,10 @@ export function createUtteranceTracker(): UtteranceTracker {
       if (!concealed) return pauseBurst(tracking.burst);
       conceal(tracking);
     },
-    wasTone() {
+    discardTone() {
       const { burst } = tracking;
       if (burst.accepted && !isTone(burst)) return;
-      if (burst.accepted) takeBack(tracking);
+      if (burst.accepted) undoAccept(tracking);
       clearBurst(burst);
     },
     restart() {
@@ -170,7 +170,7 @@ function newTracking(): Tracking {
   };
 }
 
-function spoke(tracking: Tracking, voice: Voice): boolean {
+function addSound(tracking: Tracking, voice: Voice): boolean {
   const { burst, said } = tracking;
   extendBurst(burst, voice);
   if (voice.inFront) tracking.loudMs = tracking.nowMs;
@@ -225,7 +225,7 @@ function accept(tracking: Tracking, voice: Voice): void {
   burst.accepted = true;
 }
 
-function takeBack(tracking: Tracking): void {
+function undoAccept(tracking: Tracking): void {
   const { said, before, syllables } = tracking;
   said.speechMs = before.speechMs;
   said.onsetMs = before.onsetMs;

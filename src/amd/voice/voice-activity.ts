@@ -20,7 +20,7 @@ const aggressiveness = 3;
  * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers lie
  * above 1.9 kHz.
  */
-const leastNeighbours = 0.1;
+const minNeighbours = 0.1;
 
 /** What the latest frame is. The same object for every frame; its fields change. */
 export type Voice = {
@@ -80,7 +80,7 @@ export function createVoiceActivity(recent: RecentAudio): VoiceActivity {
       const speechLike = likely && level.above;
       voice.speech = speechLike && !tonal;
       voice.tonal = speechLike && tonal;
-      voice.voiced = voice.speech && recent.neighbours >= leastNeighbours && voicing.isVoiced();
+      voice.voiced = voice.speech && recent.neighbours >= minNeighbours && voicing.isVoiced();
       voice.inFront = level.inFront;
       voice.dbfs = level.dbfs;
       voice.loudnessDbfs = level.loudnessDbfs;

@@ -166,7 +166,7 @@ async function openControl(
   );
   const controlPort = await control.listen();
   const { host, port } = context.local;
-  options.logger.info({ sip: `${host}:${port}`, controlPort }, 'sip engine listens');
+  options.logger.info({ sip: `${host}:${port}`, controlPort }, 'sip engine is listening');
   return toEngine(options, context, transports, control, controlPort);
 }
 

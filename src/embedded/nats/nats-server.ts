@@ -85,7 +85,7 @@ export class NatsServer implements AsyncDisposable {
   #startError: string | undefined;
   #startedAt = 0;
   #restartDelayMs = firstRestartDelayMs;
-  #unfollow: (() => void) | undefined;
+  #stopFollowing: (() => void) | undefined;
   #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
 
@@ -128,22 +128,22 @@ export class NatsServer implements AsyncDisposable {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
     const child = this.#child;
-    if (child === undefined || hasEnded(child)) return this.#ended();
+    if (child === undefined || hasEnded(child)) return this.#cleanUp();
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGTERM');
     const killer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
     await ended;
     clearTimeout(killer);
-    this.#ended();
+    this.#cleanUp();
   }
 
   /**
    * Removes the exit handler. Must not run before the server has ended: a process that exits during
    * a slow stop would leave the server behind.
    */
-  #ended(): void {
+  #cleanUp(): void {
     process.removeListener('exit', this.#killOnExit);
-    this.#unfollow?.();
+    this.#stopFollowing?.();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -163,8 +163,8 @@ export class NatsServer implements AsyncDisposable {
       detached: true,
     });
     closeSync(output);
-    this.#unfollow?.();
-    this.#unfollow = followOutput(this.#files.output, this.#logger);
+    this.#stopFollowing?.();
+    this.#stopFollowing = followOutput(this.#files.output, this.#logger);
     this.#child = child;
     child.once('error', (error) => {
       this.#startError = error.message;

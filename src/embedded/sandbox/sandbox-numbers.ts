@@ -102,7 +102,7 @@ export const sandboxNumbers = [
     number: '+12025550107',
     name: 'person-presses-1',
     description:
-      'rings 1 s, answers "Hello?", presses 1 when the first prompt is over, then replies once to what it hears; hangs up after 15 s of silence',
+      'rings 1 s, answers "Hello?", presses 1 when the first prompt ends, then replies once to what it hears; hangs up after 15 s of silence',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'talk', hangUpAfterSilenceMs: 15_000, presses: '1', answers: 1 },

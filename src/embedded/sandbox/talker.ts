@@ -35,7 +35,7 @@ export type TalkManner = {
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
 /** Bounds a conversation in which a bot and a talker keep replying to each other. */
-const usualAnswers = 3;
+const defaultAnswers = 3;
 
 export class Talker {
   readonly #sounds: SoundLibrary;
@@ -58,7 +58,7 @@ export class Talker {
   #silencedAfterMs: number | undefined;
   #silentMs = 0;
 
-  constructor(sounds: SoundLibrary, { interrupts, presses, answers = usualAnswers }: TalkManner) {
+  constructor(sounds: SoundLibrary, { interrupts, presses, answers = defaultAnswers }: TalkManner) {
     this.#maxAnswers = answers;
     this.#sounds = sounds;
     this.#key = presses;

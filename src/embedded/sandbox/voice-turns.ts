@@ -10,7 +10,7 @@ const voicePower = (32_768 * 10 ** (voiceLevelDbfs / 20)) ** 2;
 /** This much voice starts a turn. A click or a breath is shorter. */
 const beginMs = 100;
 /** People pause for less than this within a sentence. */
-const usualPauseMs = 700;
+const defaultPauseMs = 700;
 const bytesPerMs = 8;
 
 export class VoiceTurns {
@@ -25,7 +25,7 @@ export class VoiceTurns {
   #silentMs = 0;
 
   /** @param pauseMs silence of this length ends a turn */
-  constructor(pauseMs = usualPauseMs) {
+  constructor(pauseMs = defaultPauseMs) {
     this.#pauseMs = pauseMs;
   }
 
@@ -36,7 +36,7 @@ export class VoiceTurns {
   hear(payload: Uint8Array, codec: Codec = 'PCMU'): 'began' | 'ended' | undefined {
     const ms = payload.length / bytesPerMs;
     const isVoice = powerOf(payload, codec) >= voicePower;
-    return this.isSpeaking ? this.#goOn(ms, isVoice) : this.#listen(ms, isVoice);
+    return this.isSpeaking ? this.#continueTurn(ms, isVoice) : this.#listen(ms, isVoice);
   }
 
   #listen(ms: number, isVoice: boolean): 'began' | undefined {
@@ -48,7 +48,7 @@ export class VoiceTurns {
     return 'began';
   }
 
-  #goOn(ms: number, isVoice: boolean): 'ended' | undefined {
+  #continueTurn(ms: number, isVoice: boolean): 'ended' | undefined {
     if (isVoice) this.voiceMs += ms;
     this.#silentMs = isVoice ? 0 : this.#silentMs + ms;
     if (this.#silentMs < this.#pauseMs) return undefined;

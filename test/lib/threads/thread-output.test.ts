@@ -18,7 +18,7 @@ test('passes the log lines of a thread to the log of the process unchanged', asy
     nodeId: 'laptop',
     part: 'sandbox',
     sip: `127.0.0.1:${sandbox.port}`,
-    msg: 'sip engine listens',
+    msg: 'sip engine is listening',
   });
 });
 

@@ -104,7 +104,7 @@ export class UdpTransport implements AsyncDisposable {
     const socket = createSocket({
       type: isIPv6(this.#options.host) ? 'udp6' : 'udp4',
       reuseAddr: true,
-      lookup: lookupAtOnce,
+      lookup: lookupUnlessAddress,
     });
     socket.on('message', (data, from) => {
       this.#handlers.onMessage(data.toString('latin1'), {
@@ -204,7 +204,7 @@ export class UdpTransport implements AsyncDisposable {
  * Skips the look-up for IP addresses. With the look-up, Node sends from the shared socket one tick
  * later, and a BYE from a connected socket could overtake an answer that was sent before it.
  */
-const lookupAtOnce: SocketOptions['lookup'] = (name, options, callback) => {
+const lookupUnlessAddress: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);
   if (family === 0) lookup(name, options, callback);
   else callback(null, name, family);
