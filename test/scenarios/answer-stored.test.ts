@@ -1,6 +1,6 @@
 // The gateway stores an answer before it acknowledges the 200 OK, and waits up to four seconds for
-// it. These tests check a call whose database does not confirm the answer in time: the gateway
-// hangs up the phone, and the caller learns what the database holds.
+// the database. If the database does not confirm the answer in time, the gateway hangs up the phone
+// and reports to the caller what the database holds.
 
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -73,7 +73,7 @@ describe('an answer', () => {
     expect(bodies[1]).toMatchObject({ reasonCode: 'Gateway-disconnected' });
   }
 
-  test('fails the call if it never left for the database', async () => {
+  test('fails the call if it was never sent to the database', async () => {
     const { callId, phone } = await ringing();
     wire.cut();
     await picksUpAndIsHungUp(phone);
@@ -83,7 +83,7 @@ describe('an answer', () => {
     await expectFailed(callId);
   });
 
-  test('counts if it is stored although the reply of the database is lost', async () => {
+  test('counts if it was stored but the reply of the database was lost', async () => {
     const { callId, phone } = await ringing();
     wire.muteSenderOf('append to calls of ');
     await picksUpAndIsHungUp(phone);

@@ -1,5 +1,5 @@
-// Bridges with sipp at both ends, which knows nothing of our engine: a second leg that is not
-// reached or answers too late, and what either end may change while the two talk. Sockets of the
+// Bridges with sipp, an independent SIP implementation, at both ends: a second leg that does not
+// answer or answers too late, and what either end may change while the two talk. Sockets of the
 // test send and receive the RTP.
 
 import { describe, expect, test } from 'vitest';
@@ -124,7 +124,7 @@ describe.concurrent('a second leg', () => {
 });
 
 describe.concurrent.each(['the person', 'the agent'])('%s of a bridge', (who) => {
-  test('holds, resumes, moves, changes its codec and presses a key, and the audio goes on', async () => {
+  test('holds, resumes, moves, changes its codec and presses a key, and the audio continues', async () => {
     await using first = await FarEnd.open();
     await using second = await FarEnd.open();
     await using other = await FarEnd.open();

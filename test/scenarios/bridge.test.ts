@@ -69,7 +69,7 @@ describe('a person and an agent', () => {
     ]);
   });
 
-  test('are hung up once each if the other hangs up first', async () => {
+  test('are each hung up once if the other hangs up first', async () => {
     const { person, agent, callId } = await connected();
     person.hangUp();
     await agent.isHungUp();
@@ -99,7 +99,7 @@ describe('a person and an agent', () => {
     expect(end['callDurationMs']).toBeGreaterThanOrEqual(maxDurationMs);
   });
 
-  test('cause a report of the time from the answer until both were heard', async () => {
+  test('make the gateway report the time from the answer until both were heard', async () => {
     const before = performance.now();
     const { person, agent, callId } = await connected();
     const answered = performance.now();
@@ -134,7 +134,7 @@ describe('a person and an agent', () => {
     await speakUntilHeard(person, agent, more);
   });
 
-  test('receive each other’s keys, and a hold by one is answered by the gateway and is silence for the other', async () => {
+  test('receive each other’s keys, and the gateway answers a hold by one side and sends silence to the other', async () => {
     const { person, agent, callId } = await connected();
     await hearEachOther(person, agent);
     person.press(5);
@@ -269,7 +269,7 @@ describe('no agent is reached', () => {
     });
   });
 
-  test('and the bot waits for a person: the call ends with detection if there is no person and no message is due', async () => {
+  test('while the bot waits for a person: without a person or a message to leave, the call ends with detection', async () => {
     const { dialer } = rig.laptop.gateway;
     await dialer.addSound('offer', makeWav({ samples: [new Int16Array(8_000)] }));
     const bot = await rig.startBot();
@@ -293,7 +293,7 @@ describe('no agent is reached', () => {
     expect(bot.connections).toEqual([]);
   });
 
-  test('within the requested time: an answer that comes too late is hung up', async () => {
+  test('within the requested time: a late answer is hung up', async () => {
     const { person, agent, callId } = await connecting({ timeoutMs: 1_000, onFailure: 'stay' });
     agent.ring();
     await eventually(
@@ -334,7 +334,7 @@ function isFailure({ event }: BotMessage): boolean {
   return event === 'transfer-failed';
 }
 
-/** Expects sequence numbers without a gap, and timestamps that never run back. */
+/** Expects sequence numbers without a gap, and timestamps that never decrease. */
 function expectContinuous({ packets }: StreamCallee): void {
   for (const [index, { sequence, timestamp }] of packets.entries()) {
     const before = packets[index - 1];

@@ -40,7 +40,8 @@ async function ownerOf(callId: string): Promise<string> {
 }
 
 /**
- * Starts a node that has reached its limit of calls: another node takes each call that it accepts.
+ * Starts a node that has reached its limit of calls, so another node takes each call that it
+ * accepts.
  */
 async function oneCallAtOnce() {
   const node = await cluster.startNode('full', { MAX_CONCURRENT_CALLS: '1' });
@@ -101,8 +102,8 @@ async function answeredCall(index: number) {
     return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
   };
   /**
-   * A command may be repeated under its key if the owner of the call did not answer in time, as the
-   * page on commands says.
+   * Repeats a command under its key if the owner of the call did not answer in time, as the page on
+   * commands allows.
    */
   const sendUntilAnswered = async (...sent: Parameters<typeof send>) => {
     let answer = await send(...sent);

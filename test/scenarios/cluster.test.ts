@@ -10,8 +10,8 @@ import type { GatewayProcess } from '../support/gateway-process.ts';
 import { isTerminal } from '../support/receiver.ts';
 
 /**
- * The lease of a node that a test stops until the lease is over. It is longer than a machine stands
- * still, and short enough to wait for.
+ * The lease of a node that a test stops until the lease expires. It is longer than a busy machine
+ * stands still, and short enough to wait for.
  */
 const shortLease = { NODE_LEASE_MS: '6000' };
 /** Number of notifications that one node sends to one receiver at once. */
@@ -114,7 +114,7 @@ describe('a cluster', () => {
     expect(new Set(farEnd.calls.map((call) => call.number)).size).toBe(60);
     expect(farEnd.mostUp).toBeLessThanOrEqual(10);
     expectWhole(cluster, calls);
-    // A slot is given back after the end of the call is notified.
+    // A slot is released after the end of the call is notified.
     const slots = () => world.database.pool.query('select from trunk_slots');
     await eventually(
       async () => (await slots()).rowCount === 0,
@@ -168,7 +168,7 @@ describe('a cluster', () => {
     expectWhole(cluster, lost);
   }, 180_000);
 
-  test('a node that wakes up after its lease is over does no harm, and ends itself', async () => {
+  test('a node that wakes up after its lease expired does no harm, and exits', async () => {
     await using world = await build();
     const { cluster } = world;
     const sleeper = await cluster.startNode('a', shortLease);
@@ -222,8 +222,7 @@ describe('a cluster', () => {
       return held;
     });
     const numbers = many(120, 'stay', 0);
-    // The node is alone at first. Any node may take a call, so two nodes would not share the calls
-    // evenly.
+    // Start with one node: any node may take a call, so two nodes would not share the calls evenly.
     const sleeper = await cluster.startNode('a', shortLease);
     const first = await dial(cluster, [sleeper], numbers.slice(0, 60));
     await eventually(
@@ -271,7 +270,7 @@ describe('a cluster', () => {
     );
   }, 180_000);
 
-  test('the selected events that a killed node owed come from another node, all of them, and the end is the last', async () => {
+  test('another node sends all selected events that a killed node owed, and the end last', async () => {
     await using world = await build();
     const { cluster } = world;
     const { receiver } = cluster;

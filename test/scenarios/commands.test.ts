@@ -13,7 +13,7 @@ import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
 
-/** Half a second of noise at 16 kHz, in which no stretch is like another. */
+/** Half a second of noise at 16 kHz, in which no two stretches are alike. */
 const random = seeded(3);
 const wav = makeWav({
   samples: [Int16Array.from({ length: 8_000 }, () => (random() - 0.5) * 20_000)],
@@ -116,7 +116,7 @@ describe('a sound that is played by command', () => {
     expect(rig.eventsOf(callId).at(-1)?.data).toMatchObject({ reason: 'stopped' });
   });
 
-  test('is refused by a call that rings, and by a call that is over', async () => {
+  test('is refused while the call rings and after it has ended', async () => {
     const { callee, http, nats, callId } = await answeredCall();
     callee.ring();
     await eventually(() => rig.typesOf(callId).includes('ringing'), 'the phone rings');
@@ -229,7 +229,7 @@ describe('a person who is transferred by command', () => {
         speakUntilHeard(person, agent, question),
         speakUntilHeard(agent, person, answer),
       ]);
-      // Send the command again under its id, as after a lost answer, and another command beside it.
+      // Send the command again under its id, as after a lost answer, and then a different command.
       expect(await doors.nats(command)).toEqual(taken);
       expect(await doors.http({ ...command, id: 'another' })).toMatchObject({
         status: 409,
@@ -283,7 +283,7 @@ describe('a person who is transferred by command', () => {
     });
   });
 
-  test('is refused with the name of the member that the call cannot have', async () => {
+  test('is refused with the name of the member that the call does not allow', async () => {
     const { http, nats } = await waitingAgent();
     const command = { command: 'transfer', to: 'sip:a@pbx.example', headers: { Via: 'x' } };
 

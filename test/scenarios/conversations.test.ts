@@ -61,7 +61,7 @@ test('`completed` names the session of the call', { timeout: 120_000 }, async ()
   );
 });
 
-test('the app `dev` owns what is published for a bot that is not registered', async () => {
+test('the app `dev` owns what is published for an unregistered bot', async () => {
   const session = {
     _id: 'cv-1',
     sessionId: 'livechat/1',

@@ -1,4 +1,4 @@
-// Deliveries as their owner sees them through the API and the command line: dead letters, rotation
+// What an app's owner sees and changes through the API and the command line: dead letters, rotation
 // of the signing secret, and limits against toll fraud.
 
 import { expect, test } from 'vitest';
@@ -129,7 +129,7 @@ test('during a rotation either secret verifies; afterwards only the new one does
   ]);
 });
 
-test('an app dials only what its limits allow, and a repeated request keeps its answer', async () => {
+test('an app dials only what its limits allow, and a repeated request gets the first answer', async () => {
   const { dialer } = laptop.gateway;
   const limit = (options: Parameters<typeof limitApp>[2]) =>
     run((context) => limitApp(context, dialer.app.appId, options));

@@ -1,4 +1,4 @@
-// Detection on real lines: what the gateway reports about people and machines whose packets are
+// Detection on impaired lines: what the gateway reports about people and machines whose packets are
 // late, lost, held back or never sent. SIP and RTP are real. Assertions use the clock of the
 // gateway, which counts frames since the 200.
 
@@ -83,8 +83,8 @@ function elapsedMs(received: ReceivedEvents, event: string): number {
 }
 
 /**
- * Expects the verdict at the time at which it comes on a good line. The tolerance covers the
- * effects of the line, and of a callee's machine that is busy or stands still.
+ * Expects the verdict as soon as on a good line. The tolerance covers the effects of the line, and
+ * of a busy machine on the callee's side.
  */
 function expectAsOnGoodLine(
   received: BatchedEvents,
@@ -198,7 +198,7 @@ describe('on hold', () => {
     await rest;
   });
 
-  test('before any voice: noSpeechTimeoutMs ends on time', async () => {
+  test('before any voice: noSpeechTimeoutMs expires on time', async () => {
     await heldAtOnce.judged((received) => {
       expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
@@ -224,7 +224,7 @@ describe('on hold', () => {
     });
   });
 
-  test('not at all, but moved: a greeting that goes on from another address is one greeting', async () => {
+  test('moved instead of held: a greeting that continues from another address is one greeting', async () => {
     await moved.judged((received) => {
       expectReceived(received, machineThatBeeps);
       expectAsOnGoodLine(received, voicemail);
@@ -243,7 +243,7 @@ describe('without RTP', () => {
     await callee.line.play(planOf(announcement), 5_000);
   });
 
-  test('no speech when its timer ends, and the call ends when the line counts as dead', async () => {
+  test('no speech is reported when its timer ends, and the call ends when the line counts as dead', async () => {
     await silent.judged((received) => {
       expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
@@ -254,7 +254,7 @@ describe('without RTP', () => {
     });
   });
 
-  test('dead before the timer: an error with its reason', async () => {
+  test('a line that is dead before the timer: an error with its reason', async () => {
     await dead.judged((received) => {
       expectReceived(received, ['amd_error', 'amd_stopped']);
       expect(received.evidence('amd_error')).toMatchObject({ reason: 'media-lost' });
@@ -262,7 +262,7 @@ describe('without RTP', () => {
     });
   });
 
-  test('dead after a verdict: the verdict stays', async () => {
+  test('a line that is dead after a verdict: the verdict stays', async () => {
     await diesLater.judged((received) => {
       expectReceived(received, machine);
       expect(received.evidence('amd_stopped')).toMatchObject({ reason: 'media-lost' });
@@ -271,7 +271,7 @@ describe('without RTP', () => {
   });
 });
 
-describe('from senders out of the ordinary', () => {
+describe('from unusual senders', () => {
   const recording = call(async (callee) => {
     await callee.answer();
     await callee.line.play(planOf(voicemail), voicemail.length / 8);

@@ -1,5 +1,5 @@
-// Detection over real SIP and RTP: its settings and modes, and each of its events once and in order
-// on NATS, in the context and at the receiver.
+// Detection over real SIP and RTP: settings, modes, and events, each once and in order on NATS, in
+// the context and at the receiver.
 
 import { describe, expect, test } from 'vitest';
 import { taskCoversOnAny } from '../specification/covers.ts';
@@ -75,7 +75,7 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 120_000 }, (
     },
   );
 
-  test('the event carries the evidence, and the context the reason', async ({ task }) => {
+  test('the event contains the evidence, and the context contains the reason', async ({ task }) => {
     taskCoversOnAny(
       task,
       'dialout.context.rule.amd',

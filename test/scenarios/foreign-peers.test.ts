@@ -1,5 +1,5 @@
-// The whole gateway against sipp: what a foreign callee does on the wire, and what the dialer
-// learns of it.
+// The whole gateway against sipp: what an independent callee does on the wire, and what the dialer
+// learns about it.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -134,7 +134,7 @@ describe('a callee that answers', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('and holds and resumes: each offer gets a matching answer, and the call goes on', async () => {
+  test('and holds and resumes: each offer gets a matching answer, and the call continues', async () => {
     const far = await callee('hold-resume');
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -263,7 +263,7 @@ describe('a callee that does not answer', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('answers while we cancel: acknowledged and hung up, and never Answered', async () => {
+  test('answers while we cancel: acknowledged, hung up, and never Answered', async () => {
     const far = await callee('cancel-race');
     const placed = await dial(far, { timeoutInMs: 1_000 });
 

@@ -1,4 +1,4 @@
-// The whole gateway sends keys over a trunk that takes them as SIP INFO.
+// The whole gateway sends keys over a trunk that expects SIP INFO.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -80,7 +80,7 @@ describe('keys over a trunk with dtmf: info', () => {
     expect(typesOf().slice(-2)).toEqual(['dtmf-sent', 'completed']);
   });
 
-  test('of the other end of a bridge also arrive as INFO, and keys to that end go as it takes them', async () => {
+  test('of the other end of a bridge also arrive as INFO, and that end gets keys in the form that it accepts', async () => {
     const { callId } = await laptop.dial('tel:+12025550101', {
       ...{ machineDetection: 'disabled', trunk: 'guests' },
       bridge: { to: 'tel:+12025550102', trunk: 'agents' },

@@ -1,5 +1,5 @@
-// A gateway that others can reach connects to nothing on its own machine unless its configuration
-// allows it.
+// A gateway that other machines can reach refuses to connect to its own machine, unless its
+// configuration allows it.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeSeededDataDir } from '../support/databases.ts';

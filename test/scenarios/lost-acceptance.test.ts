@@ -1,5 +1,5 @@
-// The database stores a request but its answer is lost. The gateway tells the caller that the
-// outcome is unknown, because the phone rings all the same.
+// The database stores a request, but its answer is lost. The gateway reports that the outcome is
+// unknown, because the phone will ring.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';

@@ -33,7 +33,7 @@ const hasStatus = ({ type }: PublishedEvent) =>
 
 /**
  * Waits for the end of the call on NATS. The receiver gets its notification over another
- * connection, so either may be first.
+ * connection, so either may come first.
  */
 async function publishedOf(callId: string): Promise<readonly PublishedEvent[]> {
   const ofCall = () => laptop.events.filter((event) => event.callId === callId);
@@ -105,7 +105,7 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
     expectSigned(callId);
   });
 
-  test('of every event begin when the call is accepted, and end with the call if nobody answers', async () => {
+  test('of every event begin at the acceptance and end with the call, even if nobody answers', async () => {
     const { callId } = await laptop.dial(numbers.noAnswer, {
       ...{ notifyEvents: ['*'], timeoutInMs: 2_000, machineDetection: 'disabled' },
     });

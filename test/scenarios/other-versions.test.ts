@@ -1,4 +1,5 @@
-// A start on data of another version ends at once and says in one sentence what to do.
+// A gateway that starts on data of another version exits immediately, and says in one sentence what
+// to do.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

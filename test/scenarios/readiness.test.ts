@@ -1,5 +1,5 @@
-// /ready of a gateway whose parts go away and come back, one at a time. A load balancer takes the
-// gateway out and in by this answer, and the operator on call reads there what is missing.
+// /ready of a gateway whose parts go away and come back, one at a time. A load balancer removes and
+// adds the gateway by this answer, and the operator on call reads in it what is missing.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -170,7 +170,7 @@ describe('/ready of a gateway', () => {
       asSuperuser(databaseUrl, (name) => [
         `alter database ${name} set default_transaction_read_only = ${isOn ? 'on' : 'off'}`,
         // End the sessions, as a take-over by another server does. When the database is writable
-        // again, the gateway itself must replace the sessions that found it read-only.
+        // again, the gateway must replace the sessions that found it read-only.
         ...(isOn
           ? [`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`]
           : []),
@@ -190,7 +190,7 @@ describe('/ready of a gateway', () => {
     await gateway.dialer.dial({ target }, { 'idempotency-key': 'while-it-reads' });
   });
 
-  test('takes and ends calls, and keeps its lease, while clients read without end', async () => {
+  test('takes and ends calls, and keeps its lease, while clients read continuously', async () => {
     const isHeld = async () => (await ready()).checks['lease'] === 'ok';
     const client = new Client({ connectionString: databaseUrl });
     await client.connect();
@@ -225,7 +225,7 @@ describe('/ready of a gateway', () => {
     }
   });
 
-  test('carries the audio of its calls without NATS and the database', async () => {
+  test('carries the audio of its calls while NATS and the database are unreachable', async () => {
     const heard: Buffer[] = [];
     phones.on('message', (packet) => heard.push(packet.subarray(12)));
     await using bot = await ScriptedBot.start();
@@ -282,8 +282,8 @@ describe('/ready of a gateway', () => {
     expect(cluster.farEnd.up).toBe(0);
   });
 
-  // This test has its own node, after the previous node has ended. With two nodes, one that stood
-  // still could be taken for lost by the other.
+  // This test uses a new node, after the previous node has ended. If one of two nodes stood still,
+  // the other might declare it lost.
   test('keeps taking requests for SHUTDOWN_DELAY_MS, so that a load balancer can remove it first', async () => {
     const leaving = await cluster.startNode('b', {
       SHUTDOWN_DELAY_MS: '3600000',
@@ -299,7 +299,7 @@ describe('/ready of a gateway', () => {
     expect(callId).toMatch(/^call-/);
     await eventually(() => cluster.farEnd.up === 1, 'the call is up');
     for (let times = 0; times < 5; times += 1) expect(await status()).toBe(503);
-    // Another check may have failed before the node was ready.
+    // Another check may have failed before the node became ready.
     const failureOfAccepting = /"check":"accepting".*"health check failed"/g;
     expect(leaving.output().match(failureOfAccepting)).toHaveLength(1);
     // Send the second signal.

@@ -1,5 +1,5 @@
-// Runs the blocks of commands of the companion's page, and those about apps of the API's page, as
-// they are written: one after the other, against a gateway as on a laptop.
+// Runs the command blocks of the companion's page, and the API page's blocks about apps, exactly as
+// written: one after the other, against a gateway as on a laptop.
 
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -75,7 +75,7 @@ describe('the companion, as its page describes it', () => {
     const script = blockOf(area(title), 'sh');
     expect(script).not.toBe('');
     let output = '';
-    // Published items can be read only after a moment.
+    // Published items become readable after a moment.
     await eventually(async () => {
       output = await run(`${prepared}\n${script}`);
       return !/"total":0|"status":404/.test(output);

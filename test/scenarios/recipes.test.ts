@@ -1,4 +1,4 @@
-// Runs the commands on the page of recipes as they are written, against a gateway as on a laptop.
+// Runs the commands of the recipes page exactly as written, against a gateway as on a laptop.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ async function run(title: string): Promise<string> {
 }
 
 /**
- * Runs a recipe whose result depends on who picked up. It is repeated if the gateway stood still,
+ * Runs a recipe whose result depends on who picked up. Repeats it if the gateway stood still,
  * because the gateway then hears a different answer.
  */
 function heard(recipe: () => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
-// A REFER to sipp, which knows nothing of our engine: a far end accepts it, refuses it, ignores it
-// or hangs up at the same time. sipp itself checks that every message matches its scenario. No far
-// end is hung up twice.
+// A REFER to sipp, an independent SIP implementation. The far end accepts it, refuses it, ignores
+// it or hangs up at the same time. sipp checks that every message matches its scenario. No far end
+// is hung up twice.
 
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -97,7 +97,7 @@ describe.concurrent('sipp accepts a REFER', () => {
       [answer('202 Accepted', ['Refer-Sub: false']), bye, byeAnswered],
     ],
     [
-      'and hangs up after it has only begun to call',
+      'and hangs up when it has only begun to call',
       [accepted, notify('active', 'SIP/2.0 100 Trying'), bye, byeAnswered],
     ],
   ])('%s: transferred', async (_, steps) => {
@@ -148,8 +148,8 @@ describe.concurrent('sipp accepts a REFER', () => {
     ['and falls silent when it has begun to call', silentLater, 'unknown', undefined],
   ])('%s: the call is hung up', async (_, steps, outcome, sipStatus) => {
     await using far = await startInDialog([referred, ...steps]);
-    // Only a far end that falls silent uses up its time-out. The time-out of the others must not
-    // end before a slow far end has sent its first message.
+    // Only a far end that falls silent uses its whole time-out. For the others, the time-out must
+    // be long enough for the first message of a slow far end.
     const callId = await refer(far, { timeoutMs: fallsSilent.has(steps) ? 3_000 : 20_000 });
 
     const { transfer, ...end } = await rig.endOf(callId);

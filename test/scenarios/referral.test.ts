@@ -1,6 +1,6 @@
-// A call whose far end is asked by REFER to call an agent: the reports of the far end, in all forms
-// that carriers use, and the outcome of the call. The tests use the whole gateway with its embedded
-// engine, and a phone on loopback.
+// The gateway asks the far end of a call by REFER to call an agent: the reports of the far end, in
+// all forms that carriers use, and the outcome of the call. The tests use the whole gateway with
+// its embedded engine, and a phone on loopback.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -46,7 +46,7 @@ describe('a REFER that is accepted', () => {
     ]);
   });
 
-  test('may be reported on before it is answered, and with the id of the request', async () => {
+  test('may be reported on before it is answered, and with the id of the REFER', async () => {
     const { person, callId } = await referring();
     const refer = await person.isReferred();
     const id = Number.parseInt(one(refer, 'cseq'), 10);
@@ -104,7 +104,7 @@ describe('a REFER that is accepted', () => {
     });
   });
 
-  test('ignores other events, and does not take any other NOTIFY for an end', async () => {
+  test('ignores NOTIFYs about other events, and does not take them for an end', async () => {
     const { person, callId } = await referring();
     await person.isReferred(202);
     expect(await person.notify('SIP/2.0 200 OK', 'active', 'presence')).toBe(489);

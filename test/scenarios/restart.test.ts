@@ -1,6 +1,6 @@
-// The gateway is killed while calls have ended, are up or ring, and while a receiver refuses. It
-// must notify every accepted call to its end, once. No phone may be called twice or be left in a
-// call.
+// The gateway is killed while some calls have ended, some are up and some ring, and while a
+// receiver refuses. It must notify each accepted call once, up to its end. No phone may be called
+// twice or be left in a call.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
@@ -43,7 +43,7 @@ async function build(hasOwnEngine: boolean): Promise<World> {
   const common = { keepMessages: true, timeoutMs: 150_000 } as const;
   const callees = {
     ended: await startSipp({ ...common, scenario: 'load', calls: ended, hangUpAfterMs: 200 }),
-    // These callees never hang up by themselves.
+    // These callees never hang up.
     up: await startSipp({ ...common, scenario: 'load', calls: up }),
     ringing: await startSipp({
       ...common,

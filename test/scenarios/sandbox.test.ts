@@ -98,8 +98,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
       machineDetection: 'amd_human_detected',
       reasonCode: 'Caller-disconnected',
     });
-    // The person hangs up 8 s after the answer by their own clock. On a machine that stands still
-    // the gateway hears it later.
+    // The person hangs up 8 s after the answer by the callee's clock. On a machine that stands
+    // still, the gateway notices it later.
     const exactMs = Number(all.at(-1)?.['callDurationMs']);
     expect(exactMs).toBeGreaterThan(7_500);
     const seconds = Math.round(exactMs / 1_000);
@@ -363,7 +363,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     await receiver.untilEnded((first.body as { callId: string }).callId);
   });
 
-  test('a bot can hang up while the gateway drains, and a repeated request keeps its answer', async () => {
+  test('a bot can hang up while the gateway drains, and a repeated request gets the first answer', async () => {
     const own = await startLaptop({ SHUTDOWN_TIMEOUT_MS: '60000' });
     const body = { target: numbers.personStays, notifyurl: own.receiver.url };
     const key = { 'idempotency-key': 'order-17' };

@@ -1,6 +1,6 @@
 // SIGTERM while everything around the gateway obstructs it: clients send slowly or do not read,
-// receivers and bots never end, and servers do not answer. The gateway ends all the same, and
-// leaves no process.
+// receivers and bots never end, and servers do not answer. The gateway must still exit, and leave
+// no process behind.
 
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -66,8 +66,8 @@ async function untilUp({ dialer }: GatewayProcess, count: number): Promise<void>
 }
 
 /**
- * Opens a connection that sends `text` and then, if given, `dripping` again and again. It neither
- * reads nor ends.
+ * Opens a connection that sends `text` and then, if given, `dripping` repeatedly. It never reads
+ * and never closes.
  */
 async function stubborn(url: string, text: string, dripping?: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
@@ -84,8 +84,8 @@ async function stubborn(url: string, text: string, dripping?: string): Promise<S
 }
 
 /**
- * Starts a server that sends `answer` to each client, then sends `dripping` again and again. It
- * never ends a connection.
+ * Starts a server that sends `answer` to each client, then `dripping` repeatedly. It never closes a
+ * connection.
  */
 async function stubbornServer(answer: (request: string) => string, dripping = ''): Promise<string> {
   const server = createServer((socket) => {
@@ -161,8 +161,8 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/events`, auth, events)),
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/context?wait=30s`, auth)),
     stubborn(httpUrl, request('GET /console/api/public/events', cookie, events)),
-    // A connection without data, half a head, an idle connection, bytes that are not HTTP, and a
-    // half-open connection.
+    // A connection without data, half a request head, an idle connection, bytes that are not HTTP,
+    // and a half-open connection.
     stubborn(httpUrl, ''),
     stubborn(adminUrl, ''),
     stubborn(httpUrl, 'GET /live HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n'),
@@ -174,7 +174,7 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
   ]);
 }
 
-test('no client, receiver or bot delays the end', async () => {
+test('no client, receiver or bot delays the exit', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const receiver = await startReceiver();
@@ -229,7 +229,7 @@ test('a nats-server that does not end is killed', async () => {
   expect(gateway.output()).toMatch(/"part":"nats-server".*a part is left behind/);
 });
 
-test('neither PostgreSQL nor NATS delays the end when it does not answer', async () => {
+test('an unresponsive PostgreSQL or NATS does not delay the exit', async () => {
   const dataDir = await makeDataDir();
   onTestFinished(() => dataDir.remove());
   const { databaseUrl = '' } = await makeTestDatabase('postgres');

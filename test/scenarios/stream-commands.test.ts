@@ -15,7 +15,7 @@ import { speech, startStreamRig } from '../support/streams/stream-rig.ts';
 const rig = forSuite(startStreamRig);
 afterEach(() => rig.reset());
 
-/** Places a call that is answered. Default: its request has no stream. */
+/** Places a call and answers it. Default: a request without a stream. */
 async function answeredCall(stream: object | null = null) {
   const { callee, callId } = await rig.call(stream);
   const { dialer } = rig.laptop.gateway;
@@ -130,7 +130,7 @@ describe('a bot that a command calls', () => {
   });
 });
 
-describe('a bot in place of another', () => {
+describe('a bot that replaces another bot', () => {
   test('has the person to itself, under its own streamSid, and null ends its stream', async () => {
     const first = await rig.startBot();
     const second = await rig.startBot();
@@ -153,7 +153,7 @@ describe('a bot in place of another', () => {
     expect(problemsOfStream(before.texts, { isOver: true })).toEqual([]);
     expect(after.of('start')[0]?.start.callSid).toBe(before.of('start')[0]?.start.callSid);
     expect(after.streamSid).not.toBe(before.streamSid);
-    // The bot said ten seconds, and the person heard only a fraction of them.
+    // The bot sent ten seconds of speech, and the person heard only a fraction.
     expect(callee.heard.includes(speech(80_000))).toBe(false);
 
     expect(await nats({ url: null, id: 'none' })).toMatchObject({ ok: true });
@@ -206,7 +206,10 @@ describe('a stream is refused', () => {
     );
 
     expect(await http({ url: bot.url })).toMatchObject({
-      ...{ status: 409, body: { detail: 'The call was transferred: the person is talking to the agent.' } },
+      ...{
+        status: 409,
+        body: { detail: 'The call was transferred: the person is talking to the agent.' },
+      },
     });
     expect(bot.connections).toEqual([]);
   });

@@ -1,5 +1,5 @@
-// How calls with a stream end, and what happens with a bot that is absent, goes away, comes back,
-// floods or stands still, and with a bot whose call has no receiver for its notifications.
+// How calls with a stream end. The bots are absent, go away, come back, flood or stand still, or no
+// receiver accepts the notifications of their calls.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
@@ -12,7 +12,7 @@ import { type StreamRig, speech, startStreamRig } from '../support/streams/strea
 let rig: StreamRig;
 
 beforeAll(async () => {
-  // One greedy bot reaches this bound.
+  // A single greedy bot reaches this limit.
   rig = await startStreamRig({ STREAM_BUFFER_MB: '1' });
 });
 afterEach(() => rig.reset());
@@ -129,7 +129,7 @@ describe('a bot that cannot be reached', () => {
 });
 
 describe('a bot whose process is killed', () => {
-  test('is called again at its address, and the call goes on', async () => {
+  test('is called again at its address, and the call continues', async () => {
     const port = await freeUdpPort();
     const { bot, callee, callId } = await streamedCall({}, { port });
     await bot.kill();
@@ -192,7 +192,7 @@ describe('hanging up by the REST form of bots', () => {
   });
 });
 
-describe('trouble in one call does not affect another', () => {
+describe('a fault in one call does not affect another call', () => {
   test('a bot that sends 100 MB keeps its call, and does not disturb another call', async () => {
     const greedy = await streamedCall();
     const modest = await streamedCall();

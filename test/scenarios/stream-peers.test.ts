@@ -161,7 +161,7 @@ describe('sipp as the phone', () => {
     const first = phone.heard.findIndex(({ audio }) => audio.equals(said.subarray(0, 160)));
     const { timestamp = 0 } = phone.heard[first] ?? {};
     const sentence = phone.heard.filter((one) => (one.timestamp - timestamp) >>> 0 < said.length);
-    // When the gateway stands still, the audio waits but the timestamps do not.
+    // While the gateway stands still, the audio waits but the timestamps advance.
     const late = (await rig.lateTicks()) - lateBefore;
     let waited = 0;
     const isAt = (audio: Buffer, at: number) => audio.equals(said.subarray(at, at + 160));

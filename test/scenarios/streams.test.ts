@@ -139,7 +139,7 @@ describe('what a bot says', () => {
     );
 
     await callee.reoffer('sendonly');
-    // When something else has gone there and back, all that was on its way has arrived.
+    // After another round trip, everything that was on its way has arrived.
     connection.say(speech(160, 4));
     connection.mark('held');
     await eventually(() => connection.marks.includes('held'), 'the hold has begun');
@@ -163,7 +163,7 @@ describe('what a bot says', () => {
 
 /**
  * Expects markers as in RFC 3551, 4.1: on the first packet, and on the first packet after a time
- * without packets. A stretch has no such time, unless the gateway stood still.
+ * without packets. Within a stretch there is no such time, unless the gateway stood still.
  */
 function expectStretches(packets: readonly HeardPacket[], stretches: number, late: number): void {
   const begins = packets.filter(({ marker }) => marker);

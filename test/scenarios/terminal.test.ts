@@ -64,7 +64,7 @@ test('a terminal shows no sign-in link if others can reach the gateway', async (
   expect(await terminal.ended).toBe(0);
 });
 
-test('calls that are up at Ctrl-C are ended after their time to finish', async () => {
+test('calls that are up at Ctrl-C get time to finish, and are then hung up', async () => {
   const dataDir = await makeSeededDataDir();
   onTestFinished(() => dataDir.remove());
   const terminal = startInTerminal({ DATA_DIR: dataDir.path, SHUTDOWN_TIMEOUT_MS: '1000' });

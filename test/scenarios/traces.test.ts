@@ -1,6 +1,6 @@
 // The trace of one call over two nodes, from its POST to the last attempt to notify its receiver:
-// one node accepts the request, the other one dials. A server collects the spans, which takes OTLP
-// over HTTP like a real collector.
+// one node accepts the request, the other node dials. A test server collects the spans as OTLP over
+// HTTP, like a real collector.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,7 +47,7 @@ async function startCollector() {
         }
         response.setHeader('content-type', 'application/json').end('{}');
       },
-      // The node has ended in the middle of a request.
+      // The node died during a request.
       () => response.destroy(),
     );
   });
@@ -138,7 +138,7 @@ test('a trace goes from the POST to the last attempt, over two nodes', async () 
   expect(new Set(sent)).toEqual(new Set(named('delivery').map(({ spanId }) => spanId)));
   const eventHeaders = `00-${traceId}-${intake?.spanId}-01 ${tracestate}`;
   expect(new Set(headersOfEvents)).toEqual(new Set([eventHeaders]));
-  // The tracestate of earlier systems goes with both, and with each span.
+  // Both contain the tracestate of earlier systems, and so does each span.
   const states = [
     ...attempts.map(({ headers }) => headers['tracestate']),
     ...trace().map(({ traceState }) => traceState),

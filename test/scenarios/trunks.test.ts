@@ -1,6 +1,6 @@
-// A gateway with trunks.yaml, and carriers' gateways that fail in every way: which gateway gets the
-// call in the end, what the timeline says about the others, and a file that changes while calls are
-// up.
+// Offhook with trunks.yaml, and carriers' gateways that fail in every way: which gateway finally
+// gets the call, what the timeline says about the others, and what happens if the file changes
+// while calls are up.
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ let gateway: GatewayProcess;
 const carriers: RawCallee[] = [];
 const callees: Sipp[] = [];
 let trunksFile = '';
-/** A start that must fail. It runs in parallel with the other start to save time. */
+/** A start that must fail. It runs concurrently with the other start to save time. */
 let tlsStart: Promise<string>;
 
 function trunk(name: string, places: readonly Place[], more = ''): string {
@@ -302,7 +302,7 @@ describe('trunks.yaml while the gateway runs', () => {
     expect(gateway.output()).toMatch(/trunks\.yaml:2: trunks\[0\]: [^\n]*colour/);
   });
 
-  test('a file that cannot be read is refused with the error of the system', async () => {
+  test('a file that cannot be read is refused with the system error', async () => {
     await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
     await rm(trunksFile);
     // Root may read any file, but not a folder.

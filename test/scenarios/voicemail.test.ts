@@ -1,4 +1,4 @@
-// The whole gateway leaves a message: from the request to what a mailbox records, and the reports
+// The whole gateway leaves a message, from the request to the mailbox's recording and the reports
 // about it.
 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -48,7 +48,7 @@ async function ticksLate(): Promise<number> {
 const leaveMessage = { machineDetection: 'detect', voicemail: { play: 'sound:offer' } };
 
 describe('a message for a machine', () => {
-  test('is recorded completely after the beep, the call is hung up, and all interfaces report it', async () => {
+  test('is recorded completely after the beep, then the gateway hangs up, and all interfaces report it', async () => {
     await undisturbed(ticksLate, async () => {
       const { callee, callId } = await call(null, leaveMessage);
       await callee.answer();

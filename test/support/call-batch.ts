@@ -1,7 +1,7 @@
-// Places calls that take seconds each. A test file describes its calls beside the tests, and
-// `place` places all of them together before the first test. Each test then judges its own call. If
-// the judgement fails and the gateway or the callee stood still during the call, the batch places
-// the call again: the gateway did not hear, or the callee did not send, what it should have.
+// Places calls that take seconds each. A test file describes its calls beside the tests. `place`
+// places them all together before the first test, and each test then judges its own call. If the
+// judgement fails and the gateway or the callee stood still during the call, the batch places the
+// call again: the stall, not the product, may have spoiled it.
 
 import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
@@ -58,9 +58,9 @@ export function createCallBatch() {
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       const watch = watchOf(laptop);
-      // A call that fails is reported by the test that judges it.
+      // The test that judges the call reports its failure.
       const all = Promise.allSettled(calls.map((call) => call({ laptop, watch })));
-      // A gateway that does not answer now is asked again when a call is judged.
+      // If the gateway does not answer now, it is asked again when a call is judged.
       watch.during(() => all).catch(() => undefined);
     },
   };

@@ -29,8 +29,8 @@ export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentit
 }
 
 /**
- * Returns builders for the events of one call. The events have the sequence numbers that the call
- * itself would give them.
+ * Returns builders for the events of one call. They have the sequence numbers that a real call
+ * would give them.
  */
 export function eventBuilder(identity: CallIdentity = someIdentity()) {
   let eventSequence = 0;

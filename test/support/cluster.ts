@@ -28,11 +28,11 @@ export type ClusterOptions = {
   /** Lines of the trunk in addition to its name and gateway, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
-  /** The port at which the phones receive audio. Default: the phones receive none. */
+  /** The port at which the phones receive audio. Default: they receive no audio. */
   readonly audioPort?: number;
   /** Whether the phones with a voice talk. Default: false. */
   readonly voices?: boolean;
-  /** Creates the app and, with it, the tables. Default: this version of the product does. */
+  /** Creates the app and the tables. Default: the code of this version. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
 
@@ -41,7 +41,7 @@ export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(
 export type Cluster = AsyncDisposable & {
   readonly farEnd: FarEnd;
   readonly receiver: Receiver;
-  /** Restarts by itself when it is killed. */
+  /** Restarts automatically when it is killed. */
   readonly nats: NatsServer;
   readonly engine: Part & { readonly url: string };
   /** Starts the node `name`. A second start under the same name is a restart. */

@@ -1,11 +1,11 @@
-// Copies the folder of an embedded database in a fifth of the time that `cp` of node:fs takes.
+// Copies the folder of an embedded database five times as fast as `cp` of node:fs.
 
 import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Name of a segment of PostgreSQL's write-ahead log: 16 MB, of which a new database has used
- * little.
+ * Name of a segment of PostgreSQL's write-ahead log. A segment has 16 MB, most of them unused in a
+ * new database.
  */
 const logSegment = /^[0-9A-F]{24}$/;
 const blockBytes = 8_192;

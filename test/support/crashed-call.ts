@@ -1,6 +1,5 @@
-// Recovers a call after the death of its process, from what SQL and the stream hold. The result
-// must be one complete timeline, and each far end that may be left in the call must be hung up
-// once.
+// Recovers a call after the death of its process, from what SQL and the stream hold. Expects one
+// complete timeline, and one hang-up of each far end that may still be in the call.
 
 import { expect } from 'vitest';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -46,8 +45,8 @@ function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: Sto
 async function recover({ world, outbox, row, random }: CrashedCall) {
   const at = new Date(row.call.acceptedAt.getTime() + 1_000_000);
   const hungUpBefore: StoredLeg[] = [];
-  // The next process may also die: before it begins, or when SQL holds the ends and the stream
-  // holds some of them.
+  // The next process may also die: before it begins, or when SQL holds all ends and the stream only
+  // some of them.
   if (random() < 0.3) {
     world.isPublishing = random() < 0.5;
     const dying = nextProcess(world, 'node-2/next', at, hungUpBefore);
@@ -78,8 +77,8 @@ function sipCallIdsOf(legs: readonly StoredLeg[]): readonly string[] {
 }
 
 /**
- * Expects one complete timeline of the call, whatever the next process does, and the process after
- * it if the next one also dies.
+ * Expects one complete timeline of the call, whatever the next process does. If that process also
+ * dies, the process after it completes the timeline.
  */
 export async function expectOneWholeStory(crashed: CrashedCall) {
   const { world, row } = crashed;

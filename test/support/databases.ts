@@ -1,4 +1,4 @@
-// Opens an empty database with the schema for each test or test file, of both kinds:
+// Opens an empty database with the schema for a test or a test file, on PostgreSQL or PGlite:
 // `describe.each(databaseKinds)('… on %s', (kind) => …)`. A file with many tests opens one in
 // `beforeAll` and calls `clear()` after each test. Opening PGlite takes two seconds of a core, so
 // the files of one worker take turns with one open database.
@@ -21,7 +21,7 @@ export type DatabaseKind = (typeof databaseKinds)[number];
 type Location = { readonly databaseUrl?: string; readonly dataDir: string };
 
 export type TestDatabase = Database & {
-  /** The options that were passed to `openDatabase`. They open the same database again. */
+  /** The options of `openDatabase` that open the same database again. */
   readonly location: Location;
   /** Empties all tables. */
   clear(): Promise<void>;

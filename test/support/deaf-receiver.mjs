@@ -12,6 +12,6 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
   parentPort?.postMessage(server.address().port);
 });
 setInterval(() => {
-  // Waits for ever: only `terminate` ends this thread.
+  // Wait forever: only `terminate` ends this thread.
   if (Atomics.load(gate, 0) === 1) Atomics.wait(gate, 0, 1);
 }, 5);

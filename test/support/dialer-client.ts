@@ -42,8 +42,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     body?: unknown,
     headers: Record<string, string> = {},
   ) {
-    // `fetch` would cost several times as much CPU, which would distort a bench on the same two
-    // cores.
+    // `fetch` costs several times as much CPU, which would distort a bench on the same cores.
     const response = await undiciRequest(`${httpUrl}${path}`, {
       method,
       headers: {

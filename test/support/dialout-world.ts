@@ -29,7 +29,7 @@ type Row = {
   isSettled: boolean;
 };
 
-/** One process. What it appends is stored at once and then published. */
+/** One process. Its steps are stored immediately and then published. */
 export type WorldProcess = {
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
@@ -81,7 +81,7 @@ export class DialoutWorld {
     this.row(callId).ownerId = ownerId;
   }
 
-  /** Adds a call as a process that died left it. */
+  /** Adds a call in the state in which a dead process left it. */
   leave({ call, ownerId, legs, ringingAt, answeredAt, events }: UnfinishedCall): void {
     const known = legs.map((leg, index): [string, StoredLeg] => [
       index === 0 ? call.callId : `leg-${index}`,
@@ -206,7 +206,7 @@ export class DialoutWorld {
     return this.stream.filter((event) => event.callId === callId);
   }
 
-  /** NATS is reachable again: waiting publishes continue. */
+  /** Makes NATS reachable again, so that waiting publishes continue. */
   resumePublishing(): void {
     this.isPublishing = true;
     for (const resume of this.#waiting.splice(0)) resume();
@@ -222,8 +222,8 @@ export class DialoutWorld {
 }
 
 /**
- * Whether a call accepts the step. A call with a stored end accepts only the same end again, and
- * only until it is settled.
+ * Whether a call accepts the step. After its end is stored, a call accepts only a repetition of
+ * that end, and only until it is settled.
  */
 function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
   if (end === undefined) return true;
@@ -244,7 +244,7 @@ function leaveLegs(row: Row, step: CallStep): void {
 }
 
 /**
- * Stores the events of a step. An event whose sequence number is already stored does not change.
+ * Stores the events of a step. Does not change an event whose sequence number is already stored.
  */
 function storeEvents(row: Row, step: CallStep): readonly CallEvent[] {
   const events = [...step.events, ...endingOf(step, row.answeredAt !== undefined)];

@@ -1,4 +1,4 @@
-// Reads call events from their stream in the way in which the companion reads its own stream.
+// Reads call events from their stream, as the companion reads its own stream.
 
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { parseCallEvent } from '../../src/calls/contract/call-event.ts';

@@ -1,15 +1,18 @@
-// Waits until a condition holds, and fails with the name of what was missing.
+// Waits until a condition holds. The error of a time-out names the condition.
 
-/** Ten seconds: a loaded machine may stand still for some seconds, and yet a failure shows soon. */
+/**
+ * Ten seconds: a loaded machine may stand still for some seconds, but failures should not take
+ * long.
+ */
 const defaultWithinMs = 10_000;
 const pollMs = 5;
 
 /**
  * Polls `condition` until it is true.
- * @param what a clause that names what is awaited, e.g. `the call ends`. A function is called only
- * after the time is over.
- * @param withinMs is needed only if the awaited thing takes more than about 5 s by its design.
- * @throws Error that names `what` after `withinMs`. An error of `condition` passes through.
+ * @param what a clause that names the condition, e.g. `the call ends`. A function is called only
+ *   after the time-out.
+ * @param withinMs is needed only if the condition takes more than about 5 s by design.
+ * @throws Error that names `what` after `withinMs`. An error thrown by `condition` passes through.
  */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,

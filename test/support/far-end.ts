@@ -1,6 +1,6 @@
-// Phones behind one UDP socket. The number determines how its phone behaves. The phones follow RFC
-// 3261 and not our engine. They repeat what a callee must repeat, and record which calls came when,
-// and which were still up.
+// Phones behind one UDP socket. The number determines how its phone behaves. The phones implement
+// RFC 3261 independently of our engine. They retransmit what a callee must retransmit, and record
+// when each call began and ended.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -19,8 +19,8 @@ export type FarCall = {
   answeredAt?: number;
   acknowledgedAt?: number;
   /**
-   * BYEs of the caller, without retransmissions. The first is answered with 200. A BYE that comes
-   * after the end of the call is answered with 481.
+   * BYEs of the caller, without retransmissions. The first BYE is answered with 200, a BYE after
+   * the end of the call with 481.
    */
   readonly byes: { readonly at: number; readonly status: 200 | 481 }[];
   /** When either side sent BYE, or the phone sent a final response other than 200. */
@@ -42,16 +42,16 @@ type Dialog = FarCall & {
  * in tenths of a second.
  */
 const behaviours = {
-  /** Picks up, and hangs up after the time of the parameter. */
+  /** Picks up, and hangs up after the time in the parameter. */
   '10': 'talk',
   /** Picks up and stays until the caller hangs up. */
   '11': 'stay',
   '12': 'busy',
   /** Rings until the caller cancels. */
   '13': 'ring',
-  /** Rings for the time of the parameter, then talks for a second. */
+  /** Rings for the time in the parameter, then talks for a second. */
   '14': 'late',
-  /** Rings for the time of the parameter, then stays until the caller hangs up. */
+  /** Rings for the time in the parameter, then stays until the caller hangs up. */
   '15': 'late-stay',
   /**
    * These three pick up, say what their voice says, and stay until the caller hangs up. Without
@@ -301,7 +301,7 @@ export class FarEnd implements AsyncDisposable {
 }
 
 /**
- * Returns the status for a BYE. RFC 3261, 15.1.2: 481 if there is no dialog any more. A
+ * Returns the status for a BYE. RFC 3261, 15.1.2: 481 if the dialog no longer exists. A
  * retransmission gets the same answer as the first BYE.
  */
 function byeStatus(bye: Message, dialog: Dialog | undefined): 200 | 481 {

@@ -28,7 +28,7 @@ describe('a range of ports', () => {
     for (let count = 0; count < 100; count += 1) ports.push(await freeUdpPort());
 
     expect(new Set(ports).size).toBe(ports.length);
-    // The range from which the system serves any program.
+    // The range of the system's ephemeral ports.
     expect(Math.max(...ports)).toBeLessThan(32_768);
   });
 

@@ -1,5 +1,5 @@
 // Runs the gateway as its users do: in its own process, from the build, with its own DATA_DIR and
-// free ports. A test can kill it and start it again on the data that it left.
+// free ports. A test can kill it and restart it on its data.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,16 +15,15 @@ import { keepLog } from './gateway-logs.ts';
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 /**
  * Options of Node for a process that lives for seconds. Optimising WebAssembly would take a third
- * of the CPU of a start, and optimising JavaScript a fifth. With these options the optimisation of
- * JavaScript begins after fifteen times as much executed code. Benches run without them, as users
- * do.
+ * of the CPU of a start, and optimising JavaScript a fifth. With these options, Node optimises
+ * JavaScript only after fifteen times as much executed code. Benches run without them, as users do.
  */
 export const shortLifeOptions: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
 /**
- * Each gateway under test has its own ports, so packets for a call that is over never reach a call
- * of another gateway. Tests have at most sixty calls at once, some with two legs. A gateway of a
- * bench is alone and uses the ports that users have.
+ * Each gateway under test has its own ports, so late packets of an ended call never reach a call of
+ * another gateway. Tests have at most sixty concurrent calls, some with two legs. In a bench the
+ * gateway is alone and uses the default ports.
  */
 const testMediaPorts = 300;
 /** A start is slow on a machine that is busy with ten other things. */
@@ -56,7 +55,7 @@ export async function makeDataDir(): Promise<{ readonly path: string; remove(): 
 
 /**
  * `variables` override the free ports and the quiet logs. `app` is omitted in the embedded profile,
- * in which the gateway creates its own.
+ * because the gateway then creates the dev app.
  */
 export async function startGateway(
   dataDir: string,
@@ -109,8 +108,8 @@ export async function startGateway(
 }
 
 /**
- * Waits for the runtime file of the process. A runtime file of an earlier process may still be
- * there: only the pid distinguishes them.
+ * Waits for the runtime file of the process. Compares the pid, because the file of an earlier
+ * process may still exist.
  */
 async function untilUp(
   child: ChildProcess,

@@ -1,4 +1,4 @@
-// Receivers that delay a sender, on purpose or not. Each answers correctly until `turn()`.
+// Receivers that delay a sender, by malice or by accident. Each answers correctly until `turn()`.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -96,8 +96,8 @@ export async function startHostileReceiver(manner: Manner): Promise<HostileRecei
 }
 
 /**
- * Starts a thread that can stand still. The system then accepts one or two connections for it,
- * which nobody reads, and drops further connection attempts.
+ * Starts a thread that can stand still. The system then accepts one or two connections that nobody
+ * reads, and drops further connection attempts.
  */
 async function startDeaf(): Promise<HostileReceiver> {
   const gate = new Int32Array(new SharedArrayBuffer(4));

@@ -1,5 +1,5 @@
-// Impairments of an RTP stream, as changes to a plan that says which packet is sent when. The
-// functions are pure: the same plan and the same random numbers give the same stream.
+// Impairments of an RTP stream, as changes to a plan of when each packet is sent. The functions are
+// pure: the same plan and the same random numbers give the same stream.
 
 import { decodeTable, encode } from '../../src/media/g711.ts';
 import { comfortNoisePayloadType } from '../../src/media/sdp.ts';
@@ -16,13 +16,13 @@ const comfortNoiseEvery = 10;
 const comfortNoise = Uint8Array.of(60);
 
 export type PlannedPacket = {
-  /** From the start of the plan. */
+  /** Time from the start of the plan. */
   readonly sendAtMs: number;
   /** When it was spoken, from the start of the plan. */
   readonly spokenAtMs: number;
-  /** Which sender, if there are several: each has an SSRC and numbers of its own. */
+  /** Index of the sender. Each sender has a separate SSRC and separate sequence numbers. */
   readonly sender: number;
-  /** From the start of the plan. */
+  /** Counts from 0 at the start of the plan. */
   readonly sequence: number;
   readonly payloadType: number;
   readonly marker: boolean;
@@ -63,7 +63,7 @@ export function jitter(maxMs: number, random: () => number): Impairment {
     plan.map((packet) => ({ ...packet, sendAtMs: packet.sendAtMs + random() * maxMs }));
 }
 
-/** Makes a share of the packets change places with the next one. */
+/** Swaps a share of the packets with the next packet. */
 export function reorder(share: number, random: () => number): Impairment {
   return (plan) =>
     plan.map((packet) =>
@@ -71,7 +71,7 @@ export function reorder(share: number, random: () => number): Impairment {
     );
 }
 
-/** Holds back all packets from `fromMs` to `toMs`, then sends them all at once. */
+/** Holds back all packets from `fromMs` to `toMs`, then sends them in one burst. */
 export function stall(fromMs: number, toMs: number): Impairment {
   return (plan) =>
     plan.map((packet) =>
@@ -95,8 +95,8 @@ export function drift(factor: number): Impairment {
 }
 
 /**
- * Replaces the sender from `fromMs` on, at the same address: new SSRC and new numbers, without any
- * signalling.
+ * Replaces the sender from `fromMs` on, at the same address: new SSRC and new sequence numbers,
+ * without any signalling.
  */
 export function changeSender(fromMs: number): Impairment {
   return (plan) =>

@@ -35,8 +35,8 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
   });
-  // The subscription must have arrived, not only been sent. The events of the first call come over
-  // another connection, which NATS may serve before this one.
+  // NATS must have processed the subscription. The events of the first call come over another
+  // connection, which NATS may serve before this one.
   await nats.flush();
   return {
     gateway,
@@ -52,8 +52,8 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
         ...more,
       }),
     /**
-     * Returns how many 20 ms ticks of the playout came too late since the gateway started. A call
-     * cannot have missed more. This is an upper bound: a late tick counts once for its worker and
+     * Returns the number of late 20 ms playout ticks since the gateway started. This is an upper
+     * bound of the ticks that a call has missed, because a late tick counts once for its worker and
      * once for each call.
      */
     async lateTicks(): Promise<number> {

@@ -1,5 +1,5 @@
-// Prints the output of the gateways of a failed test beside the failure, because on another machine
-// nobody can look a second time.
+// Prints the output of the gateways of a failed test beside the failure: on a CI machine, nobody
+// can look at it later.
 
 import { afterEach } from 'vitest';
 import { forgetLogs, lastLogs } from './gateway-logs.ts';

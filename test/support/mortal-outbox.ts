@@ -65,8 +65,8 @@ export class MortalOutbox implements CallOutbox {
   }
 
   /**
-   * Breaks the connection, before or after SQL runs the statement. The outbox retries the step,
-   * merged with the steps that came in the meantime.
+   * Breaks the connection, before or after SQL runs the statement. The outbox merges the step with
+   * the steps that came in the meantime, and retries it.
    */
   fail(): void {
     if (this.#underWay === undefined) return;
@@ -75,7 +75,10 @@ export class MortalOutbox implements CallOutbox {
     this.#result = undefined;
   }
 
-  /** Puts up to `count` more events on the stream. The confirmation of the last one may be lost. */
+  /**
+   * Puts up to `count` more events on the stream. The acknowledgement of the last event may be
+   * lost.
+   */
   publish(count: number, isLastConfirmed: boolean): void {
     const events = this.#unpublished.splice(0, count);
     this.#world.put(...events);

@@ -78,7 +78,7 @@ function endOfStatus(sipStatus: number): CallEnd {
 
 const listedStatuses = [...outcomeBySipStatus.keys()].sort((one, other) => one - other);
 
-/** For each class, a status that has no row of its own: 499 of the 4xx, for example. */
+/** For each class, a status without a separate row, for example 499 for 4xx. */
 const fallbacks = [3, 4, 5, 6].map((statusClass) => {
   const hasRows = listedStatuses.some((status) => Math.floor(status / 100) === statusClass);
   return [statusClass * 100 + 99, `${hasRows ? 'other ' : ''}${statusClass}xx`] as const;

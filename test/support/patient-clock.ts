@@ -1,6 +1,6 @@
-// A clock that stands still while its process does: a pause of any length counts as one step. So
-// the process reads what arrived in its sockets before a timer of some hundred milliseconds runs
-// out. `factor`: how many times faster than real time the clock runs otherwise.
+// A clock that stops while its process stands still: a pause of any length counts as one step. So
+// the process reads its sockets before a timer of some hundred milliseconds fires. `factor` says
+// how many times faster than real time the clock otherwise runs.
 
 import type { EngineClock } from '../../src/embedded/drachtio/transaction/engine-timing.ts';
 

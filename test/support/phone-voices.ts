@@ -24,7 +24,7 @@ const voices = {
       tone([1_000], 400, -9),
     ]),
   greets: () => joined([pickUp, recording('person-hello')]),
-  // The screener asks, then the person takes the call.
+  // The screener asks a question, then the person takes the call.
   screener: () =>
     joined([
       ...[pickUp, recording('screener-question').subarray(0, 20_000), silence(3_500)],
@@ -47,7 +47,7 @@ export class PhoneVoices implements AsyncDisposable {
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('message', () => undefined);
-    // The port may be closed already.
+    // The port may already be closed.
     socket.on('error', () => undefined);
   }
 

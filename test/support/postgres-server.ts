@@ -1,5 +1,5 @@
 // Starts a PostgreSQL for the test run: a new cluster in a temporary folder, reachable only by a
-// unix socket. It ends with the run, however the run ends.
+// unix socket. It stops with the run, however the run ends.
 
 import { execFile, spawn } from 'node:child_process';
 import { chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -43,8 +43,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     { ...user, cwd: folder },
   );
   if (options.standby === true) await writeFile(join(data, 'standby.signal'), '');
-  // The shell outlives this process for a moment. When its pipe closes, even by SIGKILL of this
-  // process, it stops the server and removes the folder.
+  // The shell outlives this process for a moment. When its pipe closes, even if this process is
+  // killed, the shell stops the server and removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';
   const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
 -c max_connections=400 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
@@ -60,7 +60,7 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   const stop = async (): Promise<void> => {
     shell.stdin.end();
     await ended;
-    // In case the shell was killed.
+    // The shell may have been killed.
     await rm(folder, { recursive: true, force: true });
   };
   try {

@@ -1,5 +1,5 @@
-// Reads from /proc (Linux) the descendants of a process, and the processor time of each process and
-// thread.
+// Reads the descendants of a process, and the CPU time of each process and thread, from /proc
+// (Linux).
 
 import { readdirSync, readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
-// Plays one call with random happenings in random order, within the promises of the ports: a leg's
-// life has an order, and detection has its grammar. Each seed always gives the same call.
+// Plays one call with random events in random order. The events keep the promises of the ports: the
+// life of a leg has an order, and detection has a grammar. Each seed always gives the same call.
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../src/calls/transfer/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
-/** The generator mulberry32: small, and with the same numbers on every machine. */
+/** The generator mulberry32: small, and the same on every machine. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -63,7 +63,7 @@ const streamReports: readonly StreamReport[] = [
 
 const secondLeg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
 
-/** Makes random things happen to the second leg of the call, in the order of a leg's life. */
+/** Makes random events happen on the second leg, in the order of a leg's life. */
 function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => number) {
   let phase: 'none' | 'inviting' | 'answered' | 'over' = 'none';
   const isGivenUp = () => call.log.includes('second cancel') || call.log.includes('second bye');
@@ -148,8 +148,8 @@ function randomReferral(
 }
 
 /**
- * Makes bot streams begin, end and fail, by command and by request. Late reports on a replaced
- * stream also come.
+ * Makes bot streams begin, end and fail, by command and by request. A replaced stream may still
+ * report late events.
  */
 function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number) {
   let commands = 0;
@@ -170,7 +170,7 @@ function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number
 }
 
 type RandomCallOptions = Pick<ScriptOptions, 'outbox'> & {
-  /** Whether the request may have a stream and commands begin and end others. Default: false. */
+  /** Whether the request may have a stream, and commands begin and end streams. Default: false. */
   readonly hasStreams?: boolean;
   /** The events that the request selects. Default: an empty list. */
   readonly notifyEvents?: readonly SelectedEventType[];
@@ -218,7 +218,7 @@ export function randomCall(
   const amd = [...pick(detections)];
   const verdict = amd[0];
   const legIs = (): typeof leg => {
-    // The end of the leg follows CANCEL and BYE at once.
+    // The leg ends immediately after CANCEL and BYE.
     if (leg !== 'idle' && (call.log.includes('cancel') || call.log.includes('bye'))) leg = 'over';
     return leg;
   };
@@ -288,7 +288,7 @@ export function randomCall(
       ...(second.isUp() ? [secondLeg.sipCallId] : []),
     ],
     isOver: () => call.actor.getSnapshot().status !== 'active',
-    /** Makes one more random thing happen. */
+    /** Makes one more random event happen. */
     async step(): Promise<void> {
       try {
         await pick(happenings)();

@@ -1,5 +1,5 @@
-// A callee on a plain UDP socket. It sends what a test writes and reads what arrives. It
-// retransmits and corrects nothing.
+// A callee on a plain UDP socket. It sends what a test writes, reads what arrives, and neither
+// retransmits nor corrects anything.
 
 import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
@@ -38,8 +38,8 @@ export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
   /**
-   * Part of each branch, so that no request of another callee counts as a retransmission of this
-   * one's (RFC 3261, 8.1.1.7 and 17.2.3).
+   * Part of each branch, so that requests of two callees never look like retransmissions of each
+   * other (RFC 3261, 8.1.1.7 and 17.2.3).
    */
   readonly #id = randomUUID();
   #cseq = 1;

@@ -1,4 +1,4 @@
-// The AMD events of a call as each reader gets them: bots on NATS, flows in the context, and
+// The AMD events of a call as each consumer gets them: bots on NATS, flows in the context, and
 // dialers at their notify URL.
 
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';

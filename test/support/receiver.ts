@@ -1,5 +1,5 @@
 // A receiver of notifications: a real HTTP server that keeps what it receives, checks signatures
-// with a second implementation, and refuses requests if the test wants it.
+// with a second implementation, and refuses requests on demand.
 
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -32,8 +32,8 @@ export async function startReceiver(port?: number) {
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
-    // This is not a notification: a scanner of this machine's ports, or a gateway that looks for a
-    // server that a test stopped on this port.
+    // This is not a notification. It may come from a port scanner, or from a gateway that looks for
+    // the previous server on this port.
     if (request.method !== 'POST') {
       response.writeHead(405).end();
       return;
@@ -115,10 +115,7 @@ export function glance(notifications: readonly Notification[]): string[] {
   );
 }
 
-/**
- * Whether the signature is right. The check is written from the description of the header and does
- * not use our code.
- */
+/** Whether the signature is valid. Implements the documented header independently of our code. */
 export function signatureIsRight(received: Received, secret: string): boolean {
   const header = String(received.headers['gateway-signature']);
   const parts = header.split(',').map((part) => part.split('=') as [string, string]);

@@ -1,6 +1,6 @@
 // A callee's end of an audio line: a UDP socket that sends a plan of RTP packets when they are due.
-// A late packet is sent at once. The line uses the clock of the test. Assertions use the clock of
-// the gateway, which counts frames.
+// A late packet is sent immediately. The line uses the clock of the test. Assertions use the clock
+// of the gateway, which counts frames.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';

@@ -75,13 +75,13 @@ export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
   /**
-   * Stores the answer and returns the result. Default: the answer is stored at once. `commit` makes
-   * SQL hold the answer, whatever result is returned.
+   * Stores the answer and returns the result. Default: the answer is stored immediately. `commit`
+   * makes SQL hold the answer, whatever the result says.
    */
   readonly storeAnswer?: (commit: () => void) => Promise<StepResult>;
   /**
-   * Stores the end and returns the result. Default: the end is stored at once. `commit` makes SQL
-   * hold the end, whatever result is returned.
+   * Stores the end and returns the result. Default: the end is stored immediately. `commit` makes
+   * SQL hold the end, whatever the result says.
    */
   readonly storeEnd?: (commit: () => void) => Promise<StepResult>;
   /** Replaces the outbox of the script. */
@@ -92,7 +92,7 @@ export type ScriptOptions = {
   /** Called only for calls with plans. Default: every sound exists. */
   readonly loadSound?: SoundPort['loadSound'];
   readonly unusableAnswer?: boolean;
-  /** Makes the SIP port throw, which it never should. */
+  /** Makes the SIP port throw, which the real one never does. */
   readonly brokenSip?: boolean;
 };
 

@@ -1,5 +1,5 @@
-// A control server that speaks drachtio's framing and otherwise does what a test wants. A real
-// server cannot lose replies, go away or refuse at will.
+// A control server that speaks drachtio's framing and otherwise does what a test wants. Unlike a
+// real server, it can lose replies, go away or refuse on demand.
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';

@@ -1,5 +1,4 @@
-// Reads what sipp has logged: its messages, and the complaints that are not the fault of its
-// caller.
+// Reads the logs of sipp: its messages, and its errors without those that its caller did not cause.
 
 export type SippMessage = {
   readonly direction: 'sent' | 'received';
@@ -29,7 +28,7 @@ export function parseMessages(log: string): SippMessage[] {
     atMs: Date.parse(`${mark[1]}T${mark[2]}`),
     text: log
       .slice(mark.index + mark[0].length, marks[index + 1]?.index)
-      // For a message of a call that is over, sipp logs the message a second time.
+      // sipp logs a message of an ended call a second time.
       .replace(/^-{20,}\nDead call [\s\S]*/m, '')
       .replace(/\n$/, ''),
   }));

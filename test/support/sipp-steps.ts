@@ -1,5 +1,5 @@
-// Steps of sipp after its answer, for the scenario `in-dialog`: how it handles a REFER, in which
-// carriers differ most, and what it offers again.
+// Steps of sipp after its answer, for the scenario `in-dialog`: its handling of a REFER, in which
+// carriers differ most, and its re-INVITEs.
 
 import { createSocket } from 'node:dgram';
 import { eventually } from './eventually.ts';
@@ -35,7 +35,7 @@ export function answer(status: string, headers: readonly string[] = []): SippSte
 }
 
 /**
- * Sends a NOTIFY. `body`: default is no body. The options replace the header lines, for peers that
+ * Sends a NOTIFY. `body` is empty by default. The options replace the header lines, for peers that
  * write short header names.
  */
 export function notify(

@@ -1,6 +1,6 @@
 // Runs sipp with one of our scenario files as the far end of a call. sipp is a SIP implementation
-// that we did not write. A run is bounded in calls and time, its logs live in a temporary folder,
-// and nothing of it remains after `stop`.
+// that we did not write. A run has a limit of calls and time. Its logs are in a temporary folder,
+// which `stop` removes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -21,11 +21,11 @@ export type SippOptions = {
   readonly scenario: string;
   /** Default: UDP. */
   readonly transport?: SippTransport;
-  /** Number of calls after which sipp exits by itself. Default: 1. */
+  /** Number of calls after which sipp exits. Default: 1. */
   readonly calls?: number;
   /** Length of the scenario's pauses. Default: 100. */
   readonly pauseMs?: number;
-  /** Time after which the `load` scenario hangs up itself if no BYE came. Default: never. */
+  /** Time after which the `load` scenario hangs up if no BYE came. Default: never. */
   readonly hangUpAfterMs?: number;
   /**
    * Address of the audio in the scenario's SDP. Default: a port of sipp at which it receives
@@ -129,7 +129,7 @@ async function launch(options: SippOptions): Promise<Run> {
     return `sipp ${options.scenario} on ${port}${state}\n${printed}`;
   });
 
-  // A test that runs out of time disposes of nothing, and its process ends.
+  // A test that times out disposes of nothing before its process ends.
   const atProcessExit = () => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
@@ -214,8 +214,8 @@ function waitForExit(child: ChildProcess): Promise<number | undefined> {
 }
 
 /**
- * Waits until sipp is ready. A sipp that places calls is ready at once. A callee listens when its
- * port can no longer be bound.
+ * Waits until sipp is ready. A sipp that places calls is ready immediately. A callee listens when
+ * its port can no longer be bound.
  * @returns false if sipp exits or does not listen in time
  */
 async function isListening({ sipp, process }: Run, options: SippOptions): Promise<boolean> {

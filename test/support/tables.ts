@@ -1,5 +1,5 @@
-// Lists the tables of a database, whatever the schema is, and inserts rows that the product would
-// not write in one step.
+// Lists the tables of a database with any schema, and inserts rows that the product would not write
+// in one step.
 
 import type { Pool } from 'pg';
 

@@ -17,7 +17,7 @@ export type Terminal = {
   until(text: string): Promise<void>;
   /** Presses Ctrl-C. */
   interrupt(): void;
-  /** Closes the window: the program in it gets SIGHUP, and its later output cannot be shown. */
+  /** Closes the window: the program in it gets SIGHUP, and its later output is lost. */
   close(): void;
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;

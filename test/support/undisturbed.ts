@@ -1,5 +1,5 @@
-// Repeats calls during which the gateway stood still. A gateway that stands still in the middle of
-// a call does not hear what is said, so the result of the call shows nothing.
+// Repeats calls during which the gateway stood still. A gateway that stands still during a call
+// misses audio, so the result of the call proves nothing.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RuntimeFile } from './gateway-process.ts';
@@ -22,7 +22,7 @@ const answerTimeoutMs = 10_000;
 
 export type UndisturbedOptions = {
   /**
-   * Time limit of the whole test. After half of it no new attempt begins. Default: 120,000, the
+   * Time limit of the whole test. No new attempt begins after half of it. Default: 120,000, the
    * shortest limit of these tests.
    */
   readonly testTimeoutMs?: number;
@@ -93,7 +93,7 @@ export class StandstillWatch {
     const { signal } = this.#over;
     while (!signal.aborted) {
       await pause(this.#sampleEveryMs, undefined, { signal }).catch(() => undefined);
-      // A sample that fails now is taken at the end.
+      // `longestMs` makes up for a failed sample.
       if (!signal.aborted) await this.#sample().catch(() => undefined);
     }
   }

@@ -1,4 +1,4 @@
-// A TCP line that a test can cut. A cut loses what is on the line, and no client gets through until
+// A TCP line that a test can cut. A cut loses the data on the line. No client gets through until
 // the line is healed.
 
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
     sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('close', () => sockets.delete(socket));
-    // The close that follows informs both ends.
+    // The `close` event that follows reaches both ends.
     socket.on('error', () => undefined);
   };
   const server = createServer((near) => {

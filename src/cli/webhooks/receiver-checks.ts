@@ -65,7 +65,8 @@ const rawBody = takes(
   10,
   (receiver) => {
     const body = { ...first('completed'), reason: 'Décroché 📞 </end>', reading: 1.0 };
-    // No library writes JSON like this. A receiver that parses and re-serializes it gets other bytes.
+    // No library writes JSON like this. A receiver that parses and re-serializes it gets other
+    // bytes.
     const text = JSON.stringify(body, undefined, '\t').replace('é', '\\u00e9');
     return receiver.send(receiver.prepare(body.eventId, `${text}\n`));
   },

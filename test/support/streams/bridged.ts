@@ -1,7 +1,7 @@
-// Helpers for the two phones of a bridge. An event or the 200 to an offer says that the phones are
-// bridged, but the media worker may not have done it yet. Audio sent before that is lost, or passes
-// with the previous codec or direction. A process that stands still for a tenth of a second in the
-// middle of a word leaves silence in it.
+// Helpers for the two phones of a bridge. An event, or the 200 to an offer, may arrive before the
+// media worker has bridged the phones. Audio that is sent too early is lost, or passes with the
+// previous codec or direction. If a process stands still for a tenth of a second during a word, the
+// word has a gap.
 
 import { eventually } from '../eventually.ts';
 import type { StreamCallee } from './stream-callee.ts';

@@ -1,5 +1,5 @@
-// A gateway as a bot sees it: a client of the wire format with a playout queue, and a far end that
-// says what a test wants. Its messages follow the same grammar as those of the real gateway.
+// A gateway as a bot sees it: a WebSocket client with a playout queue, and a far end that says what
+// a test wants. Its messages follow the same grammar as those of the real gateway.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,8 +16,8 @@ export type FakeGatewayOptions = {
   readonly streamSecret?: string;
   readonly customParameters?: Readonly<Record<string, string>>;
   /**
-   * How many times faster than a real call the gateway runs. A bot that takes its time from the
-   * audio does not notice. Default: 1.
+   * How many times faster than a real call the gateway runs. A bot whose only clock is the audio
+   * does not notice. Default: 1.
    */
   readonly speed?: number;
   /** A person who talks without being scripted, in place of `speak`. */
@@ -143,8 +143,8 @@ export class FakeGateway {
   #catchUp(): void {
     const speed = this.#options.speed ?? 1;
     const elapsedMs = () => (performance.now() - this.#startedAt) * speed;
-    // After a short pause of the test's process the clock catches up. A long pause does not count,
-    // so that the answers of the bot get their turn.
+    // The clock catches up after a short pause of the test's process. It ignores a long pause, so
+    // that the bot's answers are read first.
     for (let steps = 0; steps < 5 && this.heardMs + frameMs <= elapsedMs(); steps += 1) {
       this.#tick();
     }

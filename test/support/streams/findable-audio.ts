@@ -1,4 +1,4 @@
-// Audio that a test finds again to the byte among silence, however it was cut and whenever it was
+// Audio that a test can find to the byte among silence, however it was cut and whenever it was
 // played.
 
 const silence = 0xff;

@@ -1,5 +1,5 @@
-// The part of @openai/agents-extensions that the tests use. Its own types import those of a whole
-// SDK, some of which need a later compiler.
+// The part of @openai/agents-extensions that the tests use. The package's own types import those of
+// a whole SDK, and some of them need a later compiler.
 
 declare module '@openai/agents-extensions' {
   import type { WebSocket } from 'ws';

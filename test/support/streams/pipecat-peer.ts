@@ -1,4 +1,4 @@
-// A Pipecat bot's side of the wire, replayed: what its sources at acead05 (August 2026; Daily,
+// Replays a Pipecat bot's side of the wire: what its sources at acead05 (August 2026; Daily,
 // BSD-2-Clause) send and expect.
 //   src/pipecat/runner/utils.py
 //     reads two messages before anything else, and recognises Twilio by the second one
@@ -8,7 +8,7 @@
 //     a chunk of 40 ms every 40 ms by its own clock, one ahead; closes with 1000
 //   src/pipecat/transports/base_output.py
 //     2 s of silence in one piece before the end
-// Texts are as Python's json.dumps writes them, with spaces.
+// Texts have spaces, as Python's json.dumps writes them.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -43,7 +43,7 @@ const chunkBytes = chunkMs * 8;
 
 export type PipecatScript = {
   readonly says: Uint8Array;
-  /** If given, the session hangs up at its end by the REST form, as `auto_hang_up` does. */
+  /** If given, the session ends with a hang-up by the REST form, as with `auto_hang_up`. */
   readonly restApi?: { readonly baseUrl: string; readonly authToken: string };
 };
 

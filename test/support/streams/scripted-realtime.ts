@@ -1,5 +1,5 @@
 // A server of OpenAI's Realtime API that says what a test wants. It greets, detects turns as the
-// real server does, and answers each turn with a burst of audio that is far faster than speech.
+// real server does, and answers each turn with audio in a burst, far faster than real time.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -23,8 +23,8 @@ export class ScriptedRealtime implements AsyncDisposable {
   }
 
   /**
-   * @param responses the audio of each response, in deltas. The server sends the first response at
-   * once, and each other response after a turn of the person.
+   * @param responses the audio of each response, in deltas. The server sends the first response
+   *   immediately, and each later response after a turn of the person.
    */
   static async start(responses: readonly (readonly Uint8Array[])[]): Promise<ScriptedRealtime> {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });

@@ -1,5 +1,5 @@
-// Speaks to a bot through the gateway's jitter buffer. A busy machine loses a packet now and then,
-// as any network path does. One attempt without loss is enough.
+// Speaks to a bot through the gateway's jitter buffer. A busy machine sometimes loses a packet, as
+// any network path does, so the speech is repeated until one attempt has no loss.
 
 import { eventually } from '../eventually.ts';
 import type { BotConnection } from './scripted-bot.ts';

@@ -167,8 +167,8 @@ export class StreamCallee implements AsyncDisposable {
   }
 
   /**
-   * Sends one packet every 20 ms, and the first packets at once. A jitter buffer that is ahead
-   * hides a short standstill of this process.
+   * Sends the first packets in a burst, then one packet every 20 ms. The burst fills the jitter
+   * buffer, which then hides a short standstill of this process.
    */
   async speak(audio: Uint8Array, payloadType = 0): Promise<void> {
     const startMs = performance.now();
@@ -186,7 +186,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#send(0, audio);
   }
 
-  /** Presses a key: sends three packets of an event that is over (RFC 4733). */
+  /** Presses a key: sends the three end packets of an event (RFC 4733). */
   press(event: number): void {
     for (let count = 0; count < 3; count += 1) {
       this.#send(101, Uint8Array.from([event, 0x8a, 0x03, 0x20]), this.#timestamp, count === 0);

@@ -22,7 +22,7 @@ const start = z.strictObject({
     streamSid,
     callSid: sid('CA'),
     tracks: z.tuple([z.literal('inbound')]),
-    // Numbers: the OpenAI Agents SDK compares `=== 8000`.
+    // These are numbers, because the OpenAI Agents SDK compares with `=== 8000`.
     mediaFormat: z.strictObject({
       encoding: z.literal('audio/x-mulaw'),
       sampleRate: z.literal(8_000),
