@@ -15,7 +15,7 @@ import {
   trustedNetworks,
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
-import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/apps/app-credentials.ts';
+import { maxTokenMaxTtlS, minTokenMaxTtlS } from './store/apps/app-credentials.ts';
 import { keyForm, keyOf } from './store/secrets.ts';
 
 const environment = z.object({
@@ -33,8 +33,8 @@ const environment = z.object({
   TOKEN_MAX_TTL_S: z.coerce
     .number()
     .int()
-    .min(shortestTokenMaxTtlS)
-    .max(longestTokenMaxTtlS)
+    .min(minTokenMaxTtlS)
+    .max(maxTokenMaxTtlS)
     .default(86_400)
     .describe('Longest lifetime of the tokens of apps that are created from now on, in seconds.'),
   DATA_DIR: z

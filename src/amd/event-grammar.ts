@@ -1,5 +1,8 @@
-// The only place that emits AMD events, so that they always come in this order: ( human [tone] |
-// [machine] [stopped_speaking] [tone] | no_speech | decision_timeout | error ) stopped
+// The only place that emits AMD events, so that they always come in this order:
+//   ( human [tone]
+//   | [machine] [stopped_speaking] [tone]
+//   | no_speech | decision_timeout | error
+//   ) stopped
 // `stopped_speaking` and `tone` never come without a verdict. This file also owns the timers, which
 // advance with each frame.
 

@@ -51,7 +51,9 @@ export type AppOptions = {
    * that its supervisor restarts it.
    */
   readonly onFatal?: (error: Error) => void;
-  /** Observes each step of this process's calls, and each attempt to notify their receivers. */
+  /**
+   * Observes each step of this process's calls, and each delivery attempt of their notifications.
+   */
   readonly watcher?: CallWatcher;
   /** Called with a summary of the far end when a call to the sandbox carrier has ended. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
@@ -229,7 +231,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       commands: calls.commands,
       calls: createCallQueries(storage.database, contexts),
       live: openLive(environment, storage, parts.events),
-      deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.lookForOwed()),
+      deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.pollForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
       isSoundReachable: (reference) => parts.sounds.isReachable(reference),
       streams: parts.streams,

@@ -13,8 +13,8 @@ const endAllTimeoutMs = 1_500;
 export type Drain = {
   /**
    * Stops taking calls, and ends the current calls after `drainMs`, or as soon as `force` aborts.
-   * Resolves when all calls have ended, or when the time for hanging up has passed. Later calls of
-   * this function return the result of the first one.
+   * Resolves when all calls have ended, or when the time for hanging up has passed. Calling it
+   * again returns the same promise.
    */
   readonly drain: (drainMs: number, force: AbortSignal) => Promise<void>;
   readonly isDraining: () => boolean;

@@ -46,7 +46,7 @@ export type Notifier = {
    */
   takeOver(): Promise<void>;
   /** Looks for owed notifications that other code than this process's calls has stored. */
-  lookForOwed(): void;
+  pollForOwed(): void;
   /** Looks for notifications that are due now, without waiting for the next poll. */
   pollForDue(): void;
   /** Returns true if the dispatcher would send a notification to this receiver without delay. */
@@ -131,7 +131,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
   return {
     isNotifiable: (url) => guard.isHostAllowed(url),
     takeOver: () => dispatcher.takeOver(),
-    lookForOwed: () => dispatcher.wake(),
+    pollForOwed: () => dispatcher.wake(),
     pollForDue: () => dispatcher.pollForDue(),
     canTake: (receiver) => dispatcher.canTake(receiver),
     leaseUntil: (now) => dispatcher.leaseUntil(now),

@@ -6,7 +6,7 @@
 // |----------|---------------------|-------------------------------------------------------------|
 // | delay    | SHUTDOWN_DELAY_MS   | /ready answers 503; the node is stored as draining, so that |
 // |          |                     | other nodes see it (at most 0.5 s)                          |
-// | drain    | SHUTDOWN_TIMEOUT_MS | calls go on; dial-outs get a 503, other requests still work |
+// | drain    | SHUTDOWN_TIMEOUT_MS | calls continue; dial-outs get a 503; other requests work    |
 // | hang up  | 1.5 s (drain.ts)    | remaining calls are hung up and their ends are stored       |
 // | settle   | 2 s with "hang up"  | owed notifications and events are sent, BYEs are answered   |
 // | close    | 2.5 s, plus time    | each part closes in turn, in at most 1 s (lib/closers.ts);  |

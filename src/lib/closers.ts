@@ -48,7 +48,7 @@ export class Closers {
   }
 
   /**
-   * Closes all parts, even if one of them throws. Later calls return the result of the first one.
+   * Closes all parts, even if one of them throws. Calling it again returns the same promise.
    * Resolves within the time, with the names of the parts that were left behind.
    */
   closeAll(timeoutMs = defaultTimeoutMs): Promise<readonly string[]> {

@@ -6,8 +6,8 @@
 const longestName = 64;
 
 /**
- * Returns the known names that `name` resembles most. Empty if `name` is a known name or resembles
- * none of them.
+ * Returns the known names that `name` resembles most, or an empty list if `name` is a known name or
+ * resembles none of them.
  */
 export function nearMisses(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > longestName) return [];
@@ -37,8 +37,8 @@ function distanceBetween(given: readonly string[], meant: readonly string[]): nu
 }
 
 /**
- * True if `given` is the known name followed by another word, as in `machine_detection_url`. That
- * is not a typo.
+ * Returns true if `given` is the known name followed by another word, as in
+ * `machine_detection_url`. That is not a typo.
  */
 function isLongerName(given: readonly string[], meant: readonly string[]): boolean {
   return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
@@ -53,8 +53,8 @@ function maxEdits(length: number): number {
 const shortestFree = 5;
 
 /**
- * True for `lopp` or `looop` in place of `loop`, but not for `model` in place of `mode`. A typo of
- * a name below four letters is usually a word of its own, so it never counts.
+ * Returns true for `lopp` or `looop` instead of `loop`, but not for `model` instead of `mode`.
+ * Names below four letters have no typos, because a changed letter usually makes another word.
  */
 function isTypoOfShort(given: readonly string[], meant: readonly string[]): boolean {
   if (meant.length < 4) return false;
@@ -72,7 +72,7 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
 
 const unit = /(?:in)?(?:m?s|m?secs?|millis|(?:milli)?seconds?|mins?|minutes?)$/;
 
-/** True for `timeout`, `timeoutMs` or `timeoutSeconds` in place of `timeoutInMs`. */
+/** Returns true for `timeout`, `timeoutMs` or `timeoutSeconds` instead of `timeoutInMs`. */
 function isOnlyTheUnitWrong(given: string, meant: string): boolean {
   if (!meant.endsWith('ms')) return false;
   const quantity = meant.replace(unit, '');

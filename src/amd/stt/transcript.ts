@@ -1,5 +1,5 @@
-// Joins a recogniser's results into one text. Final results stay; the next result replaces an
-// interim one. The text is bounded, and it is valid in JSON and SQL whatever a provider sends.
+// Joins a recogniser's results into one text. A final result stays; an interim result is replaced
+// by the next result. Whatever a provider sends, the text is bounded and valid in JSON and SQL.
 
 import type { Said } from './protocol.ts';
 

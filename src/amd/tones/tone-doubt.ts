@@ -15,23 +15,23 @@ export type ToneDoubt =
    */
   | 'cadence'
   /**
-   * The line was not quiet before the tone: a room or a voice was heard. A mailbox sends nothing
-   * before its beep.
+   * The line was not quiet before the tone, but carried room noise or a voice. A mailbox sends
+   * nothing before its beep.
    */
   | 'room'
-  /** It has the pitch of a piezo buzzer: microwaves, ovens, fridges. */
+  /** It has the pitch of a piezo buzzer, as in microwaves, ovens and fridges. */
   | 'appliance'
-  /** It dies away, as struck things do, and as some mailboxes' beeps do. */
+  /** It dies away, like the sound of a struck object, but also like some mailboxes' beeps. */
   | 'fading'
-  /** It leaves an echo, or contains its octave: it sounds in a room. */
+  /** It leaves an echo, or contains its octave, so it probably sounds in a room. */
   | 'echo';
 
 /**
- * Lies between the pitches of mailboxes and those of buzzers. Buzzers sound at 2 kHz and above:
- * they are built for 2,048 Hz and are off by a few per cent.
+ * Lies between the pitches of mailboxes and those of buzzers. Buzzers sound at about 2 kHz and
+ * above: they are built for 2,048 Hz, give or take a few per cent.
  */
 const buzzerHz = 1_955;
-/** Louder than what codecs make of silence, and as quiet as the quieter rooms. */
+/** Above the level that codecs give to silence, and no louder than a quiet room. */
 const roomDbfs = -62;
 /**
  * The tones of machines keep their level. We measured that 95 of 100 change by less than 1.5 dB

@@ -118,8 +118,9 @@ function mayBeTone(
 }
 
 /**
- * Returns true if the frame is as loud as the previous one, or much louder: a beginning. The first
- * two frames of a tone are equally loud only if the tone began at the start of a frame.
+ * Returns true if the frame is as loud as the previous one, or much louder, as at the onset of a
+ * tone. The first two frames of a tone are equally loud only if the tone began at the start of a
+ * frame.
  */
 function isEven(dbfs: number, beforeDbfs: number): boolean {
   const riseDb = dbfs - beforeDbfs;
@@ -137,7 +138,7 @@ function describe(
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;
-  // The two sines may be equally strong, and each is then sometimes the stronger one.
+  // If the two sines are about equally strong, either may be measured as the stronger one.
   const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
   const otherHz = swapped ? peaks.firstHz : peaks.secondHz;
   const power = hasSecond ? peaks.first + peaks.second : peaks.first;

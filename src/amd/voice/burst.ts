@@ -1,5 +1,5 @@
-// A burst: sound without a gap longer than 120 ms. It counts as speech once it is long and voiced
-// enough, and as loud as the person who speaks into the telephone.
+// A burst: sound without a gap longer than 120 ms. It counts as speech once it is long enough,
+// voiced enough, and as loud as the voice in front.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { Voice } from './voice-activity.ts';

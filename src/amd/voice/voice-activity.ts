@@ -22,7 +22,7 @@ const aggressiveness = 3;
  */
 const minNeighbours = 0.1;
 
-/** What the latest frame is. The same object for every frame; its fields change. */
+/** Classification of the latest frame. The same object for every frame; its fields change. */
 export type Voice = {
   /** Sounds like speech and is loud enough for it. */
   readonly speech: boolean;

@@ -13,7 +13,7 @@ export async function findNatsServer(
 ): Promise<string> {
   if (program !== undefined && (isAbsolute(program) || program.includes('/'))) {
     if (await isExecutable(program)) return program;
-    throw new Error(`NATS_SERVER_BIN is ${program}, but there is no such program.${howToInstall}`);
+    throw new Error(`NATS_SERVER_BIN is ${program}, but there is no such program.${installHint}`);
   }
   const name = program ?? 'nats-server';
   const folders = [...searchPath.split(delimiter).filter((folder) => folder !== '')];
@@ -21,10 +21,10 @@ export async function findNatsServer(
     const path = join(folder, name);
     if (await isExecutable(path)) return path;
   }
-  throw new Error(`The program ${name} was not found on PATH.${howToInstall}`);
+  throw new Error(`The program ${name} was not found on PATH.${installHint}`);
 }
 
-const howToInstall =
+const installHint =
   ' Install it (Debian and Ubuntu: apt-get install nats-server; macOS: brew install nats-server; others:' +
   ' https://docs.nats.io/running-a-nats-service/introduction/installation), name it in NATS_SERVER_BIN, or set' +
   ' NATS_URL to use a NATS that runs elsewhere.';

@@ -17,8 +17,8 @@ export class Screener {
   #saying: SoundName = 'screenerQuestion';
   #saidMs = 0;
   /**
-   * Time since the end of the question, or of the caller's answer once there is one, without the
-   * time in which the caller speaks.
+   * Silence since the end of the question, or, after the caller's answer, since the end of that
+   * answer.
    */
   #waitedMs = 0;
   #isAnswered = false;

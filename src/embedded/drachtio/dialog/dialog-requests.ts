@@ -36,7 +36,7 @@ export const silentUser: RequestUser = {
 };
 
 export type HangUp = {
-  /** Text of the Reason header, where drachtio-srf looks for it. */
+  /** Text of the Reason header, which drachtio-srf reads. */
   readonly text: string;
   /** Whether to notify the dialog's owner of the BYE. */
   readonly notifyOwner: boolean;
@@ -169,7 +169,7 @@ export class DialogRequests {
     dialogs.remove(dialog);
   }
 
-  /** Reports to the application what was sent for it. */
+  /** Replies to the application's command with the message that was sent. */
   confirm(
     client: ControlClient,
     messageId: string,

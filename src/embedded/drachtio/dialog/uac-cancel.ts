@@ -1,6 +1,6 @@
-// CANCEL (RFC 3261 section 9). The engine sends one for the application, when a call rings too
-// long, or when the application disconnects. A CANCEL must wait for a provisional response. After a
-// 2xx, the engine hangs up instead.
+// CANCEL (RFC 3261 section 9). The engine sends one on the application's command, when a call rings
+// too long, or when the application disconnects. A CANCEL must wait for a provisional response.
+// After a 2xx, the engine hangs up instead.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';

@@ -1,4 +1,4 @@
-// How the engine identifies itself: Via, Contact and the address that replaces `localhost`.
+// The engine's own address, in Via, in Contact, and in place of `localhost`.
 
 import { networkInterfaces } from 'node:os';
 import type { SipProtocol } from '../transport/sip-peer.ts';
