@@ -1,4 +1,4 @@
-// The records of a storm that the invariants check once all faults are over.
+// The records of a storm, which the invariants check after all faults have ended.
 
 import type { FarCall } from '../support/far-end.ts';
 import type { BotConnection } from './faulty-bots.ts';
@@ -20,9 +20,9 @@ export type DeliveredNotification = {
 };
 
 /**
- * A fault after which a process may not know, or could not store, that a far end has left its call.
- * The process died or was stopped, it was cut off from SQL or from its engine, or the engine died.
- * Faults of NATS, receivers and bots do not belong here.
+ * A fault after which a process may not know, or may have been unable to store, that a far end has
+ * left its call: the process died or was stopped, it was cut off from SQL or from its engine, or
+ * the engine died. Faults of NATS, receivers and bots are not of this kind.
  */
 export type Fault = { readonly what: string; readonly from: number; readonly to?: number };
 
@@ -40,7 +40,7 @@ export type Aftermath = {
   readonly notifications: readonly { readonly raw: string; readonly body: DeliveredNotification }[];
   /** The start of the storm, by `Date.now()`. */
   readonly startedAt: number;
-  /** When the SIP engine died and when it ran again. A busy machine needs time to start it. */
+  /** When the SIP engine died, and when it ran again, which takes time on a busy machine. */
   readonly engineDeaths: readonly EngineDeath[];
   readonly botConnections: readonly BotConnection[];
   /** The number of each agent, with the number of the person whom the agent is for. */
@@ -51,8 +51,8 @@ export type Aftermath = {
 export const isTerminal = (type: string): boolean => /^(completed|failed)$/i.test(type);
 
 /**
- * Returns the id of the call that a number belongs to. The number is the person's or that of the
- * agent to whom the person is transferred.
+ * Returns the id of the call that a number belongs to: the number of the person, or of the agent to
+ * whom the person is transferred.
  */
 export function callIdOf(
   { accepted, agents }: Pick<Aftermath, 'accepted' | 'agents'>,

@@ -1,7 +1,6 @@
-// Runs bots that misbehave as real bots do. They have a process of their own, which can be killed
-// and stopped. The path of a connection says what its bot does and which number it talks to:
-// `/talk/4911…`. The process reports each connection to its parent when the connection is requested
-// and when it is closed.
+// Runs bots that misbehave as real bots do, in a separate process that can be killed and stopped.
+// The path of a connection says what its bot does and which number it talks to: `/talk/4911…`. The
+// process tells its parent when a connection is requested and when it is closed.
 
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -29,7 +28,7 @@ export type FromBots =
       readonly number: string;
     }
   | { readonly kind: 'closed'; readonly id: number };
-/** Makes the bots that did not read their sockets read them from now on. */
+/** Makes the bots that did not read their sockets start reading. */
 export type ToBots = { readonly kind: 'read' };
 
 const oneSecond = Buffer.alloc(8_000, 1).toString('base64');
@@ -114,7 +113,7 @@ function begin(bot: BotKind, link: WebSocket, socket: Socket, { customParameters
   }
 }
 
-/** Sends one second of audio and a mark. The bot says it again when the mark comes back. */
+/** Sends one second of audio and a mark. When the mark comes back, the bot repeats both. */
 function say(link: WebSocket): void {
   if (link.readyState !== link.OPEN) return;
   link.send(JSON.stringify({ event: 'media', media: { payload: oneSecond } }));

@@ -44,8 +44,7 @@ export class FaultyBots implements AsyncDisposable {
     const exited = once(this.#child, 'exit');
     this.#child.kill('SIGKILL');
     await exited;
-    // The process cannot report these connections any more, but the system has closed their
-    // sockets.
+    // The process can no longer report these connections, but the system has closed their sockets.
     for (const connection of this.#open.values()) connection.closedAt ??= Date.now();
     this.#open = new Map();
   }

@@ -1,6 +1,6 @@
 // A cluster whose parts fail on demand. Each node reaches the database, NATS and the SIP engine
-// over its own wires, and can be killed or stopped. NATS, the engine, the receiver and the bots can
-// fail for all nodes at once.
+// over separate wires, and can be killed or stopped. NATS, the engine, the receiver and the bots
+// can fail for all nodes together.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,14 +27,12 @@ type Parts = {
 type Member = {
   readonly wires: Wires;
   gateway: GatewayProcess | undefined;
-  /**
-   * The fault or restart that is under way on this node. Undefined while the node is left alone.
-   */
+  /** The fault or restart that is under way on this node. Undefined if nothing is under way. */
   busy: Promise<void> | undefined;
 };
 
 const maxCallMs = 8_000;
-/** A node that the others have declared dead ends itself within this time. */
+/** A node that other nodes have declared lost exits within this time. */
 const endsItselfWithinMs = 5_000;
 
 export class FaultyCluster implements AsyncDisposable {
@@ -109,8 +107,8 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   /**
-   * Begins one fault and does not wait for its end. Draws the random numbers of this choice at
-   * once, so that one seed always gives the same script.
+   * Begins one fault and does not wait for its end. Draws all its random numbers before it waits,
+   * so that one seed always gives the same script.
    */
   fault(random: Random): void {
     this.#reviveTheDead();
@@ -160,8 +158,8 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   /**
-   * Restarts nodes that have ended, as their operator would. A node ends itself when it has lost
-   * its lease, and it may have failed to start.
+   * Restarts nodes that have exited, as an operator would. A node exits when it has lost its lease,
+   * and a start may have failed.
    */
   #reviveTheDead(): void {
     for (const [name, member] of this.#members) {
@@ -174,7 +172,7 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   /**
-   * Counts the other nodes that undergo a fault. One node always stays whole, because no invariant
+   * Counts the other nodes that have a fault. One node always stays healthy, because no invariant
    * can hold without any node.
    */
   #othersBusy(name: Name): number {
@@ -247,8 +245,8 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   /**
-   * Starts the node if it has ended. Counts a failed start: a part that the node needs may be down
-   * at this moment.
+   * Starts the node if it has exited. Counts a failed start: a part that the node needs may be
+   * down.
    */
   async #reviveDuringStorm(name: Name, member: Member): Promise<void> {
     try {

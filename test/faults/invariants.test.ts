@@ -1,4 +1,4 @@
-// Tests the checker: each invariant detects its violation.
+// Tests the invariants themselves: each detects its violation.
 
 import { describe, expect, test } from 'vitest';
 import type { FarCall } from '../support/far-end.ts';
@@ -143,13 +143,13 @@ describe('the invariants', () => {
     expect(violations({ ...good, ...changes }).join('\n')).toContain(sentence);
   });
 
-  test('allow one second BYE per fault after which a process may not have known of the first', () => {
+  test('allow one repeated BYE per fault after which a process may not have known of the first BYE', () => {
     const phones = [{ ...phone, byes: [hungUp(6), again(24)] }];
     expect(violations({ ...good, farCalls: phones })).toEqual([]);
     const lasting = { what: 'cut b', from: at(3) };
     const twice = [{ ...phone, byes: [hungUp(6), again(9), again(21)] }];
     expect(violations({ ...good, faults: [lasting], farCalls: twice })).toHaveLength(1);
-    // The BYE of the gateway crossed the phone's.
+    // The gateway's BYE crossed the phone's BYE.
     expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(6.5)] }] })).toEqual([]);
     expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(7.5)] }] })).toHaveLength(1);
     expect(violations({ ...good, faults: [lasting, ...good.faults], farCalls: twice })).toEqual([]);
@@ -186,7 +186,7 @@ describe('the invariants', () => {
     expect(violations({ ...late, engineDeaths: [{ at: at(0.5) }] })).toHaveLength(1);
   });
 
-  test('measure the time of a phone from the return of the engine', () => {
+  test('measure how long a phone stays up from the return of the engine', () => {
     const up = { ...phone, acknowledgedAt: at(2.1), endedAt: at(20) };
     const away = { at: at(4), backAt: at(12) };
     expect(violations({ ...good, farCalls: [up], engineDeaths: [away] })).toEqual([]);

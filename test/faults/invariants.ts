@@ -1,6 +1,6 @@
 // The invariants that must hold whatever dies. They are checked after the storm, against the
-// answers to requests, what the phones saw, the events on the stream and the notifications at the
-// receiver. All functions are pure. Each violation is a sentence.
+// answers to requests, the records of the phones, the events on the stream and the notifications at
+// the receiver. All functions are pure. Each violation is described by a sentence.
 
 import { type Aftermath, add, callIdOf, isTerminal } from './aftermath.ts';
 import { hungUpOnce, nobodyLeftUp } from './leg-invariants.ts';
@@ -92,7 +92,7 @@ function wholeAtReceiver({ notifications }: Aftermath): string[] {
     'delivered',
   );
   for (const [callId, sequences] of byCall) {
-    // The order of their first arrival. The gateway promises this order.
+    // The gateway promises the order of first arrivals.
     if (sequences.some((sequence, index) => sequence !== index + 1)) {
       problems.push(`${callId}: notifications ${sequences.join(' ')}`);
     }
@@ -108,8 +108,8 @@ type Entry<Item> = {
 };
 
 /**
- * Groups the items by call, in the order of their first arrival. Keeps each id once, and reports an
- * id that has two different bodies.
+ * Groups the items by call, in the order of first arrival. Keeps each id once, and reports an id
+ * with two different bodies.
  */
 function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   const bodies = new Map<string, string>();

@@ -1,4 +1,4 @@
-// The invariants about what the phones saw.
+// The invariants about the phones.
 
 import type { FarCall } from '../support/far-end.ts';
 import { type Aftermath, callIdOf, endsOf } from './aftermath.ts';
@@ -43,15 +43,15 @@ export function nobodyLeftUp({
 }
 
 /**
- * The gateway may send its BYE before it has read the phone's. On a busy machine the two cross
- * within this time.
+ * The gateway may send its BYE before it has read the phone's BYE. On a busy machine, the two can
+ * cross within this time.
  */
 const crossesWithinMs = 1_000;
 
 /**
- * A phone that has left its call, because it was hung up or has hung up, gets no further BYE. Each
- * fault after which a process could not know of the hang-up, or could not store it for its
- * successor, excuses one more BYE, which the phone answers with 481.
+ * A phone whose call has ended gets no further BYE. There is one exception per fault after which a
+ * process could not know of the hang-up, or could not store it for its successor: one more BYE,
+ * which the phone answers with 481.
  */
 export function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath): string[] {
   const inSeconds = (at: number): string => `${((at - startedAt) / 1_000).toFixed(1)} s`;

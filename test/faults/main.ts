@@ -19,7 +19,7 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '10' },
     /**
      * Average seconds between the starts of two faults: 2 means 1 to 3. At 1 and below, several
-     * nodes have faults at once all the time.
+     * nodes constantly have faults.
      */
     every: { type: 'string', default: '2' },
     /** A folder for the logs of the nodes. Default: no logs are written. */

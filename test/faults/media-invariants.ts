@@ -3,14 +3,14 @@
 import { type Aftermath, endsOf, isTerminal, type StreamEvent, storiesOf } from './aftermath.ts';
 
 /**
- * How long a bot may stay connected after the end of its call. A bot that was stopped for 9 s sees
- * the end that much later, as does a bot whose node was stopped.
+ * How long a bot may stay connected after the end of its call. A bot that was stopped for 9 s, or
+ * whose node was stopped, sees the end up to 9 s later.
  */
 const botLeavesWithinMs = 25_000;
 
 /**
- * No bot is still connected to a call that has ended. A bot that does not read its socket sees
- * nothing until the calm, but then its connection must be closed too.
+ * No bot stays connected to a call that has ended. A bot that does not read its socket sees the end
+ * only after the storm, but then its connection must be closed too.
  */
 export function noBotLeft({ accepted, events, botConnections, startedAt }: Aftermath): string[] {
   const endedAt = endsOf({ events });
@@ -40,8 +40,7 @@ export function streamsOverOnce(aftermath: Aftermath): string[] {
 }
 
 /**
- * Returns the problem of this event, if any. `over` holds the streams that have ended, and this
- * function adds to it.
+ * Returns the problem of this event, if any. Adds to `over`, the set of streams that have ended.
  */
 function streamProblem(
   over: Set<string>,
@@ -56,7 +55,7 @@ function streamProblem(
 
 /**
  * Each start of a sound has one outcome, before its next start and before the end of the call. If
- * the process died, there is no outcome, and only `completed` reports the end.
+ * the process died, the sound has no outcome, and only `completed` reports the end.
  */
 export function playbacksOverOnce(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
@@ -67,10 +66,7 @@ export function playbacksOverOnce(aftermath: Aftermath): string[] {
   });
 }
 
-/**
- * Returns the problem of this event, if any. `playing` holds the sounds that play, and this
- * function updates it.
- */
+/** Returns the problem of this event, if any. Updates `playing`, the sounds that are playing. */
 function playbackProblem(
   playing: Set<unknown>,
   { type, callId, data: { playbackId, reason } }: StreamEvent,

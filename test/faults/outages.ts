@@ -33,7 +33,7 @@ export type OutageReport = {
   readonly harmful: number;
   readonly talking: number;
   readonly hungUp: number;
-  /** Gateways that ended themselves because another gateway had taken over their calls. */
+  /** Gateways that exited because another gateway had taken over their calls. */
   readonly ended: number;
 };
 
@@ -41,11 +41,11 @@ const kinds = ['cut', 'freeze', 'read-only'] as const;
 type Kind = (typeof kinds)[number];
 type World = OutageOptions & { readonly cluster: Cluster; readonly wire: Wire };
 
-/** The length of an outage. It exceeds the lease, which has its default here. */
+/** The length of an outage. It exceeds the default lease, which is used here. */
 const outageMs = { from: 9_000, to: 20_000 } as const;
 /**
- * How long to wait after an outage. If a node wrongly declares others dead, it has hung up their
- * calls within one lease and one sweep.
+ * How long to wait after an outage. If a node wrongly declares others lost, it hangs up their calls
+ * within one lease and one sweep.
  */
 const aftermathMs = 14_000;
 const upTimeoutMs = 60_000;
@@ -134,7 +134,7 @@ async function end(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<
 }
 
 /**
- * Sends a signal to all processes of the server, but not to the shell above them. That shell ends
+ * Sends a signal to all processes of the server, but not to their parent shell. That shell ends
  * them when this process ends.
  */
 function signal(postgres: PostgresServer, name: 'SIGSTOP' | 'SIGCONT'): void {

@@ -1,5 +1,5 @@
-// A speech-to-text provider for the storm. It takes every voice that lasts a second for a call
-// screener.
+// A speech-to-text provider for the storm. It hears a call screener in every voice that lasts a
+// second.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

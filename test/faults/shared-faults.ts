@@ -16,7 +16,7 @@ type World = {
 
 export const leaseMs = 3_000;
 /**
- * Within this time after a fault, the node that took over the orphaned calls has ended them. It may
+ * Time within which another node takes over and ends orphaned calls after a fault. That node may
  * first have to wait one lease until it counts as steady.
  */
 export const knownWithinMs = 3 * leaseMs;

@@ -17,8 +17,8 @@ export type StormOptions = {
   readonly seconds: number;
   readonly callsPerSecond: number;
   /**
-   * The time between the starts of two faults. A fault lasts for seconds, so this decides how many
-   * faults there are at once.
+   * The time between the starts of two faults. A fault lasts for seconds, so this time determines
+   * how many faults overlap.
    */
   readonly faultEveryMs: { readonly from: number; readonly to: number };
   /** The URL of an empty database. */
@@ -39,10 +39,7 @@ export type StormReport = {
  * still be needed.
  */
 const calmTimeoutMs = 120_000;
-/**
- * How long to wait for phones and bots that are still up. After this time no excuse for them is
- * left.
- */
+/** How long to wait for phones and bots that are still up. After this time nothing excuses them. */
 const lastLookMs = 45_000;
 
 export async function runStorm(options: StormOptions): Promise<StormReport> {
@@ -94,8 +91,7 @@ async function untilNotified(
     const unnotified = traffic.unnotified();
     const waitedMs = performance.now() - started;
     if (owed + unnotified + up + open === 0) return;
-    // Phones and bots that stay in a call are a violation. There is no need to wait for them any
-    // longer.
+    // Phones and bots that are still in a call violate an invariant. Stop waiting for them.
     if (owed + unnotified === 0 && waitedMs > lastLookMs) return;
     if (waitedMs > calmTimeoutMs) {
       log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up, ${open} bots open`);
@@ -129,8 +125,8 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       ...world.counts(),
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
-      // The answer to a BYE may get lost if its sender dies. Then another process sends a BYE
-      // again, and the phone answers 481.
+      // If the sender of a BYE dies, its answer is lost. Another process then sends a second BYE,
+      // which the phone answers with 481.
       hungUpAgain: farEnd.calls.filter(({ byes }) => byes.some(({ status }) => status === 481))
         .length,
       ...countsOf(
@@ -153,8 +149,8 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
 }
 
 /**
- * Logs the calls whose phone got a repeated BYE, so that people can find the fault between the BYE
- * and its answer.
+ * Logs the calls whose phone got a repeated BYE, so that people can find the fault that lies
+ * between the two BYEs.
  */
 function logRepeatedByes(world: FaultyCluster, traffic: Traffic, log: StormOptions['log']): void {
   for (const { number, byes, endedAt } of world.cluster.farEnd.calls) {
@@ -176,7 +172,7 @@ function countsOf(types: readonly string[], wanted: readonly string[]): Record<s
   );
 }
 
-/** Returns what is left in SQL although no node would ever look at it again. */
+/** Returns the rows that are left in SQL although no node would ever look at them again. */
 async function leftovers(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ what: string; count: number }>(
     `select 'calls without an end' as what, count(*)::integer from calls where ended_at is null

@@ -1,5 +1,5 @@
-// Reads every message of the calls stream. A message that another process publishes again may have
-// its members in another order, so their order is normalised.
+// Reads every message of the calls stream. If another process republishes a message, the order of
+// its members may differ, so the order is normalised.
 
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';

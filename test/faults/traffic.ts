@@ -1,5 +1,5 @@
 // A dialer application that cannot afford to lose a call. It sends each request to any node, with
-// an idempotency key. If a request has no answer, it sends the request again until it has one.
+// an idempotency key, and repeats it until it gets an answer.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isTerminal } from '../support/receiver.ts';
@@ -61,10 +61,7 @@ export class Traffic {
     return this.#wishes.agents;
   }
 
-  /**
-   * Repeats every request that had no answer. Each call that a node accepted must be known before
-   * the checks.
-   */
+  /** Repeats every request that had no answer, because the checks must know every accepted call. */
   async settleDoubts(): Promise<void> {
     for (const request of this.#doubts.splice(0)) {
       for (let tries = 1; !(await this.#send(request)); tries += 1) {
@@ -128,8 +125,8 @@ export class Traffic {
         if (commands.length > 0) this.#commandLater(callId, commands);
         return true;
       }
-      // Only a refusal says that nothing was accepted. Any other answer, such as a 503 of a node
-      // that does not know, says nothing.
+      // Only a refusal proves that nothing was accepted. Any other answer proves nothing, for
+      // example a 503 of a node that does not know the outcome.
       if (!isRefusal(answer.status, answer.body)) return false;
       this.refused.add(number);
       return true;
@@ -172,7 +169,7 @@ export class Traffic {
       await dialer.request('DELETE', `/api/public/bot/${dialer.botId}/calls/${callId}`);
       this.#counts.hungUp += 1;
     };
-    // If the node died in the meantime, the call ends by itself.
+    // If the node has died, another node ends the call.
     this.#keep(hangUp().catch(() => undefined));
   }
 

@@ -24,8 +24,8 @@ const shares = {
   ...{ waitsForPerson: 0.05, commands: 0.08 },
 } as const;
 /**
- * The kinds of bots that do not simply talk. Half of all bots are chosen from this list, in which
- * common misbehaviour occurs twice.
+ * The bots that do not simply talk. Half of all bots are chosen from this list, which contains
+ * common misbehaviour twice.
  */
 const oddBots: readonly [BotKind, ...BotKind[]] = [
   ...(['goodbye', 'goodbye', 'deploy', 'deploy', 'cut', 'cut'] as const),
@@ -65,8 +65,8 @@ export class Wishes {
   }
 
   /**
-   * Returns a number whose phone fits the kind of call. For example, a phone that is to be left a
-   * message mostly talks.
+   * Returns a number whose phone fits the kind of call. For example, a phone that should get a
+   * message usually talks.
    */
   #number(kind: keyof typeof shares | undefined, index: number): string {
     const random = this.#random;
@@ -122,7 +122,7 @@ export class Wishes {
 
   /**
    * A call with both a bot and an agent. The bot is connected when a person is detected. The agent
-   * is called then, or already when the call is answered.
+   * is called at that time, or already at the answer.
    */
   #waiting(number: string, index: number): Pick<Wish, 'members'> {
     const on = this.#random.pick(['person', 'answered']);
@@ -165,7 +165,7 @@ export class Wishes {
   }
 }
 
-/** Gives each command an id of its own, so that a repeated request is the same command. */
+/** Gives each command an id, so that a repeated request counts as the same command. */
 function numbered(
   commands: readonly Readonly<Record<string, unknown>>[],
   index: number,

@@ -104,7 +104,7 @@ describe('a REFER that is accepted', () => {
     });
   });
 
-  test('ignores NOTIFYs about other events, and does not take them for an end', async () => {
+  test('rejects NOTIFYs of other events, and does not take a malformed NOTIFY for an end', async () => {
     const { person, callId } = await referring();
     await person.isReferred(202);
     expect(await person.notify('SIP/2.0 200 OK', 'active', 'presence')).toBe(489);

@@ -1,5 +1,5 @@
-// Legs of an engine that stays unreachable. Other processes are asked until the leg is ended or its
-// time is over.
+// Legs of an engine that stays unreachable. The process asks other processes to end such a leg,
+// until they have ended it or its time has run out.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -106,7 +106,7 @@ test('logs a failed request to an engine, and repeats it', async () => {
   expect(lines).toMatchObject([{ work: 'ending an abandoned leg', err: { message: 'a defect' } }]);
 });
 
-test('forgets no leg, even if the clock passes a limit during a sweep', async () => {
+test('drops no leg early, even if the clock passes a limit during a sweep', async () => {
   for (let offset = 0; offset < 60; offset += 1) {
     const { asked, add } = rig('ended');
     let nowMs = 0;
@@ -158,7 +158,7 @@ test('drops an answered leg that no engine knows, but keeps a leg that has not r
   expect(ringing.isOver).toBe(true);
 });
 
-test('does not resolve a leg that is not over when this process stops', async () => {
+test('leaves a leg unresolved that has not ended when this process stops', async () => {
   const { legs, add } = rig('unreachable');
   const entry = add(answeredLeg);
   await vi.advanceTimersByTimeAsync(4_000);
@@ -193,7 +193,7 @@ describe('a cancelled leg that may still be answered', () => {
     expect(entry.isOver).toBe(true);
   });
 
-  test('is checked at its own engine at once, and again', async () => {
+  test('is checked at its own engine immediately, and again later', async () => {
     const { legs, add, links } = rig('unreachable');
     const entry = add({ ...storedLeg, localTag: 'mine' });
     const requests: string[] = [];

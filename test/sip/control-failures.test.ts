@@ -18,8 +18,8 @@ const offer = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 const answer = 'v=0\r\no=- 2 2 IN IP4 127.0.0.1\r\ns=-\r\n';
 
 /**
- * Time-outs are short if a test waits for them. The others are too long to be reached, however long
- * this process stands still.
+ * Time-outs for which a test waits are short. The others are so long that they never expire, even
+ * if this process stands still.
  */
 const testLimits: Partial<SipLimits> = {
   reconnectMinMs: 20,
@@ -165,7 +165,7 @@ describe('sip port over a control connection', () => {
     expect((await observer.until('ended')).end).toMatchObject({ by: 'local' });
   });
 
-  test('hanging up before the ACK sends both, in order', async () => {
+  test('hanging up before the ACK sends ACK and BYE, in this order', async () => {
     const { leg, observer, invite } = await answered();
 
     leg.hangUp('given up');
@@ -237,7 +237,7 @@ describe('sip port over a control connection', () => {
     expect(observer.kinds()).toEqual(['failed']);
   });
 
-  test('cancelling reports the end at once and keeps the leg until the final response', async () => {
+  test('cancelling reports the end immediately and keeps the leg until the final response', async () => {
     const { leg, observer, invite } = await ring();
 
     leg.cancel('ring time-out');
@@ -371,7 +371,7 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('reports a BYE that the engine sent by itself as a lost call', async () => {
+  test('reports a BYE that the engine sent on its own initiative as a lost call', async () => {
     const { observer, invite } = await talking();
 
     invite.request('BYE', {
@@ -523,7 +523,7 @@ describe('sip port over a control connection', () => {
       expect(sip.liveLegs()).toBe(0);
     });
 
-    test('ends the legs that were left up by id on the next connection', async () => {
+    test('uses the next connection to end the remaining legs by id', async () => {
       const ringing = await ring();
       const talkingCall = await talking();
 
@@ -535,11 +535,11 @@ describe('sip port over a control connection', () => {
       expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
     });
 
-    test('hangs up both legs of a call on the next connection, also the one that is hung up because the other is lost', async () => {
+    test('uses the next connection to hang up both legs of a call, including the leg that is hung up because the other was lost', async () => {
       const person = await talking();
       const agent = await talking();
       const tell = person.observer.observe.bind(person.observer);
-      // Acts as a bridge does: hangs up the other leg while it handles the event.
+      // Acts like a bridge, which hangs up the other leg while it handles the event.
       person.observer.observe = (event) => {
         tell(event);
         if (event.kind === 'ended') agent.leg.hangUp('transfer is over');
@@ -601,7 +601,7 @@ describe('sip port over a control connection', () => {
       });
     });
 
-    test('fails a call at once while no engine is connected', async () => {
+    test('fails a call immediately while no engine is connected', async () => {
       await drachtio[Symbol.asyncDispose]();
       await eventually(() => !sip.ready(), 'the loss is noticed');
 
@@ -763,7 +763,7 @@ describe('sip port over a control connection', () => {
       remoteTarget: 'sip:callee@127.0.0.1:5071',
       routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
     };
-    /** Reasons in the server's own words. */
+    /** Reason phrases exactly as the server sends them. */
     const unknownTransaction = 'unable to cancel unknown transaction id: txn-orphan';
     const alreadyCancelled = 'internal server error canceling transaction id: txn-orphan';
 
@@ -814,7 +814,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('hangs up a leg whose answer comes long after the CANCEL, at the next attempt', async () => {
+    test('hangs up a leg whose answer comes long after the CANCEL at the next attempt', async () => {
       const first = sip.endOrphan(stored());
       confirmCancel(await drachtio.take('CANCEL'));
       await refuseBye();
@@ -865,7 +865,7 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('reads tag, Contact and route of the early dialog from an 18x, and of another branch from its own', async () => {
+    test('reads tag, Contact and route of each early dialog from the 18x of its branch', async () => {
       const { observer, invite } = await ring();
       expect(observer.ringingLeg).toMatchObject({
         transactionId: invite.transactionId,
@@ -911,7 +911,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('ended');
     });
 
-    test('sends a BYE built from the stored leg for a dialog that the engine forgot', async () => {
+    test('sends a BYE that it builds from the stored leg if the engine forgot the dialog', async () => {
       const result = sip.endOrphan(stored(answeredState));
 
       await refuseBye();
@@ -991,13 +991,13 @@ describe('sip port over a control connection', () => {
       expect(drachtio.frames).toEqual([]);
     });
 
-    test('does not wait without end for a silent engine', async () => {
+    test('does not wait forever for a silent engine', async () => {
       await reconnect({ orphanTimeoutMs: 100 });
 
       expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
     });
 
-    test('reports a leg as unreachable without any engine', async () => {
+    test('reports a leg as unreachable if no engine is connected', async () => {
       await drachtio[Symbol.asyncDispose]();
       await sip[Symbol.asyncDispose]();
       sip = sipOver([], { orphanTimeoutMs: 100 });
@@ -1034,7 +1034,7 @@ describe('sip port over a control connection', () => {
     expect(other.ready()).toBe(false);
   });
 
-  test('gives up a server that does not answer the authentication, and retries', async () => {
+  test('drops a server that does not answer the authentication, and retries', async () => {
     await sip[Symbol.asyncDispose]();
     drachtio.authenticates = false;
     sip = sipOver([drachtio], { connectTimeoutMs: 50 });

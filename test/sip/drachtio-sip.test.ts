@@ -28,8 +28,8 @@ function serverOf(engine: SipEngine): DrachtioServer {
 }
 
 /**
- * Uses the whole way: the SIP port, drachtio-srf, the embedded engine, UDP, and a callee that does
- * only what the test writes.
+ * Tests the whole path: the SIP port, drachtio-srf, the embedded engine, UDP, and a callee that
+ * does only what the test writes.
  */
 describe('sip port over the embedded engine', () => {
   let engine: SipEngine;
@@ -234,7 +234,7 @@ describe('sip port over the embedded engine', () => {
     expect(await observer.until('provisional')).toMatchObject({ status: 183, sdp: answer });
   });
 
-  test('sends ACK and BYE through a proxy that record-routed, and stores it', async () => {
+  test('sends ACK and BYE through a proxy that record-routed, and stores the route', async () => {
     const { leg, observer, invite } = await ring();
     const proxy = `<sip:127.0.0.1:${callee.port};lr;proxy=1>`;
 
@@ -301,7 +301,8 @@ describe('sip port over the embedded engine', () => {
       headers: ['Proxy-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'],
     });
 
-    // The engine forgot the dialog with the 407. A new BYE is built, and challenged like the first.
+    // The engine forgot the dialog at the 407. The port builds a new BYE, which is challenged like
+    // the first.
     callee.reply(await callee.take('BYE'), 407, 'Proxy Authentication Required', {
       headers: ['Proxy-Authenticate: Digest realm="lab", nonce="def", algorithm=MD5'],
     });
@@ -370,7 +371,7 @@ describe('sip port over the embedded engine', () => {
     callee.reply(invite, 200, 'OK', { body: answer, contact: false });
 
     expect((await observer.until('failed')).failure.kind).toBe('unusable');
-    // The engine hangs up by itself, and so refuses the BYE within the dialog. A second BYE goes to
+    // The engine has already hung up, so it refuses the BYE within the dialog. A second BYE goes to
     // the called address.
     await takeBye();
     callee.reply(await callee.take('BYE'), 481, 'Call/Transaction Does Not Exist');
@@ -502,7 +503,10 @@ describe('sip port over the embedded engine', () => {
   });
 
   describe('legs of an earlier process', () => {
-    /** The first process dies: its connection closes, but the engine and the callee stay. */
+    /**
+     * Simulates the death of the first process: its connection closes, but the engine and the
+     * callee stay.
+     */
     async function orphanOf(call: Awaited<ReturnType<typeof ring>>, kind: 'sent' | 'answered') {
       return (await call.observer.until(kind)).leg;
     }
@@ -510,7 +514,7 @@ describe('sip port over the embedded engine', () => {
     let first: DrachtioSip;
 
     beforeEach(async () => {
-      // A limit that gives the first process no time to end its calls when it is disposed.
+      // This limit leaves the first process no time to end its calls when it is disposed of.
       first = connect(serverOf(engine), { disposeTimeoutMs: 1 });
       await eventually(() => first.ready(), 'the first process is connected');
     });
@@ -545,7 +549,7 @@ describe('sip port over the embedded engine', () => {
       callee.reply(call.invite, 487, 'Request Terminated');
       await callee.take('ACK');
 
-      // If the final response had not come in time, the leg is ended again.
+      // If the final response did not come in time, end the leg again.
       const result = await asked;
       expect(result === 'cancelled' ? await sip.endOrphan(leg) : result).toBe('ended');
       expect(callee.has('CANCEL')).toBe(false);

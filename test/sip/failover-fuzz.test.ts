@@ -1,4 +1,4 @@
-// Places many calls at once over gateways that behave at random, and checks the rules for each
+// Places many concurrent calls over gateways that behave randomly, and checks the rules for each
 // call. The seed is fixed, so that a failure can be repeated.
 
 import { afterEach, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ type Behaviour = {
   readonly trying: boolean;
   readonly ringing: 180 | 183 | undefined;
   readonly final: (typeof finals)[number];
-  /** Answers only after the call was given up, if it ever is. */
+  /** Answers after the call was given up, or not at all. */
   readonly late: boolean;
 };
 type Seen = { readonly gateway: number; readonly invite: RawMessage; final: number | undefined };

@@ -21,7 +21,7 @@ async function open(options: Parameters<typeof openTrunkWorld>[0] = {}) {
 }
 
 describe('fail-over over SIP', () => {
-  test('a 503 goes on to the next gateway, with a new transaction and Call-ID', async () => {
+  test('a 503 leads to the next gateway, with a new transaction and Call-ID', async () => {
     const { place, first, second, nameOf } = await open();
     const { leg, observer } = place();
 
@@ -92,7 +92,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test('a 500 after a 100 goes on to the next gateway', async () => {
+  test('a 500 after a 100 leads to the next gateway', async () => {
     const { place, first, second } = await open();
     const { leg, observer } = place();
 
@@ -106,7 +106,7 @@ describe('fail-over over SIP', () => {
     expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', 'failed']);
   });
 
-  test('silence goes on to the next gateway, and a late answer is hung up', async () => {
+  test('silence leads to the next gateway, and a late answer is hung up', async () => {
     const { place, first, second } = await open({ timers: { t1Ms: 5 } });
     const { leg, observer } = place();
 
@@ -141,7 +141,7 @@ describe('fail-over over SIP', () => {
     expect(second.inbox).toEqual([]);
   });
 
-  test('a node without its lease sends no first INVITE and none with credentials', async () => {
+  test('a node without its lease sends neither a first INVITE nor one with credentials', async () => {
     const trunk: Partial<Trunk> = { auth: { username: 'alice', password: 'secret' } };
     const { place, first } = await open({ trunk });
     let mayInvite = true;
@@ -161,7 +161,7 @@ describe('fail-over over SIP', () => {
   });
 
   test.each(['udp', 'tcp'] as const)(
-    'a closed %s port goes on to the next gateway',
+    'a closed %s port leads to the next gateway',
     async (transport) => {
       const gone = await RawCallee.start();
       const closed = { host: '127.0.0.1', port: gone.port, transport } as const;
@@ -250,7 +250,7 @@ describe('fail-over over SIP', () => {
     expect(third?.inbox).toEqual([]);
   });
 
-  test('a call that is given up before its first INVITE sends none', async () => {
+  test('a call that is given up before its first INVITE sends no INVITE', async () => {
     const { place, first, sip } = await open();
     const { leg, observer } = place();
 
@@ -294,7 +294,7 @@ describe('fail-over over SIP', () => {
       counts.set(gateway, (counts.get(gateway) ?? 0) + 1);
     }
 
-    // This seed gives exactly three to one. Other seeds give a few more or less.
+    // This seed gives exactly three to one. Other seeds deviate by a few calls.
     expect([...counts.values()]).toEqual([30, 10]);
   });
 

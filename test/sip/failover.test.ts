@@ -12,7 +12,7 @@ const failure = (kind: AttemptFailure['kind'], sipStatus?: number): AttemptFailu
   ...(sipStatus !== undefined && { sipStatus }),
 });
 
-describe('a call goes on to the next gateway', () => {
+describe('a call moves on to the next gateway', () => {
   test.each([
     ['500 Server Internal Error', failure('response', 500)],
     ['502 Bad Gateway', failure('response', 502)],

@@ -23,10 +23,7 @@ afterEach(() => {
   for (const health of open.splice(0)) health.close();
 });
 
-/**
- * Returns a probe that takes the next result each time. After the last result a probe waits for
- * `add`.
- */
+/** Returns a probe that yields the given results in order, and then waits for `add`. */
 function scripted(...results: ProbeResult[]) {
   let nowMs = 0;
   let waiting: ((result: ProbeResult) => void) | undefined;
@@ -45,7 +42,7 @@ function scripted(...results: ProbeResult[]) {
   return {
     health,
     isUp: () => health.isUp('carrier', gateway),
-    /** Resolves when a probe waits, so that all earlier results are counted. */
+    /** Resolves when a probe waits: all earlier results are then counted. */
     counted: () => eventually(() => waiting !== undefined, 'all results are counted'),
     add: (first: ProbeResult, ...more: ProbeResult[]) => {
       results.push(...more);
@@ -105,7 +102,7 @@ describe('the state of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('counts an INVITE that met silence as a failure if gateways are probed', () => {
+  test('counts an INVITE without an answer as a failure if gateways are probed', () => {
     const { health, isUp } = scripted();
     health.watch([trunk({ health: { ...settings, intervalMs: 60_000 } })]);
 
@@ -114,7 +111,7 @@ describe('the state of a gateway', () => {
     expect(isUp()).toBe(false);
   });
 
-  test('is not taken down by silence without health, because no probe would bring it back', () => {
+  test('is not taken down by silence if `health` is omitted, because no probe would bring it back', () => {
     const { health, isUp } = scripted();
     const { health: _none, ...unasked } = trunk();
     health.watch([unasked]);
@@ -124,7 +121,7 @@ describe('the state of a gateway', () => {
     expect(isUp()).toBe(true);
   });
 
-  test('Retry-After takes the gateway out for that time, with or without health', () => {
+  test('Retry-After takes the gateway out for that time, with or without `health`', () => {
     const { health, isUp, pass } = scripted();
     const { health: _none, ...unasked } = trunk();
     health.watch([unasked]);
@@ -211,7 +208,7 @@ describe('gateways probed by OPTIONS', () => {
     await call.leg.released;
     expect(first.has('INVITE')).toBe(false);
 
-    // Many gateways do not know the user and take calls all the same.
+    // Many gateways do not know the user, but still take calls.
     ofFirst = 404;
     await eventually(() => states().join() === 'true,true', 'the first one is up again');
     const later = place();

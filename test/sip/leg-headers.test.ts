@@ -1,5 +1,5 @@
-// Headers of an application on the INVITE of a second leg, beside the headers of its trunk. The
-// operator alone controls the headers that the carrier bills by.
+// An application's headers on the INVITE of a second leg, in addition to the trunk's headers. Only
+// the operator controls the headers that the carrier uses for billing.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordingLeg } from '../support/recording-leg.ts';

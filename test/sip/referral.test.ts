@@ -28,7 +28,7 @@ async function referring(timeoutMs = 5_000) {
   const { leg, invite, observer, answer } = await trunk.placed();
   await answer();
   const reported: string[] = [];
-  // Records the events of the call too: the first event decides its outcome.
+  // Also records the events of the call: the first event decides its outcome.
   observer.observe = ({ kind }) => void reported.push(kind);
   const headers = { 'X-Queue': 'sales' };
   leg.refer({ target: agents, headers, timeoutMs }, (event) => reported.push(wordOf(event)));
@@ -61,7 +61,8 @@ describe('a REFER', () => {
     expect(headerOf(refer.sip, 'Refer-To')).toBe('<sip:agents@pbx.example>');
     expect(headerOf(refer.sip, 'Referred-By')).toBe('<sip:100@127.0.0.1:5060>');
     expect(headerOf(refer.sip, 'X-Queue')).toBe('sales');
-    // Left to the engine, which knows the dialog. It adds a Contact too (RFC 3515, section 2.2).
+    // The engine adds these headers, because it knows the dialog. It also adds a Contact (RFC 3515,
+    // section 2.2).
     for (const name of ['Via', 'From', 'To', 'Call-ID', 'CSeq', 'Contact', 'Route']) {
       expect(headerOf(refer.sip, name), name).toBeUndefined();
     }
@@ -94,7 +95,7 @@ describe('a REFER', () => {
     expect(reported).toEqual(['progress 202', 'ended']);
   });
 
-  test('ends once if its NOTIFYs come in one segment with the answer', async () => {
+  test('ends once if its NOTIFYs come in the same segment as the answer', async () => {
     const { invite, refer, reported } = await referring();
     refer.from.cork();
     notify(invite, '', 'pending');
@@ -135,7 +136,7 @@ describe('a REFER', () => {
     expect(reported).toEqual(['failed undefined']);
   });
 
-  test('reports a lost engine before the call does', async () => {
+  test('reports the loss of the engine before the call does', async () => {
     const { invite, refer, reported } = await referring();
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     await eventually(() => reported.length > 0, 'it is taken');
@@ -183,7 +184,7 @@ describe('a second REFER in a dialog', () => {
     expect(statuses).toEqual(['200', '200', '481', '200']);
   });
 
-  test('leaves NOTIFYs without an id to the first REFER until that is over', async () => {
+  test('leaves NOTIFYs without an id to the first REFER until it has ended', async () => {
     const { invite, reported, answered } = await twice();
     notify(invite, busy, over);
     await answered(1);
@@ -214,7 +215,7 @@ describe('a second REFER in a dialog', () => {
   });
 });
 
-test('an id of another hop does not matter if there is only one REFER', async () => {
+test('ignores an unknown id in a NOTIFY if there is only one REFER', async () => {
   const { invite, refer, reported } = await referring();
   answerInDialog(drachtio, invite, refer, '202 Accepted');
   notify(invite, 'SIP/2.0 200 OK\r\n', 'terminated;reason=noresource', ';id=7');

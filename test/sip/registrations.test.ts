@@ -120,7 +120,8 @@ describe('registration with a carrier that requires it', () => {
   test('does not repeat wrong credentials in a loop', async () => {
     const { first } = await open({});
 
-    // One request without and one with credentials. The next try is `registerRetryMs` later.
+    // One request without credentials, and one with them. The next attempt comes `registerRetryMs`
+    // later.
     for (let times = 0; times < 2; times += 1) {
       first.reply(await first.take('REGISTER'), 401, 'Unauthorized', challenge);
     }
@@ -129,7 +130,7 @@ describe('registration with a carrier that requires it', () => {
     expect(first.has('REGISTER')).toBe(false);
   });
 
-  test('asks for a longer time after a 423', async () => {
+  test('requests a longer expiry after a 423', async () => {
     const { first } = await open({ limits: { registerMinRefreshMs: 20 } });
     const headers = ['Min-Expires: 7200'];
 

@@ -73,7 +73,7 @@ describe('checking a request before it is accepted', () => {
     expect(router().passes('carrier', 'Diversion')).toBe(false);
   });
 
-  test('writes a transfer target as its trunk dials numbers, and a sip: target unchanged', () => {
+  test('writes a transfer target in the number format of its trunk, and a sip: target unchanged', () => {
     const trunk = { numberFormat: 'digits', numberPrefix: '99#' } as const;
     const routes = router({ trunk });
     expect(routes.referTo(tel, 'carrier')).toBe('<sip:99%2315551234567@gw.example:5080>');
@@ -276,7 +276,7 @@ describe('the route of an INVITE', () => {
     );
   });
 
-  test('leads from a host name only to the address that was checked', async () => {
+  test('resolves a host name only to the address that was checked', async () => {
     const route = await routeOf(
       { target: sipTo('pbx.example') },
       { networks: ['10.0.0.0/8'], hosts: { 'pbx.example': ['192.168.0.1', '10.1.2.3'] } },

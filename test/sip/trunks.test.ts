@@ -68,7 +68,7 @@ describe('trunks.yaml', () => {
     expect(loadTrunks({ secrets }).default).toBeUndefined();
   });
 
-  test('accepts headers to pass in any case, but only those that the schema allows', () => {
+  test('accepts `passHeaders` in upper or lower case, but only headers that the schema allows', () => {
     const passing = (names: string) => load(`${minimal}    passHeaders: [${names}]\n`);
     expect(passing('P-Asserted-Identity, DIVERSION').get('acme')?.passHeaders).toEqual([
       ...['p-asserted-identity', 'diversion'],
@@ -229,7 +229,7 @@ describe('trunks.yaml', () => {
     expect(trunks.defaultOf('b')).toBeUndefined();
   });
 
-  test('a replaced directory takes effect at once', () => {
+  test('a replaced directory takes effect immediately', () => {
     const trunks = liveTrunks(load(minimal));
 
     trunks.replace(load(minimal.replace('acme\n', 'beta\n')));

@@ -1,5 +1,5 @@
-// A process that accepts calls as fast as it can and prints each call once it is promised to be
-// durable. The test kills the process.
+// A process that accepts calls as fast as it can, and prints each call as soon as it counts as
+// stored. The test kills the process.
 
 import { silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';

@@ -81,7 +81,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
     expect(lines.join()).not.toContain('jane');
   });
 
-  test('works on after errors, in and outside of transactions', async () => {
+  test('continues to work after errors inside and outside of transactions', async () => {
     const { pool } = database;
     const failing = (): Promise<unknown> =>
       inTransaction(pool, async (client) => {
@@ -233,7 +233,7 @@ describe('the embedded database', () => {
   });
 });
 
-test('refuses a wrong DATABASE_URL at once, without logging its password', async () => {
+test('refuses a wrong DATABASE_URL immediately, without logging its password', async () => {
   await using database = await openTestDatabase('postgres');
   const databaseUrl = (database.location.databaseUrl ?? '')
     .replace(/\/test_\w+/, '/no_such_database')

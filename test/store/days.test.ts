@@ -1,5 +1,5 @@
 // The partitions of the tables that keep rows by age: created ahead, found by the day of a call,
-// dropped when the day is over.
+// and dropped after the retention.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -244,7 +244,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
       expect(await days()).toHaveLength(12);
     });
 
-    test('that somebody reads do not delay calls, and are dropped by the next purge', async () => {
+    test('that a client is reading do not delay calls, and are dropped by the next purge', async () => {
       await make();
       now = later(lateEvening, 40);
       const reader = await database.pool.connect();

@@ -66,7 +66,7 @@ describe('the group writer', () => {
   });
 
   test.each(['ECONNRESET', '57P01', '53300', '08006'])(
-    'does not ask a database in trouble (%s) row by row',
+    'does not retry row by row if the database is in trouble (%s)',
     async (code) => {
       const { writer, statements } = recordingWriter(new Set([0]), code);
 

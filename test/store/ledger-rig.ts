@@ -1,5 +1,5 @@
-// A ledger on a database of the test file's own. The database is emptied after each test, and the
-// test sets the clock.
+// A ledger on a database that only this test file uses. The database is emptied after each test,
+// and the test sets the clock.
 
 import { afterEach, beforeEach } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -29,7 +29,7 @@ export type LedgerRig = {
    */
   readonly openLedger: (on?: Database) => CallLedger;
   /**
-   * Takes one call at the time of the rig: sets the mark that an INVITE may have left. Returns
+   * Takes one call at the time of the rig, and marks that its INVITE may have been sent. Returns
    * false if the call is already taken or has ended.
    */
   readonly take: (callId: string, ownerId: string) => Promise<boolean>;

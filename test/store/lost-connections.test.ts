@@ -1,5 +1,5 @@
-// If a connection is lost in use, the code that uses it fails, but the process does not end. An
-// error event without a listener would end it.
+// If a connection is lost while in use, the code that uses it fails, but the process survives. An
+// error event without a listener would end the process.
 
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -12,7 +12,7 @@ test.each([
   ['between two statements', undefined],
   ['during a statement', 'select pg_sleep(60)'],
 ])(
-  'a transaction that loses its connection %s fails, and the process goes on',
+  'a transaction that loses its connection %s fails, and the process survives',
   async (_, statement) => {
     await using copy = await openTestDatabase('postgres');
     const url = copy.location.databaseUrl ?? '';

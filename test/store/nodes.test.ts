@@ -1,4 +1,5 @@
-// Leases by the database's clock: a process that is lost is lost for all processes, and for good.
+// Leases by the database's clock: a process that is lost for one process is lost for all, and
+// forever.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createCallTakes } from '../../src/store/calls/call-takes.ts';
@@ -163,7 +164,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await a.expireOthers()).toEqual([]);
   });
 
-  test('a late node that no other node has noticed can renew', async () => {
+  test('a late node that no other node has marked lost can renew', async () => {
     const late = await node('a/1', expired);
     expect(await late.renew(idle)).toBe(true);
   });
@@ -228,7 +229,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await owners()).toEqual([{ owner_id: 'a/1', previous_owner_id: 'b/1' }]);
   });
 
-  test('takes over calls that a process took in its last moment, or left', async () => {
+  test('takes over calls that a process took at its last moment, or left behind', async () => {
     const [a, b] = [await node('a/1'), await node('b/1')];
     await dialing('b/1');
     expect(await a.takeOverLeft()).toBe(0);

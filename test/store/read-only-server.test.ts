@@ -1,4 +1,4 @@
-// A read-only server, as in the middle of a fail-over, counts as unreachable.
+// A read-only server, as during a fail-over, counts as unreachable.
 
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Reads by clients, beside the statements of calls and of the lease.
+// Reads by clients, concurrent with the statements of calls and leases.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createNodeStore } from '../../src/store/nodes.ts';
@@ -30,7 +30,7 @@ describe('on PostgreSQL', () => {
     return rows[0]?.count ?? 0;
   }
 
-  test('an account that reads without end delays neither calls nor the lease nor other accounts', async () => {
+  test('an account that reads continuously delays neither calls nor the lease nor other accounts', async () => {
     const { pool, reads } = database;
     const node = createNodeStore(database, 'a/1', 8_000);
     await node.register({ nodeId: 'a', version: '1' });
@@ -73,7 +73,7 @@ describe('on PostgreSQL', () => {
   });
 });
 
-test('on PGlite reads run one after the other, a bounded number waits, and calls run in between', async () => {
+test('on PGlite, reads run one after the other, a bounded number waits, and calls run in between', async () => {
   await using database = await openTestDatabase('pglite');
   const { pool, reads } = database;
   const order: string[] = [];

@@ -119,7 +119,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     expect((await callIds()).toSorted()).toEqual(kept.toSorted());
   });
 
-  test('deletes more calls than one statement takes', async () => {
+  test('deletes more calls than fit into one statement', async () => {
     clock = old;
     const calls = Array.from({ length: 1_100 }, () => acceptedCall({ acceptedAt: old }));
     await Promise.all(calls.map((call) => ledger.accept(call, {})));

@@ -35,11 +35,11 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     (await database.pool.query<{ name: string }>('select * from schema_migrations')).rows;
 
   // `npx vitest -u` writes the page.
-  test('is the tables, columns and indexes that the page lists', async () => {
+  test('has exactly the tables, columns and indexes that the page lists', async () => {
     await expect(await listed(database.pool)).toMatchFileSnapshot('../../src/store/tables.txt');
   });
 
-  test('is not made again', async () => {
+  test('is not created again', async () => {
     const before = await noted();
 
     await ensure();
@@ -68,7 +68,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     expect(lines).toMatchObject([{ made: ['tables', 'answer'] }, { made: ['answer'] }]);
   });
 
-  test('is refused if a newer version made it', async () => {
+  test('is refused if a newer version created it', async () => {
     await database.pool.query(anew);
     await ensure(schemaWith(number, '0.10'));
 
@@ -77,7 +77,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     );
   });
 
-  test('is refused if an earlier version made it', async () => {
+  test('is refused if an earlier version created it', async () => {
     await database.pool.query(anew);
     await ensure(schemaWith(number));
 
@@ -86,7 +86,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     );
   });
 
-  test('is refused if a version with numbered migrations made it', async () => {
+  test('is refused if a version with numbered migrations created it', async () => {
     await database.pool.query(`${anew};
       create table schema_migrations (
         version integer primary key, name text not null, applied_at timestamptz(3) not null);
@@ -99,7 +99,7 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
   });
 });
 
-test('the schema is made once by nodes that start together on an empty PostgreSQL', async () => {
+test('the schema is created once by nodes that start together on an empty PostgreSQL', async () => {
   await using database = await openTestDatabase('postgres');
   await database.pool.query(anew);
 

@@ -106,7 +106,7 @@ describe('an error of the database means', () => {
     expect(meaningsOf(error)).toEqual(none);
   });
 
-  test('whatever its cause means', () => {
+  test('the same as its cause', () => {
     const wrapped = (cause: Error) => new Error('query failed', { cause });
 
     expect(dataRefusal(wrapped(wrapped(coded('22003'))))).toBe('the database refuses it (22003)');
@@ -114,7 +114,7 @@ describe('an error of the database means', () => {
     expect(isUnreachable(wrapped(coded('ECONNREFUSED')))).toBe(true);
   });
 
-  test('the same if causes form a circle', () => {
+  test('the same if its causes form a cycle', () => {
     const error = new Error('failed');
     error.cause = error;
 

@@ -15,7 +15,7 @@ test('an inserted value becomes a parameter', () => {
   expect(written(sql`select 1`)).toEqual(['select 1']);
 });
 
-test('an array is one parameter, and null is one', () => {
+test('an array is one parameter, and so is null', () => {
   expect(written(sql`bot_id = any(${['b-1', 'b-2']}) or ${null} is null`)).toEqual([
     'bot_id = any($1) or $2 is null',
     ['b-1', 'b-2'],
@@ -44,7 +44,7 @@ test('parts are joined', () => {
   expect(written(joined([sql`a`], ' + '))).toEqual(['a']);
 });
 
-test('requested conditions are joined, each in parentheses', () => {
+test('conditions are joined, each in parentheses', () => {
   const isEither = sql`a = ${1} or b = ${1}`;
 
   expect(written(all([isEither, undefined, sql`c = ${2}`]))).toEqual([

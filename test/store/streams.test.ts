@@ -1,5 +1,5 @@
-// Stored data of audio streams: an app's secret, a bot's address, and the CallSid by which a bot
-// knows a call.
+// The stored data of audio streams: an app's secret, a bot's address, and the CallSid by which a
+// bot identifies a call.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createAppStore } from '../../src/store/apps/apps.ts';
@@ -29,7 +29,7 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     );
   });
 
-  test('a former stream secret is accepted until its grace time ends', async () => {
+  test('a former stream secret is accepted until its grace period ends', async () => {
     const apps = openApps();
     const { appId, streamSecret: first } = await apps.createApp(dialer);
     const rotated = await apps.rotate(appId, { what: 'stream', graceS: 60 });
@@ -64,7 +64,7 @@ describe.each(databaseKinds)('streams on %s', (kind) => {
     expect((await bots.find('shop'))?.stream).toBeUndefined();
   });
 
-  test('the query string of one bot does not open for another', () => {
+  test('the query string of one bot cannot be decrypted for another bot', () => {
     const sealed = sealStreamUrl(secrets, 'shop', 'wss://bot.example/?key=s3cret');
 
     expect(() => openStreamUrl(secrets, 'other', sealed)).toThrow('does not open');

@@ -24,7 +24,7 @@ describe('prefixes of an app', () => {
     expect(mayDial(european, target)).toBe(allowed);
   });
 
-  test('that are only denied cannot be evaded with an international prefix', () => {
+  test('that are denied cannot be evaded with an international prefix', () => {
     const limits = { deniedPrefixes: ['1900'] };
 
     expect(mayDial(limits, tel('15551234567'))).toBe(true);
@@ -70,12 +70,12 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     expect([await at(noon), await at(noon)]).toEqual(Array(2).fill({ kind: 'accepted' }));
     expect(await at(new Date('2026-03-01T23:59:59.999Z'))).toEqual(refused('callsPerDay'));
     expect(await at(new Date('2026-03-02T00:00:00.000Z'))).toEqual({ kind: 'accepted' });
-    // A node whose clock is behind must not get yesterday's allowance again.
+    // A node whose clock is behind must not get yesterday's allowance back.
     expect(await at(noon)).toEqual({ kind: 'accepted' });
     expect(await at(tomorrow)).toEqual(refused('callsPerDay'));
   });
 
-  test('are exact although two nodes accept at once', async () => {
+  test('are exact even if two nodes accept concurrently', async () => {
     const limits: AppLimits = { callsAtOnce: 25, callsPerDay: 30 };
     const nodes = [rig.openLedger(), rig.openLedger()] as const;
 
@@ -96,7 +96,7 @@ describe.each(databaseKinds)('limits of an app on %s', (kind) => {
     expect(more.filter(({ kind: is }) => is === 'accepted')).toHaveLength(5);
   });
 
-  test('do not count a repeated request, which gets its answer even at the limit', async () => {
+  test('do not count a repeated request, which gets the first answer even at the limit', async () => {
     const limits: AppLimits = { callsAtOnce: 1, callsPerDay: 1 };
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 

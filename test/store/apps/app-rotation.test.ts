@@ -1,5 +1,5 @@
-// Credentials change while they are in use: the former one stays valid for its grace time, and no
-// longer.
+// Credentials change while they are in use: the former credential stays valid for its grace period,
+// and no longer.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -55,7 +55,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     }
   });
 
-  test('of an API key leaves two valid until the grace time is over', async () => {
+  test('of an API key leaves two valid until the grace period ends', async () => {
     const { appId, apiKey: first } = await apps.createApp(dialer);
     const { apiKey: second = '', previousUntil } = await rotate(appId, 'api-key');
 
@@ -105,7 +105,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   });
 
   test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
-    'of the %s without a grace time ends the former credential at once',
+    'of the %s without a grace period ends the former credential immediately',
     async (what) => {
       const first = await apps.createApp(dialer);
       const second = { ...first, ...(await rotate(first.appId, what, { graceS: 0 })) };
@@ -118,7 +118,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   );
 
   test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
-    'of the %s is refused while the former credential is in its grace time',
+    'of the %s is refused while the former credential is in its grace period',
     async (what) => {
       const { appId } = await apps.createApp(dialer);
       await rotate(appId, what);
@@ -144,13 +144,13 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     },
   );
 
-  test('of one credential does not wait for the grace time of another', async () => {
+  test('of one credential does not wait for the grace period of another', async () => {
     const { appId } = await apps.createApp(dialer);
 
     for (const what of ['api-key', 'jwt', 'webhook-secret'] as const) await rotate(appId, what);
   });
 
-  test('by force within another grace time leaves two valid, and ends the oldest', async () => {
+  test('by force within a grace period leaves two valid, and ends the oldest', async () => {
     const first = await apps.createApp(dialer);
     const { appId } = first;
     const all = [first];
@@ -172,7 +172,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await apps.webhookSecrets(appId)).toEqual([third?.webhookSecret, second?.webhookSecret]);
   });
 
-  test('by two processes at once happens once', async () => {
+  test('by two concurrent processes happens once', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     nowMs += 1;
 
@@ -191,7 +191,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await ownerOf(apiKey)).toBe(appId);
   });
 
-  test('by two processes at once, forced, leaves two valid', async () => {
+  test('by two concurrent processes, forced, leaves two valid', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     nowMs += 1;
 
@@ -237,7 +237,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await rowsIn(database.pool, 'apps')).toEqual(before);
   });
 
-  test('keeps no secret in the clear', async () => {
+  test('stores no secret in plain text', async () => {
     const first = await apps.createApp(dialer);
     await rotate(first.appId, 'jwt');
     const issued = { ...first, ...(await rotate(first.appId, 'api-key')) };

@@ -36,7 +36,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
 
   afterEach(() => database.clear());
 
-  test('are created with credentials of their own', async () => {
+  test('are created with separate credentials', async () => {
     const [one, other] = await Promise.all([apps.createApp(dialer), apps.createApp(dialer)]);
 
     expect(one).toMatchObject({ accountId: 'account-1', bots: ['bot-1', 'bot-2'] });
@@ -79,7 +79,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     ]);
   });
 
-  test('keep no secret in the clear in the database', async () => {
+  test('store no secret in plain text', async () => {
     const created = await apps.createApp(dialer);
 
     const rows = JSON.stringify([

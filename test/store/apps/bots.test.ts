@@ -36,7 +36,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
   });
 
   test.each(['gr\u00fc\u00dfe', 'st-\u0000', 'x'.repeat(129), ''])(
-    'have no owner under %j, which is not an id, not even the owner of unknown bots',
+    'have no owner under %j, which is not an id: not even the owner of unknown bots',
     async (name) => {
       expect(await openBots('dev').ownerOf(name)).toBeUndefined();
     },
@@ -93,7 +93,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.list()).toEqual([shop]);
   });
 
-  test('that are added at once under one name go to one of the accounts', async () => {
+  test('that two accounts add concurrently under one name go to one of them', async () => {
     const added = await Promise.all(
       ['a', 'b', 'c'].map((botId) =>
         openBots().add({ botId, accountId: 'acme', streamId: 'st-1' }),

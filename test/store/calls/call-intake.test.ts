@@ -87,7 +87,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(statements[0]).not.toMatch(/into notification/);
   });
 
-  test('answers the same key and request with the first answer', async () => {
+  test('repeats the first answer for the same key and request', async () => {
     const first = acceptedCall();
     const second = acceptedCall();
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
@@ -157,7 +157,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
   });
 
   test('makes exactly one call from 50 simultaneous requests with the same key', async () => {
-    // Two ledgers act like two nodes: their batches do not know of each other.
+    // Two ledgers act like two nodes: they do not share their batches.
     const other = openLedger();
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 

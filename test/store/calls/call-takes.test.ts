@@ -1,5 +1,5 @@
-// Takes of calls, by any process: each call is taken once, a lost answer can be requested again,
-// and a trunk's starts and slots are counted over all nodes.
+// Processes take calls: each call is taken once, a lost answer can be requested again, and a
+// trunk's starts and slots are counted over all nodes.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -76,7 +76,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     await pool.query('analyze calls');
     const take = (id: number) =>
       `select * from take_calls(${id}, false, 'me', '', 1, 200, 0, null)`;
-    // The first execution also reads the catalogue, and those reads must not count.
+    // The first execution also reads the catalogue. Those reads must not count.
     await pool.query(take(1));
 
     const { rows } = await pool.query<{ 'QUERY PLAN': Explained }>(
@@ -112,7 +112,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(third.retryInMs).toBeGreaterThan(0);
   });
 
-  test('saves up no starts while no calls come', async () => {
+  test('does not save up starts while no calls come', async () => {
     await rig.database.pool.query(
       `insert into trunk_pacing values ('carrier', now() - interval '1 hour')`,
     );
@@ -143,7 +143,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(await rig.queuedCount()).toBe(1);
   });
 
-  test('takes nothing for a statement that arrives after its repetition was answered', async () => {
+  test('takes nothing if a statement arrives after its repetition was answered', async () => {
     const request = ask(undefined);
     // The first copy is still under way when the second is answered, and so is a copy of the
     // following take.
@@ -155,7 +155,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[0].take(request)).grants).toEqual([]);
   });
 
-  test('takes once if a take is requested many times at once', async () => {
+  test('takes once if a take is requested many times concurrently', async () => {
     for (let index = 0; index < 9; index += 1) await accept();
     const request = { ...ask({ maxConcurrentCalls: 5 }, 3), isRepeated: true };
     const answers = await Promise.all(Array.from({ length: 6 }, () => nodes[0].take(request)));
@@ -201,7 +201,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[1].take(ask(limits))).grants).toHaveLength(1);
   });
 
-  test('never hands two nodes that ask at once more calls than the trunk allows', async () => {
+  test('never hands out more calls than the trunk allows to two nodes that ask concurrently', async () => {
     for (let index = 0; index < 40; index += 1) await accept();
     const taken = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>

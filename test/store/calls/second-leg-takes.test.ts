@@ -1,5 +1,5 @@
-// What a second leg needs from SQL: a slot of its trunk beside those of first legs, and a place
-// among its app's calls of the day.
+// What a second leg needs from SQL: a slot of its trunk, which it shares with first legs, and a
+// place among its app's calls of the day.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
@@ -49,7 +49,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(await legs[1].takeSlot(legOf('four', limits))).toBeDefined();
     });
 
-    test('that counts together with those of first legs', async () => {
+    test('that counts together with the slots of first legs', async () => {
       const base = acceptedCall({ acceptedAt: new Date() });
       const waiting = { ...base, request: { ...base.request, trunk: 'carrier' } };
       await rig.ledger.accept(waiting, {});
@@ -97,7 +97,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(Math.round(third.startInMs / 1_000_000)).toBe(2);
     });
 
-    test('one after the other if many legs ask at once', async () => {
+    test('one after the other if many legs ask concurrently', async () => {
       const limits = { maxConcurrentCalls: 3 };
       const taken = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
@@ -122,7 +122,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
       expect(await legs[0].countToday('app-1', 3, evening)).toBe(true);
     });
 
-    test('which restarts at midnight UTC, and which a clock that is behind does not turn back', async () => {
+    test('which restarts at midnight UTC, and is not reset by a clock that is behind', async () => {
       expect(await legs[0].countToday('app-1', 1, evening)).toBe(true);
       expect(await legs[0].countToday('app-1', 1, midnight)).toBe(true);
       expect(await legs[1].countToday('app-1', 1, evening)).toBe(false);

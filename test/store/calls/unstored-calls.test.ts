@@ -1,5 +1,5 @@
-// What a ledger reports for a call that it did not store, and for a call whose result it does not
-// know.
+// What a ledger reports if it did not store a call, and if it does not know whether the call was
+// stored.
 
 import { Pool, type PoolConfig } from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';

@@ -86,7 +86,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       for (const call of [left, hungUp]) await rig.append('a', call, answer(call));
       await rig.append('a', left, { ending: { event: endEventOf(left) } });
       await rig.append('a', hungUp, { ending: { event: endEventOf(hungUp) }, legIsOver: true });
-      // The step says that the leg is over and also carries the leg: the former wins.
+      // The step says that the leg has ended, but also carries the leg. The end wins.
       const { events, leg, answeredAt } = answer(swift);
       const ending = { event: endEventOf(swift) };
       await rig.append('a', swift, { events, answeredAt, leg, ending, legIsOver: true });
@@ -287,7 +287,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       return rows[0];
     };
 
-    test('stays with the process that sends from it, and shows it the addition', async () => {
+    test('stays with the process that sends from it, and shows that process the addition', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       const before = await queueOf(call);
@@ -301,7 +301,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       expect(after?.leased_until.getTime()).toBe((before?.leased_until.getTime() ?? 0) + 1);
     });
 
-    test('keeps waiting for its receiver', async () => {
+    test('keeps the pause before the next attempt', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
       await rig.database.pool.query(

@@ -1,4 +1,4 @@
-// How the outbox folds, orders and retries steps, on a database that the test plays.
+// How the outbox folds, orders and retries steps. The test plays the database.
 // `call-appends.test.ts` tests the statement.
 
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -207,7 +207,7 @@ describe('steps on their way into SQL', () => {
   });
 
   test.each(['not owned', 'contradicted'] as const)(
-    'are not reported if the call is not this process’s any more (%s)',
+    'are not reported if the call no longer belongs to this process (%s)',
     async (kind) => {
       const { outbox, reported, lines } = rig((statement) => statement.store(() => ({ kind })));
       const { call, dialing, ringing } = stepsOf();
@@ -224,7 +224,7 @@ describe('steps on their way into SQL', () => {
 describe('an answer', () => {
   afterEach(() => void vi.useRealTimers());
 
-  test('is sent at once, together with the waiting steps', async () => {
+  test('is sent immediately, together with the waiting steps', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { outbox, statements } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
@@ -265,7 +265,7 @@ describe('an answer', () => {
     expect(third?.length).toBeGreaterThan(0);
   });
 
-  test('that is given up while under way leaves it to SQL whether the call was answered', async () => {
+  test('that is given up while under way: SQL decides whether the call was answered', async () => {
     const { outbox, statements, statement } = rig();
     const { call, dialing, answer, doubted } = stepsOf();
     const appended = [outbox.append(call, dialing), outbox.append(call, answer)];
@@ -391,7 +391,7 @@ describe('while SQL is unreachable', () => {
 });
 
 describe('a call that makes its statement fail for an unknown reason', () => {
-  test('does not hold up the others, and is retried', async () => {
+  test('does not hold up other calls, and is retried', async () => {
     const [bad, good] = [stepsOf(), stepsOf()];
     let isMended = false;
     const { outbox, reported } = rig((statement) => {
@@ -407,7 +407,7 @@ describe('a call that makes its statement fail for an unknown reason', () => {
     expect(await results[0]).toBe('stored');
   });
 
-  test('does not hold them up if the error says nothing about it', async () => {
+  test('does not hold up other calls even if the error does not identify it', async () => {
     const { logger, lines } = recordedLogger();
     const [first, second] = [stepsOf(), stepsOf()];
     const outbox = new Outbox({
@@ -437,7 +437,7 @@ describe('a step whose content SQL refuses', () => {
   };
 
   test.each(['22P05', '22021', '23514', '54000'])(
-    'fails alone (%s): the calls beside it are stored',
+    'fails alone (%s): the other calls of the statement are stored',
     async (code) => {
       const calls = Array.from({ length: 9 }, () => stepsOf());
       const bad = calls[4]?.call;
@@ -471,7 +471,7 @@ describe('a step whose content SQL refuses', () => {
     ]);
   });
 
-  test('rejects for the appender if it is an answer', async () => {
+  test('rejects for its appender if it is an answer', async () => {
     const { call, answer } = stepsOf();
     const { outbox } = rig(isBad(call));
 
@@ -486,7 +486,7 @@ describe('a step whose content SQL refuses', () => {
     expect(await outbox.append(call, failed)).toBe('stored');
   });
 
-  test('is not retried for ever if it is an end', async () => {
+  test('is not retried forever if it is an end', async () => {
     const { call, dialing, failed } = stepsOf();
     const { outbox, statements } = rig((statement) => statement.fail(refusal('22P05')));
     const results: Promise<StepResult>[] = [

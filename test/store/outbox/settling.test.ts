@@ -1,5 +1,5 @@
-// The marks of ended calls: that they are settled and, if that has to wait, that no far end is left
-// in them.
+// The marks of ended calls: that a call is settled and, if settling has to wait, that no far end is
+// left in it.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
@@ -61,7 +61,7 @@ describe('a call that has ended', () => {
     expect(await legsOf(call)).toBe(1);
   });
 
-  test('is settled after the database refused at first, without help from another process', async () => {
+  test('is settled by its own process even if the database refuses at first', async () => {
     const [call, other] = [await ended(), await ended()];
     const { pool } = rig.database;
     const { logger, lines } = recordedLogger();
