@@ -1,6 +1,6 @@
-// Receives telephone events (RFC 4733). The packets of a press repeat the key and its duration so
-// far. The receiver reports each press once, with its duration, even if packets are lost, repeated
-// or reordered.
+// Receives telephone events (RFC 4733). While a key is pressed, the far end keeps sending packets
+// with the key and its duration so far. We report each press once, with its duration, even if
+// packets are lost, repeated or reordered.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -9,13 +9,13 @@ import { timestampDistance } from './rtp-packet.ts';
 const digits = '0123456789*#ABCD';
 const samplesPerMs = 8;
 /**
- * After this many frames without an update, a press counts as ended. All copies of its end packet
- * were lost (RFC 4733, section 2.5.1.4, sends three).
+ * A press that gets no update for this many frames has ended, and all copies of its end packet were
+ * lost (RFC 4733, section 2.5.1.4, sends three).
  */
 const lostEndFrames = 10;
 /**
- * 5 s. A packet up to this much older than the last reported press is a late copy. An even older
- * packet means that the sender reset its clock, and is a new press.
+ * 5 s. A packet up to this much older than the last reported press is a late copy. If it's even
+ * older, the sender has reset its clock, so the packet starts a new press.
  */
 const repeatedWithinSamples = 40_000;
 /**
@@ -24,8 +24,8 @@ const repeatedWithinSamples = 40_000;
  */
 const segmentSamples = 0xff00;
 /**
- * Limits presses to 25 a second, in bursts of up to 10. No person is faster, and forged events must
- * not flood us with messages.
+ * We accept 25 presses a second, in bursts of up to 10. Nobody types faster than that, and the
+ * limit keeps forged events from flooding us with messages.
  */
 const maxBurstPresses = 10;
 const framesPerPress = 2;
@@ -63,7 +63,7 @@ export class DtmfReceiver {
     if (isEnd) this.#reportPress();
   }
 
-  /** Advances the time by 20 ms. */
+  /** Advances the receiver's clock by 20 ms. */
   tick(): void {
     this.#frames += 1;
     if (this.#frames % framesPerPress === 0 && this.#allowance < maxBurstPresses) {
@@ -74,7 +74,9 @@ export class DtmfReceiver {
     if (this.#framesSinceUpdate >= lostEndFrames) this.#reportPress();
   }
 
-  /** Forgets the previous sender. The new sender's timestamps are unrelated. */
+  /**
+   * Forgets the previous sender, because the new sender's timestamps are unrelated to the old ones.
+   */
   reset(): void {
     if (this.#pressed) this.#reportPress();
     this.#reportedTimestamp = undefined;
@@ -96,7 +98,7 @@ export class DtmfReceiver {
     if (continues) {
       this.#earlierSegments += this.#duration;
     } else {
-      // The end of the previous press was lost.
+      // The packets that ended the previous press were lost.
       if (this.#pressed) this.#reportPress();
       this.#earlierSegments = 0;
     }

@@ -1,15 +1,15 @@
-// Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer
-// is a ring of samples addressed by RTP timestamp. It needs no special cases for reordering,
-// duplicates or packet sizes. Audio that has not arrived when its time comes is replaced by
-// silence. The buffer has no sockets or clocks. Its owner calls `take` every 20 ms.
+// Puts received G.711 back on a steady 20 ms clock. Since one sample is one timestamp unit, the
+// buffer is a ring of samples addressed by RTP timestamp, and it needs no special cases for
+// reordering, duplicates or packet sizes. Audio that hasn't arrived by the time we play it is
+// replaced by silence. There are no sockets or clocks in here: the owner calls `take` every 20 ms.
 
 import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
 export const frameSamples = 160;
 
 /**
- * 512 ms in 8 kB, more than the longest delay. A power of two, so that the ring stays aligned when
- * the timestamp wraps.
+ * 512 ms in 8 kB, which is longer than the maximum delay. It's a power of two, so the ring stays
+ * aligned when the timestamp wraps.
  */
 const capacitySamples = 4096;
 const slotMask = capacitySamples - 1;
@@ -17,27 +17,29 @@ const granuleShift = 3;
 const samplesPerGranule = 1 << granuleShift;
 const granuleMask = capacitySamples / samplesPerGranule - 1;
 /**
- * Delay of the first packet: two frames. This covers the reordering and jitter of ordinary carrier
- * routes.
+ * The first packet is delayed by two frames, which covers the reordering and jitter of ordinary
+ * carrier routes.
  */
 const targetDelaySamples = 2 * frameSamples;
 /**
- * The longest delay: 300 ms. Beyond it we skip the oldest audio, because delaying everything after
- * it would be worse.
+ * 300 ms. Beyond this delay we skip the oldest audio, because delaying everything after it would be
+ * worse.
  */
 const maxDelaySamples = 2_400;
-/** A timestamp more than a second off is not jitter. The sender has reset its clock. */
+/**
+ * If a timestamp is off by more than a second, that isn't jitter: the sender has reset its clock.
+ */
 const jumpSamples = 8_000;
-/** Packets are never reordered this far. The sender has restarted its sequence. */
+/** Networks don't reorder packets this far, so the sender must have restarted its sequence. */
 const maxReorderedPackets = 100;
-/** 1 s. If the delay was longer than needed for this long, it shrinks by one frame. */
+/** 1 s. If the delay has been longer than necessary for this long, it shrinks by one frame. */
 const shrinkWindowFrames = 50;
-/** Frames for which we wait for a pause in the speech before we skip a frame anyway. */
+/** How many frames we wait for a pause in the speech before we skip a frame anyway. */
 const maxSkipWaitFrames = 100;
-/** Loudest sample of a pause: about -44 dBFS. */
+/** A frame counts as a pause if no sample is louder than this, about -44 dBFS. */
 const quietPeak = 200;
 
-/** Minimum delay of a window without packets. */
+/** The minimum delay recorded for a window in which no packet arrived. */
 const unmeasured = 2 ** 31;
 
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
@@ -48,7 +50,7 @@ export function createJitterStatistics(): JitterStatistics {
 
 export class JitterBuffer {
   readonly #samples = new Int16Array(capacitySamples);
-  /** 1 for each granule of 8 samples that was received. */
+  /** 1 for each granule of 8 samples in which audio was received. */
   readonly #received = new Uint8Array(capacitySamples / samplesPerGranule);
   readonly statistics: JitterStatistics;
   /** Timestamp of the next sample to play. Valid only if `#started`. */
@@ -56,7 +58,8 @@ export class JitterBuffer {
   #started = false;
   #highestSequence = 0;
   /**
-   * Timestamp expected of the packet that confirms a jump. Undefined unless the last packet jumped.
+   * Timestamp that the next packet must have to confirm a jump. Undefined unless the last packet
+   * jumped.
    */
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
@@ -64,15 +67,12 @@ export class JitterBuffer {
   #skipDue = false;
   #skipWaitFrames = 0;
 
-  /** `statistics` may be shared between buffers. Default: this buffer's own. */
+  /** Several buffers may share one `statistics` object. Default: this buffer's own. */
   constructor(statistics = createJitterStatistics()) {
     this.statistics = statistics;
   }
 
-  /**
-   * Whether a packet has arrived. The arrival of the first packet determines the delay of the later
-   * ones.
-   */
+  /** Whether a packet has arrived. The first packet determines the delay for all later ones. */
   get isStarted(): boolean {
     return this.#started;
   }
@@ -90,7 +90,7 @@ export class JitterBuffer {
   ): void {
     const length = end - start;
     if (length <= 0 || length > maxDelaySamples) return;
-    if (!this.#place(sequence, timestamp, length)) return;
+    if (!this.#admit(sequence, timestamp, length)) return;
     const offset = timestampDistance(timestamp, this.#playTimestamp);
     const skip = offset < 0 ? -offset : 0;
     const samples = this.#samples;
@@ -102,7 +102,7 @@ export class JitterBuffer {
   }
 
   /**
-   * Copies the next 20 ms into `frame`. Missing samples are silence.
+   * Copies the next 20 ms into `frame` and fills in silence for missing samples.
    * @returns false if less than half of the frame was received
    */
   take(frame: Int16Array): boolean {
@@ -110,15 +110,15 @@ export class JitterBuffer {
       frame.fill(0);
       return false;
     }
-    let present = this.#copy(frame);
-    if (this.#shouldSkip(frame, present)) {
+    let isReceived = this.#copy(frame);
+    if (this.#shouldSkip(frame, isReceived)) {
       this.#advance(frameSamples);
       this.statistics.skippedFrames += 1;
-      present = this.#copy(frame);
+      isReceived = this.#copy(frame);
     }
     this.#advance(frameSamples);
-    this.#watchDelay();
-    return present;
+    this.#checkDelay();
+    return isReceived;
   }
 
   /** Drops all audio and starts over with the next packet. */
@@ -131,10 +131,10 @@ export class JitterBuffer {
     this.#restartWindow();
   }
 
-  /** Decides whether to play a packet, and moves the play position if necessary. */
-  #place(sequence: number, timestamp: number, length: number): boolean {
+  /** Decides whether to play a packet. Moves the play position if necessary. */
+  #admit(sequence: number, timestamp: number, length: number): boolean {
     if (!this.#started) {
-      this.#anchor(sequence, timestamp);
+      this.#startAt(sequence, timestamp);
       return true;
     }
     const ahead = sequenceDistance(sequence, this.#highestSequence);
@@ -146,7 +146,7 @@ export class JitterBuffer {
     }
     this.#jumpTimestamp = undefined;
     if (isNew) this.#highestSequence = sequence;
-    if (delay < 0) return this.#placeLate(isNew, timestamp, delay, length);
+    if (delay < 0) return this.#admitLate(isNew, timestamp, delay, length);
     if (isNew && delay < this.#windowMinDelay) this.#windowMinDelay = delay;
     const excess = delay - maxDelaySamples;
     if (excess > 0) this.#advance(excess);
@@ -154,12 +154,12 @@ export class JitterBuffer {
   }
 
   /**
-   * Handles a packet that is at least partly too late. If a newer packet has already arrived, this
-   * one is a straggler, and only the part that is still in time is played. Otherwise the network
-   * path has become longer, or the sender stopped its timestamps during a pause. Playout then
-   * continues from this packet, and the delay grows accordingly.
+   * Handles a packet that is at least partly too late. If a newer packet has already arrived, the
+   * late packet is a straggler, and we play only the part that is still in time. Otherwise the
+   * network path has become longer, or the sender stopped its timestamps during a pause. In both
+   * cases playout continues from this packet, and the delay grows accordingly.
    */
-  #placeLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
+  #admitLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {
       this.#playTimestamp = timestamp;
       this.#restartWindow();
@@ -170,8 +170,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Applies the rule of RFC 3550, appendix A.1, to timestamps: two packets in a row confirm a jump,
-   * one stray packet does not.
+   * Applies the rule from RFC 3550, appendix A.1, to timestamps: two packets in a row confirm a
+   * jump, but a single stray packet doesn't.
    */
   #confirmJump(sequence: number, timestamp: number, length: number): boolean {
     const expected = this.#jumpTimestamp;
@@ -179,11 +179,11 @@ export class JitterBuffer {
     if (expected === undefined) return false;
     if (Math.abs(timestampDistance(timestamp, expected)) > jumpSamples) return false;
     this.reset();
-    this.#anchor(sequence, timestamp);
+    this.#startAt(sequence, timestamp);
     return true;
   }
 
-  #anchor(sequence: number, timestamp: number): void {
+  #startAt(sequence: number, timestamp: number): void {
     this.#started = true;
     this.#highestSequence = sequence;
     this.#playTimestamp = (timestamp - targetDelaySamples) >>> 0;
@@ -204,7 +204,7 @@ export class JitterBuffer {
   }
 
   /**
-   * Moves the play position forward and clears the samples behind it, because the ring reuses their
+   * Moves the play position forward. Clears the samples behind it, because the ring reuses their
    * memory.
    */
   #advance(count: number): void {
@@ -218,7 +218,7 @@ export class JitterBuffer {
     this.#playTimestamp = (this.#playTimestamp + count) >>> 0;
   }
 
-  /** Marks every granule that these samples touch. */
+  /** Marks every granule that the given samples touch. */
   #mark(timestamp: number, count: number, value: 0 | 1): void {
     if (count <= 0) return;
     const received = this.#received;
@@ -230,10 +230,10 @@ export class JitterBuffer {
   }
 
   /**
-   * Checks whether the delay is longer than needed. It grows after a stall, or if the sender's
-   * clock is faster than ours.
+   * Checks whether the delay is longer than necessary. It grows after a stall, or when the sender's
+   * clock runs faster than ours.
    */
-  #watchDelay(): void {
+  #checkDelay(): void {
     this.#windowFrames += 1;
     if (this.#windowFrames < shrinkWindowFrames) return;
     const measured = this.#windowMinDelay < unmeasured;
@@ -246,13 +246,13 @@ export class JitterBuffer {
     this.#windowMinDelay = unmeasured;
   }
 
-  #shouldSkip(frame: Int16Array, present: boolean): boolean {
+  #shouldSkip(frame: Int16Array, isReceived: boolean): boolean {
     if (!this.#skipDue) return false;
     this.#skipWaitFrames += 1;
-    if (present && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
+    if (isReceived && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
     this.#skipDue = false;
     this.#skipWaitFrames = 0;
-    // Delays measured before the skip are one frame too long.
+    // Delays measured before the skip are one frame too long, so start over.
     this.#restartWindow();
     return true;
   }

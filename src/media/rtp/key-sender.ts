@@ -1,7 +1,7 @@
-// Sends keys as telephone events (RFC 4733). Every 20 ms, a packet carries the key and its duration
-// so far. All packets of a key have the same timestamp. The last packet is sent three times
-// (section 2.5.1.4), because only it says that the key was released. While a key is pressed, we
-// send no audio of our own.
+// Sends keys as telephone events (RFC 4733). Every 20 ms, we send a packet with the key and its
+// duration so far, and all packets for one key share a timestamp. The last packet is sent three
+// times (section 2.5.1.4), because no other packet tells the far end that the key was released. We
+// send no audio of our own while a key is pressed.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -15,30 +15,33 @@ const keys = '0123456789*#ABCD';
 const waitCharacter = 'w';
 const waitFrames = 25;
 const samplesPerMs = 8;
-/** -10 dBm0. If a gateway turns the event into a tone, every exchange accepts this level (Q.24). */
+/**
+ * -10 dBm0. If a gateway turns the event back into a tone, every exchange accepts this level
+ * (Q.24).
+ */
 const volume = 10;
 const endFlag = 0x80;
-const copiesOfEnd = 3;
-/** 80 ms between two keys. No exchange needs more than 70 ms (Q.24). */
+const endCopies = 3;
+/** 80 ms between two keys. Per Q.24, no exchange needs more than 70 ms. */
 const pauseFrames = 4;
-/** Limit on queued key commands per call. */
-const maxWaiting = 100;
+/** Maximum number of queued key commands per call. */
+const maxQueued = 100;
 const payloadBytes = 4;
 /**
- * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
- * same memory.
+ * Packet buffers used in rotation. We need several because a congested socket sends a packet later,
+ * from the same memory.
  */
 const bufferCount = 4;
 
-/** `done` counts the characters (keys and waits) that are finished. */
-type Waiting = Keys & { done: number };
+/** `done` counts the finished characters, i.e. keys and waits. */
+type QueuedKeys = Keys & { done: number };
 
 type Phase =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'wait'; readonly waiting: Waiting; framesLeft: number }
+  | { readonly kind: 'wait'; readonly queued: QueuedKeys; framesLeft: number }
   | {
       readonly kind: 'pressed';
-      readonly waiting: Waiting;
+      readonly queued: QueuedKeys;
       readonly event: number;
       readonly payloadType: number;
       readonly timestamp: number;
@@ -52,7 +55,7 @@ type Phase =
 export class KeySender {
   readonly #sender: RtpSender;
   readonly #report: (report: KeysSent) => void;
-  readonly #waiting: Waiting[] = [];
+  readonly #queued: QueuedKeys[] = [];
   readonly #packets: readonly Uint8Array[] = Array.from(
     { length: bufferCount },
     () => new Uint8Array(rtpHeaderBytes + payloadBytes),
@@ -66,29 +69,29 @@ export class KeySender {
   }
 
   get isPressing(): boolean {
-    return this.#phase.kind !== 'idle' || this.#waiting.length > 0;
+    return this.#phase.kind !== 'idle' || this.#queued.length > 0;
   }
 
   press(requested: Keys): void {
-    const waiting = { ...requested, done: 0 };
-    if (this.#waiting.length < maxWaiting) this.#waiting.push(waiting);
-    else this.#reportSent(waiting);
+    const queued = { ...requested, done: 0 };
+    if (this.#queued.length < maxQueued) this.#queued.push(queued);
+    else this.#reportSent(queued);
   }
 
   /**
-   * Drops all queued keys. The key being pressed ends normally, because the receiver waits for its
-   * end.
+   * Drops all queued keys. If a key is being pressed, it still ends normally, because the receiver
+   * waits for its end packet.
    */
   stop(): void {
     const phase = this.#phase;
-    if (phase.kind === 'pressed') this.#finishCharacter(phase.waiting);
+    if (phase.kind === 'pressed') this.#finishCharacter(phase.queued);
     if (phase.kind === 'wait') this.#phase = { kind: 'idle' };
-    for (const waiting of this.#waiting.splice(0)) this.#reportSent(waiting);
+    for (const queued of this.#queued.splice(0)) this.#reportSent(queued);
   }
 
   /**
-   * Returns the packet to send instead of audio in this tick. `isRelaying` is true if audio from
-   * the other leg is being relayed, whose timestamps a key must not shift.
+   * Returns the packet to send instead of audio in this tick. `isRelaying` is true while we relay
+   * the other leg's audio, whose timestamps a key must not shift.
    * @returns undefined if audio may be sent
    */
   next(remote: RemoteMedia, isRelaying: boolean): Uint8Array | undefined {
@@ -101,7 +104,7 @@ export class KeySender {
         phase.framesLeft -= 1;
         if (phase.framesLeft > 0) return undefined;
         this.#phase = { kind: 'idle' };
-        this.#finishCharacter(phase.waiting);
+        this.#finishCharacter(phase.queued);
         return undefined;
       case 'pressed':
         return this.#press(phase, isRelaying);
@@ -113,23 +116,23 @@ export class KeySender {
   }
 
   #begin({ keyPayloadType }: RemoteMedia): void {
-    const first = this.#waiting[0];
+    const first = this.#queued[0];
     if (first === undefined) return;
     const character = first.digits.charAt(first.done);
     if (character === waitCharacter) {
-      this.#phase = { kind: 'wait', waiting: first, framesLeft: waitFrames };
+      this.#phase = { kind: 'wait', queued: first, framesLeft: waitFrames };
       return;
     }
     const event = keys.indexOf(character);
-    // After a re-offer the far end may no longer accept keys.
+    // After a re-offer, the far end may no longer accept keys.
     if (keyPayloadType === undefined || event === -1 || character === '') {
-      this.#waiting.shift();
+      this.#queued.shift();
       this.#reportSent(first);
       return;
     }
     this.#phase = {
       kind: 'pressed',
-      waiting: first,
+      queued: first,
       event,
       payloadType: keyPayloadType,
       timestamp: this.#sender.nextTimestamp,
@@ -148,24 +151,25 @@ export class KeySender {
     const samples = isRelaying ? 0 : duration;
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
-    if (phase.endsSent === copiesOfEnd) {
-      // The pause began with the first end packet. The two copies have used up two frames of it.
-      this.#phase = { kind: 'pause', framesLeft: pauseFrames - (copiesOfEnd - 1) };
-      this.#finishCharacter(phase.waiting);
+    if (phase.endsSent === endCopies) {
+      // The pause began with the first end packet, so the two copies have already used up two
+      // frames.
+      this.#phase = { kind: 'pause', framesLeft: pauseFrames - (endCopies - 1) };
+      this.#finishCharacter(phase.queued);
     }
     return packet;
   }
 
-  #finishCharacter(waiting: Waiting): void {
-    // `stop` has dropped these keys.
-    if (waiting !== this.#waiting[0]) return;
-    waiting.done += 1;
-    if (waiting.done < waiting.digits.length) return;
-    this.#waiting.shift();
-    this.#reportSent(waiting);
+  #finishCharacter(queued: QueuedKeys): void {
+    // `stop` has already dropped these keys.
+    if (queued !== this.#queued[0]) return;
+    queued.done += 1;
+    if (queued.done < queued.digits.length) return;
+    this.#queued.shift();
+    this.#reportSent(queued);
   }
 
-  #reportSent({ commandId, digits, done }: Waiting): void {
+  #reportSent({ commandId, digits, done }: QueuedKeys): void {
     if (commandId === undefined) return;
     this.#report({ commandId, digits: digits.slice(0, done), complete: done === digits.length });
   }

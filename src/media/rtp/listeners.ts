@@ -1,5 +1,5 @@
-// Everything that listens to a call: detection, round by round, the plans that depend on it, and
-// the call's bot. Plans speak through the transmission.
+// Everything that listens to a call: detection in one or more rounds, the plans that depend on it,
+// and the call's bot. Plans play their sounds through the transmission.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,7 +13,7 @@ import { SessionStream } from '../session-stream.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-/** Time limit of the rounds after a screening. Call screeners give up within half of it. */
+/** Time limit for the rounds that follow a screening. Call screeners give up in half that time. */
 const laterRoundTimeoutMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'report' | 'onDetectorError'>;
@@ -26,7 +26,7 @@ export class Listeners {
   #settings: AmdSettings | undefined;
   #detection: Detection | undefined;
   #plans: PlannedCall | undefined;
-  /** Round of detection, from 1. Plans start further rounds. */
+  /** Round of detection, from 1. Plans may start further rounds. */
   #round = 1;
   #roundStartFrames = 0;
   #heardFrames = 0;
@@ -54,7 +54,7 @@ export class Listeners {
     return this.#plans?.controlsCall === true;
   }
 
-  /** Starts detection. Called at the answer, because everything before it is ringback. */
+  /** Starts detection. Call this at the answer, because anything before that is ringback. */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
     this.#settings = settings;
@@ -67,7 +67,7 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Ends all plans. Two people talk from now on, and no plan may speak. */
+  /** Ends all plans. From here on two people are talking, so no plan may speak. */
   abandonPlans(): void {
     this.#plans?.abandon();
     this.#plans = undefined;
@@ -75,8 +75,7 @@ export class Listeners {
   }
 
   /**
-   * Passes the next 20 ms from the far end to the listeners. If nothing was received, `frame` is
-   * silence.
+   * Passes the far end's next 20 ms to the listeners. `frame` is silence if nothing was received.
    */
   hear(frame: Int16Array, isReceived: boolean): void {
     if (this.streaming.isActive) {
@@ -130,7 +129,7 @@ export class Listeners {
     if (this.#settings === undefined) return;
     this.#round += 1;
     this.#roundStartFrames = this.#heardFrames;
-    this.#detect(settingsOfLaterRound(this.#settings));
+    this.#detect(laterRoundSettings(this.#settings));
   }
 
   #reportAmd(roundEvents: readonly AmdEvent[]): void {
@@ -138,8 +137,8 @@ export class Listeners {
       this.#round === 1 ? roundEvents : roundEvents.map((event) => this.#inRound(event));
     for (const amd of events) this.#sink.report({ kind: 'amd', amd });
     for (const event of events) {
-      // A reported verdict stands. If detection fails afterwards, the bot does not get `amd_error`,
-      // only `amd_stopped`.
+      // A verdict stands once we've reported it. If detection fails after that, the bot gets only
+      // `amd_stopped`, not `amd_error`.
       if (event.event !== 'amd_error' || !this.#hasReported) this.streaming.sendAmd(event);
       this.#hasReported = true;
       this.#plans?.onAmd(event);
@@ -147,8 +146,8 @@ export class Listeners {
   }
 
   /**
-   * Adds the round to an event, and converts its time from the detector's clock, which starts with
-   * the round, to the call's clock, which starts at the answer.
+   * Adds the round to an event. Also converts the event's time: the detector's clock starts with
+   * the round, but the call's clock starts at the answer.
    */
   #inRound(event: AmdEvent): AmdEvent {
     const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
@@ -156,8 +155,8 @@ export class Listeners {
   }
 
   /**
-   * Releases the detector when it is done, unless plans are active: they need its ear even after
-   * `amd_stopped`.
+   * Releases the detector when it's done. Active plans keep it, because they need its ear even
+   * after `amd_stopped`.
    */
   #releaseWhenDone(): void {
     if (this.#plans?.isOver === true) this.#plans = undefined;
@@ -167,10 +166,10 @@ export class Listeners {
 }
 
 /**
- * Returns the settings for a round after the first. Its timers are longer, because a person who
- * screens calls first looks at the phone and then decides.
+ * Returns the settings for a round after the first. The timers are longer there, because someone
+ * who screens calls looks at the phone first and then decides.
  */
-function settingsOfLaterRound(settings: AmdSettings): AmdSettings {
+function laterRoundSettings(settings: AmdSettings): AmdSettings {
   const { timers } = settings;
   return {
     ...settings,

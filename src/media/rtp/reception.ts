@@ -1,6 +1,6 @@
-// The receiving side of a call. Accepts the far end's packets, and passes the listeners its keys
-// and a frame of audio every 20 ms. Connects the socket once the far end's address is certain.
-// Reports a far end that has sent nothing for too long.
+// The receiving side of a call. Accepts packets from the far end, and passes its keys and a frame
+// of audio every 20 ms to the listeners. Once the far end's address is certain, the socket is
+// connected to it. If the far end sends nothing for too long, we report that.
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
@@ -8,7 +8,7 @@ import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import type { Listeners } from './listeners.ts';
-import { PresentSsrc, type RemoteSource } from './remote-source.ts';
+import { CurrentSsrc, type RemoteSource } from './remote-source.ts';
 import { readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
@@ -22,21 +22,23 @@ export class Reception {
   readonly #sink: ReceptionSink;
   readonly #kinds = new Map<number, PacketKind>();
   readonly #dtmf: DtmfReceiver;
-  readonly #ssrc = new PresentSsrc(() => {
+  readonly #ssrc = new CurrentSsrc(() => {
     this.#jitter?.reset();
     this.#dtmf.reset();
   });
   #remote: RemoteMedia | undefined;
   /**
-   * Records the far end's loudness. Undefined before the answer, when there are only ringback and
-   * announcements.
+   * Records the far end's loudness. Undefined before the answer, because all we receive until then
+   * is ringback and announcements.
    */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
   /** Exists only while a listener needs frames. */
   #jitter: JitterBuffer | undefined;
   #quietFrames = 0;
-  /** The other end of the bridge, to which packets are relayed. */
+  /**
+   * The other end of the bridge, which gets the packets we relay. Undefined if nothing is relayed.
+   */
   #partner: Transmission | undefined;
 
   constructor(
@@ -52,7 +54,7 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
   }
 
-  /** Whether a listener needs frames and no packet has arrived yet. */
+  /** Whether a listener needs frames, but no packet has arrived yet. */
   get awaitsFirstPacket(): boolean {
     return this.#jitter?.isStarted === false;
   }
@@ -74,11 +76,11 @@ export class Reception {
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
-    // The old form of hold (0.0.0.0) has no address. Keep the address where we last heard the far
-    // end.
+    // The old form of hold (0.0.0.0) contains no address, so keep the one where we last heard the
+    // far end.
     if (remote.addressWithheld) return false;
     this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
-    // An offer that changes nothing, such as a session timer's refresh, must not unlock the source.
+    // An offer that changes nothing, e.g. a session timer refresh, must not unlock the source.
     if (!mayHaveMoved) return false;
     this.#source.signal(remote.address, remote.port);
     this.#connectOrDisconnect();
@@ -86,8 +88,8 @@ export class Reception {
   }
 
   /**
-   * Also relays received packets to `partner`'s far end. `onFirst` is called when the first audio
-   * packet is relayed.
+   * Relays received packets to `partner`'s far end, in addition to any listeners here. `onFirst` is
+   * called when the first audio packet is relayed.
    */
   relayTo(partner: Transmission, onFirst: () => void): void {
     this.#partner = partner;
@@ -123,7 +125,10 @@ export class Reception {
     this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
   }
 
-  /** Uses RTCP only as a sign of life: some far ends send no audio while the person is silent. */
+  /**
+   * We use RTCP only as a sign of life, because some far ends send no audio while the person is
+   * silent.
+   */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const sender = readRtcpSender(datagram);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
@@ -132,15 +137,15 @@ export class Reception {
   }
 
   /**
-   * Handles an ICMP error for a packet that we sent. The call continues, because a BYE or a new
-   * address may be on its way.
+   * Handles an ICMP error caused by a packet that we sent. The call continues, because a BYE or a
+   * new address may be on its way.
    */
   unreachable(): void {
     this.#source.markUnreachable();
     this.#connectOrDisconnect();
   }
 
-  /** Advances the time by 20 ms. */
+  /** Advances the reception by 20 ms. `isInTime` is false if the clock is running late. */
   tick(isInTime: boolean): void {
     this.#source.tick();
     this.#connectOrDisconnect();
@@ -164,7 +169,7 @@ export class Reception {
   }
 
   #watchActivity(): void {
-    // On hold, either side may be silent indefinitely.
+    // During hold, either side may be silent indefinitely.
     if (this.#remote?.weSend !== true || !this.#remote.theySend) return;
     this.#quietFrames += 1;
     if (this.#quietFrames === this.#options.inactivityFrames)

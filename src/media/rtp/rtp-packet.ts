@@ -1,5 +1,5 @@
-// Reads and writes the fixed RTP header (RFC 3550, section 5.1), and reads the sender of an RTCP
-// packet. Allocates no memory and never throws.
+// Reads and writes the fixed RTP header (RFC 3550, section 5.1), and reads the sender's SSRC from
+// an RTCP packet. Nothing here allocates memory or throws.
 //
 //   0                   1                   2                   3
 //   |V=2|P|X|  CC   |M|     PT      |       sequence number         |
@@ -35,7 +35,7 @@ export function createRtpHeader(): RtpHeader {
 
 /**
  * Reads the fixed header into `header`.
- * @returns false if the bytes are not an RTP packet; `header` is then not valid
+ * @returns false if the bytes aren't an RTP packet, in which case `header` isn't valid
  */
 export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
   if (packet.length < rtpHeaderBytes) return false;
@@ -59,7 +59,7 @@ function findPayload(packet: Uint8Array, first: number, header: RtpHeader): bool
   let end = packet.length;
   if ((first & 0x20) !== 0) {
     const padding = packet[end - 1] as number;
-    // The count includes itself, so zero is invalid (RFC 3550, appendix A.1).
+    // The padding count includes itself, so zero is invalid (RFC 3550, appendix A.1).
     if (padding === 0) return false;
     end -= padding;
   }
@@ -77,7 +77,7 @@ export type RtpFields = {
   readonly ssrc: number;
 };
 
-/** Writes the fixed header into the first 12 bytes. Numbers wrap around. */
+/** Writes the fixed header into the first 12 bytes. Out-of-range numbers wrap around. */
 export function writeRtpHeader(packet: Uint8Array, fields: RtpFields): void {
   packet[0] = 0x80;
   packet[1] = (fields.marker ? 0x80 : 0) | fields.payloadType;
@@ -87,12 +87,12 @@ export function writeRtpHeader(packet: Uint8Array, fields: RtpFields): void {
   putUint32(packet, 8, fields.ssrc);
 }
 
-/** Reads two bytes. The caller has checked the bounds. */
+/** Reads two bytes. Check the bounds before you call this. */
 export function uint16(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
 
-/** Reads four bytes. The caller has checked the bounds. */
+/** Reads four bytes. Check the bounds before you call this. */
 export function uint32(bytes: Uint8Array, at: number): number {
   return ((uint16(bytes, at) << 16) | uint16(bytes, at + 2)) >>> 0;
 }
@@ -104,18 +104,18 @@ function putUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Returns how far `a` is ahead of `b` on the 32-bit circle, negative if it is behind. */
+/** Returns how far `a` is ahead of `b` on the 32-bit circle. Negative if `a` is behind. */
 export function timestampDistance(a: number, b: number): number {
   return (a - b) | 0;
 }
 
-/** Returns how far `a` is ahead of `b` on the 16-bit circle, negative if it is behind. */
+/** Returns how far `a` is ahead of `b` on the 16-bit circle. Negative if `a` is behind. */
 export function sequenceDistance(a: number, b: number): number {
   return ((a - b) << 16) >> 16;
 }
 
-// Compound RTCP packets (section 6.1). We need them only as a sign of life, so we only check that a
-// datagram is valid and read its sender.
+// Compound RTCP packets (section 6.1). Since they're just a sign of life to us, we check that a
+// datagram is valid and read its sender, and ignore the rest.
 //
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |
@@ -130,9 +130,9 @@ const senderInfoBytes = 20;
 const reportBlockBytes = 24;
 
 /**
- * Returns the SSRC that sent a compound packet. The datagram must pass the checks of RFC 3550,
- * appendix A.2: it begins with a report that has no padding, each packet in it has version 2, and
- * their lengths add up to the datagram's length.
+ * Returns the SSRC that sent a compound packet. The datagram must pass the checks in RFC 3550,
+ * appendix A.2: it begins with a report without padding, each of its packets has version 2, and the
+ * packets' lengths add up to the datagram's length.
  * @returns undefined if a check fails
  */
 export function readRtcpSender(datagram: Uint8Array): number | undefined {

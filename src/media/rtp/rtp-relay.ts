@@ -1,6 +1,6 @@
-// Relays packets from one far end of a bridge to the other, without delay and in order. Sequence
-// number and SSRC are our sender's, so the receiver sees one stream no matter whose audio it
-// carries. Timestamps follow the source's steps while those are plausible.
+// Relays packets from one far end of a bridge to the other, in order and without delay. We use our
+// sender's SSRC and sequence numbers, so the receiver sees a single stream even when the audio
+// comes from different senders. Timestamps follow the source's steps while those are plausible.
 
 import type { Codec } from '../g711.ts';
 import { alawToMulaw, mulawToAlaw } from '../g711.ts';
@@ -13,22 +13,22 @@ import {
 } from './rtp-packet.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
-/** 80 ms of G.711. No phone sends more in one packet. */
+/** 80 ms of G.711. No phone sends more than that in one packet. */
 const maxPayloadBytes = 640;
 /**
- * Number of buffers used in rotation. A socket whose buffer is full sends a packet later, from the
- * same memory.
+ * Packet buffers used in rotation. We need several because a congested socket sends a packet later,
+ * from the same memory.
  */
 const bufferCount = 8;
 const frameSamples = 160;
 /**
- * After this many frames without a packet, and with nothing sent ahead of our clock, we assume that
- * the source is on hold or suppresses silence. The receiver then gets our own silence.
+ * If no packet arrives for this many frames, and nothing was sent ahead of our clock, we assume
+ * that the source is on hold or suppresses silence. From then on the receiver gets our own silence.
  */
 const maxPauseFrames = 5;
-/** A packet this far behind is not merely late (MAX_MISORDER in RFC 3550). */
+/** A packet this far behind isn't just late (MAX_MISORDER in RFC 3550). */
 const maxPacketsBehind = 100;
-/** A timestamp further ahead of our clock than this is not plausible. */
+/** We don't trust timestamps that are further ahead of our clock than this. */
 const maxSamplesAhead = 8_000;
 
 export class RtpRelay {
@@ -43,16 +43,16 @@ export class RtpRelay {
   #ssrc: number | undefined;
   #sequence = 0;
   /**
-   * The sequence number that confirms a restart of the source. Undefined until a packet is far
-   * behind.
+   * If the next packet has this sequence number, the source has restarted. Undefined until a packet
+   * is far behind.
    */
   #expected: number | undefined;
-  /** Our timestamps minus the source's. If undefined, the next packet determines it. */
+  /** Our timestamps minus the source's. While undefined, the next packet determines it. */
   #offset: number | undefined;
   #pauseFrames = maxPauseFrames;
   /**
-   * Timestamp of the current key, in the source's packets and in ours. All packets of a key have
-   * the same timestamp (RFC 4733, section 2.5.1.2).
+   * The current key's timestamp, both in the source's packets and in ours. All packets for one key
+   * have the same timestamp (RFC 4733, section 2.5.1.2).
    */
   #event: { readonly sourceTimestamp: number; readonly sentTimestamp: number } | undefined;
 
@@ -62,20 +62,20 @@ export class RtpRelay {
     this.#onFirst = onFirst;
   }
 
-  /** Whether relayed audio is flowing. We must not send our own silence then. */
+  /** Whether relayed audio is flowing. If so, we must not send our own silence. */
   get isFlowing(): boolean {
     const { clockTimestamp, nextTimestamp } = this.#sender;
     return this.#pauseFrames < maxPauseFrames || nextTimestamp !== clockTimestamp;
   }
 
-  /** Advances the time by 20 ms. */
+  /** Advances the clock by 20 ms. */
   tick(): void {
     this.#pauseFrames += 1;
   }
 
   /**
    * Turns an audio packet into the packet to send. The result is valid until seven more packets
-   * were built.
+   * have been built.
    * @returns undefined if the packet came too late or is unusable
    */
   audio(
@@ -86,7 +86,7 @@ export class RtpRelay {
   ): Uint8Array | undefined {
     const samples = header.payloadEnd - header.payloadStart;
     if (samples <= 0 || samples > maxPayloadBytes || !this.#isNext(header)) return undefined;
-    const timestamp = this.#map(header.timestamp);
+    const timestamp = this.#mapTimestamp(header.timestamp);
     const isFirst = !this.#hasRelayed || !this.isFlowing;
     const packet = this.#write(source, header, samples, tableFor(codec, remote.codec));
     this.#sender.relay(packet, {
@@ -95,8 +95,8 @@ export class RtpRelay {
       timestamp,
       samples,
     });
-    // Count from the end of the packet: a source that sends 60 ms packets sends nothing for 60 ms
-    // in between.
+    // Count from the end of the packet: a source that sends 60 ms packets leaves gaps of that
+    // length between them.
     this.#pauseFrames = 1 - Math.ceil(samples / frameSamples);
     if (!this.#hasRelayed) {
       this.#hasRelayed = true;
@@ -106,8 +106,9 @@ export class RtpRelay {
   }
 
   /**
-   * Turns a key's packet into the packet to send. The payload stays unchanged.
-   * @returns undefined if the packet came too late or is unusable, or the far end accepts no keys
+   * Turns a key's packet into the packet to send, with an unchanged payload.
+   * @returns undefined if the packet came too late or is unusable, or if the far end doesn't accept
+   * keys
    */
   event(source: Uint8Array, header: RtpHeader, remote: RemoteMedia): Uint8Array | undefined {
     const bytes = header.payloadEnd - header.payloadStart;
@@ -118,11 +119,11 @@ export class RtpRelay {
     if (this.#event === undefined || isBegin) {
       this.#event = {
         sourceTimestamp: header.timestamp,
-        sentTimestamp: this.#map(header.timestamp),
+        sentTimestamp: this.#mapTimestamp(header.timestamp),
       };
     }
     const packet = this.#write(source, header, bytes, undefined);
-    // A key takes up no time in the stream, because audio may continue in parallel.
+    // A key uses no time in the stream, because audio may continue in parallel.
     const { sentTimestamp: timestamp } = this.#event;
     this.#sender.relay(packet, { payloadType, marker: isBegin, timestamp, samples: 0 });
     this.#pauseFrames = 0;
@@ -145,7 +146,7 @@ export class RtpRelay {
   }
 
   /**
-   * Whether the source has restarted its sequence: two consecutive packets are far behind (RFC
+   * Whether the source has restarted its sequence, i.e. two consecutive packets are far behind (RFC
    * 3550, appendix A.1).
    */
   #confirmsRestart(sequence: number): boolean {
@@ -156,7 +157,7 @@ export class RtpRelay {
     return isSecond;
   }
 
-  #map(sourceTimestamp: number): number {
+  #mapTimestamp(sourceTimestamp: number): number {
     const { nextTimestamp, clockTimestamp } = this.#sender;
     const mapped = this.#offset === undefined ? undefined : (sourceTimestamp + this.#offset) >>> 0;
     const isPlausible =

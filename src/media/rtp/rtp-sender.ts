@@ -1,6 +1,6 @@
-// The RTP stream that one call sends: 20 ms packets of queued audio or silence, in the far end's
-// codec. Sequence numbers have no gaps. Timestamps follow real time, no matter what was queued,
-// cleared, held or late in between.
+// The RTP stream that one call sends. It consists of 20 ms packets in the far end's codec, with
+// either queued audio or silence. Sequence numbers have no gaps. Timestamps follow real time even
+// if audio in between was cleared, held or late.
 
 import { mulawToAlaw, silenceByte } from '../g711.ts';
 import { tickMs } from '../playout/playout.ts';
@@ -10,20 +10,20 @@ import { frameSamples } from './jitter-buffer.ts';
 import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.ts';
 
 /**
- * Number of buffers used in rotation, so that each is reused after 80 ms. A socket whose buffer is
- * full sends a packet later, from the same memory.
+ * Packet buffers used in rotation, so each is reused after 80 ms. We need several because a
+ * congested socket sends a packet later, from the same memory.
  */
 const bufferCount = 4;
 /**
- * For one second after the answer and after our own audio, silence is sent without gaps. Far ends
- * use these packets to latch and to fill their jitter buffer.
+ * For one second after the answer, and again after our own audio, we send silence without gaps. Far
+ * ends need these packets to latch and to fill their jitter buffer.
  */
 const continuousTicks = 1_000 / tickMs;
 
 export type RtpSenderOptions = {
   /**
-   * Random, like the first sequence number and timestamp, so that attackers cannot guess them (RFC
-   * 3550, section 5.1).
+   * This, the first sequence number and the first timestamp are random, so that attackers can't
+   * guess them (RFC 3550, section 5.1).
    */
   readonly ssrc: number;
   readonly firstSequence: number;
@@ -46,10 +46,10 @@ export class RtpSender {
   #nextBuffer = 0;
   #sequence: number;
   #timestamp: number;
-  /** The timestamp after the last sample that was sent. */
+  /** The timestamp that follows the last sample we sent. */
   #end: number;
   /**
-   * Whether the next packet begins a talkspurt (RFC 3551, section 4.1), because it is the first
+   * Whether the next packet begins a talkspurt (RFC 3551, section 4.1). It does if it's the first
    * packet or follows a gap.
    */
   #marker = true;
@@ -61,13 +61,12 @@ export class RtpSender {
     this.#end = this.#timestamp;
   }
 
-  /** The current timestamp of our clock. */
   get clockTimestamp(): number {
     return this.#timestamp;
   }
 
   /**
-   * Timestamp for the next packet: our clock, or the end of the audio already sent if that is
+   * Timestamp for the next packet: our clock's, or the end of the audio already sent if that's
    * later.
    */
   get nextTimestamp(): number {
@@ -79,7 +78,7 @@ export class RtpSender {
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
   }
 
-  /** Returns this tick's packet. It is valid until three more packets were built. */
+  /** Returns this tick's packet, which is valid until three more packets have been built. */
   next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
     const packet = this.#nextPacket();
     const end = rtpHeaderBytes + player.read(packet, rtpHeaderBytes, frameSamples);
@@ -91,7 +90,7 @@ export class RtpSender {
     return this.#complete(packet, end, remote);
   }
 
-  /** Returns a packet with 20 ms of silence. Does not consume queued audio. */
+  /** Returns a packet with 20 ms of silence. Queued audio stays queued. */
   silence(remote: RemoteMedia): Uint8Array {
     return this.#complete(this.#nextPacket(), rtpHeaderBytes, remote);
   }
@@ -102,27 +101,35 @@ export class RtpSender {
     return packet;
   }
 
-  /** Fills the packet with silence from `end` on and completes it. */
+  /** Fills the packet with silence from `end` on, and writes its header. */
   #complete(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
     packet.fill(silenceByte[remote.codec], end);
     this.#timestamp = this.nextTimestamp;
     const { payloadType } = remote;
     const timestamp = this.#timestamp;
-    this.#number(packet, { payloadType, marker: this.#marker, timestamp, samples: frameSamples });
+    this.#writeHeader(packet, {
+      payloadType,
+      marker: this.#marker,
+      timestamp,
+      samples: frameSamples,
+    });
     this.#marker = false;
     return packet;
   }
 
   /**
-   * Makes a relayed packet or a key's packet part of this stream. Our own audio begins a new
-   * talkspurt afterwards.
+   * Adds a packet to this stream that was relayed or carries a key. Our own audio begins a new
+   * talkspurt after it.
    */
   relay(packet: Uint8Array, fields: RelayedFields): void {
-    this.#number(packet, fields);
+    this.#writeHeader(packet, fields);
     this.#marker = true;
   }
 
-  #number(packet: Uint8Array, { payloadType, marker, timestamp, samples }: RelayedFields): void {
+  #writeHeader(
+    packet: Uint8Array,
+    { payloadType, marker, timestamp, samples }: RelayedFields,
+  ): void {
     const sequence = this.#sequence;
     writeRtpHeader(packet, { payloadType, marker, sequence, timestamp, ssrc: this.#ssrc });
     this.#sequence = (sequence + 1) & 0xffff;
@@ -130,7 +137,7 @@ export class RtpSender {
     if (timestampDistance(end, this.#end) > 0) this.#end = end;
   }
 
-  /** Records that none of our own audio is sent in this tick. */
+  /** Records that we send no audio of our own in this tick. */
   skip(): void {
     this.#marker = true;
   }
@@ -138,28 +145,28 @@ export class RtpSender {
 
 /**
  * Decides how often we send silence while we have no bot, sound or ringback to play. RFC 3551,
- * section 4.1, permits omitting silence, and sending it all would be half the cost of a call that
- * we only listen to. We still send some packets. They keep NATs and session border controllers open
- * (RFC 6263), and show anyone who counts packets that the line is alive.
+ * section 4.1, permits omitting silence, and sending all of it would account for half the cost of a
+ * call that we only listen to. Still, we send some packets. They keep NATs and session border
+ * controllers open (RFC 6263), and tell anything that counts packets that the line is alive.
  */
 export class SilencePacing {
   readonly #everyTicks: number;
   #silentTicks = 0;
 
-  /** If `everyTicks` is 1, all silence is sent. */
+  /** If `everyTicks` is 1, we send all silence. */
   constructor(everyTicks: number) {
     this.#everyTicks = everyTicks;
   }
 
   /**
-   * Restarts the second of continuous silence, because other packets were sent or the far end may
-   * have moved.
+   * Restarts the second of continuous silence. Call this when other packets were sent, or when the
+   * far end may have moved.
    */
   restart(): void {
     this.#silentTicks = 0;
   }
 
-  /** Decides whether to send a packet in this tick. Call it once per tick. */
+  /** Decides whether to send a packet in this tick. Call it exactly once per tick. */
   isDue(isSilent: boolean): boolean {
     this.#silentTicks = isSilent ? this.#silentTicks + 1 : 0;
     return this.#silentTicks <= continuousTicks || this.#silentTicks % this.#everyTicks === 0;

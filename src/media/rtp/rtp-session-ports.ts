@@ -1,5 +1,5 @@
-// What an RTP session needs from outside: the sink for its packets and events, its detector, and
-// the state that it shares with the other sessions of its worker.
+// What an RTP session needs from outside: a sink for its packets and events, a detector, and the
+// state that all sessions in a worker share.
 
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
@@ -11,8 +11,8 @@ import type { RtpSenderOptions } from './rtp-sender.ts';
 export type RtpSessionSink = {
   send(packet: Uint8Array, port: number, address: string): void;
   /**
-   * Fixes the far end's address until `disconnect`. All packets go there, and packets from other
-   * addresses may be dropped.
+   * Fixes the far end's address until `disconnect`. All packets go to this address, and the sink
+   * may drop packets from any other address.
    */
   connect(port: number, address: string): void;
   disconnect(): void;
@@ -23,7 +23,7 @@ export type RtpSessionSink = {
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly inactivityFrames: number;
-  /** Ticks between two packets of silence. See SilencePacing. */
+  /** Ticks between two silence packets. See `SilencePacing`. */
   readonly silenceFrames: number;
   readonly scratch: RtpScratch;
   readonly counts: RtpCounts;
@@ -32,12 +32,12 @@ export type RtpSessionOptions = RtpSenderOptions & {
 /** The kind of packet that a payload type identifies. */
 export type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 
-/** Counters that all sessions of a worker share. */
+/** Counters shared by all sessions in a worker. */
 export type RtpCounts = {
   received: number;
   discarded: number;
   sent: number;
-  /** Packets that were not sent because the clock was late. */
+  /** Packets that we didn't send because the clock was late. */
   unsent: number;
   /** Frames that detection or a bot heard over 60 ms late, or not at all. */
   framesLate: number;
@@ -55,7 +55,9 @@ export function createRtpCounts(): RtpCounts {
   };
 }
 
-/** Memory that all sessions of a thread share, so that packets and frames need no allocation. */
+/**
+ * Memory shared by all sessions in a thread, so that we needn't allocate any per packet or frame.
+ */
 export type RtpScratch = {
   readonly header: RtpHeader;
   readonly frame: Int16Array;

@@ -1,6 +1,7 @@
 // The audio of one call leg. The owner calls `receive` with every packet, and `tick` every 20 ms.
-// The session has no sockets or timers, so tests can drive it with their own clock. Its `Reception`
-// takes packets and passes frames and keys to the `Listeners`. Its `Transmission` sends our audio.
+// There are no sockets or timers in here, so tests can drive the session with their own clock.
+// `Reception` accepts packets and passes frames and keys to `Listeners`. `Transmission` sends our
+// audio.
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
@@ -36,14 +37,14 @@ export class RtpSession {
     return this.#listeners.streaming;
   }
 
-  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
+  /** Whether a plan controls the call. If so, the bot can't end the call. */
   get isPlanInControl(): boolean {
     return this.#listeners.isPlanInControl;
   }
 
   /**
    * Whether two ticks may run back to back. They may not while we play audio or a plan waits for a
-   * beep, because people would notice the delay. They may not before the first packet either,
+   * beep, because people would notice the delay. Before the first packet they may not either,
    * because both ticks would count towards its delay in the jitter buffer.
    */
   get isQuiet(): boolean {
@@ -74,11 +75,11 @@ export class RtpSession {
   }
 
   /**
-   * Advances the session by 20 ms. `isInTime` is false if the clock is so late that packets of this
-   * tick would only add to a burst.
+   * Advances the session by 20 ms. `isInTime` is false if the clock is so late that packets sent in
+   * this tick would only add to a burst.
    */
   tick(isInTime: boolean): void {
-    // Reception runs first, so that a plan's reply to a beep is sent in the same tick.
+    // Reception runs first, so a plan's reply to a beep goes out in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
     this.streaming.tick();
@@ -130,24 +131,24 @@ export class RtpSession {
     this.#transmission.stop();
   }
 
-  /** @returns the loudness of both sides since the answer, or undefined before it */
+  /** @returns the loudness of both sides since the answer. Undefined before the answer. */
   envelope(): AudioEnvelope | undefined {
     return this.#envelope?.read();
   }
 
-  /** Ends all plans. Two people talk from now on, and no plan may speak. */
+  /** Ends all plans. From here on two people are talking, so no plan may speak. */
   abandonPlans(): void {
     this.#listeners.abandonPlans();
   }
 
-  /** Starts or stops ringback. It plays whenever there is no other audio. */
+  /** Starts or stops ringback. We play it whenever there's no other audio. */
   ring(isRinging: boolean): void {
     this.#transmission.player.ring(isRinging);
   }
 
   /**
-   * Relays the packets received here to `partner`, where they replace our own audio. `onFirst` is
-   * called when the first audio packet is relayed.
+   * Relays the packets received here to `partner`, which sends them instead of our own audio.
+   * `onFirst` is called when the first audio packet is relayed.
    */
   relayTo(partner: RtpSession, onFirst: () => void): void {
     this.#reception.relayTo(partner.#transmission, onFirst);

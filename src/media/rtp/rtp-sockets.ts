@@ -1,6 +1,6 @@
-// The UDP sockets of one call: RTP on the even port, RTCP on the odd port above it. We never send
-// RTCP. We keep the port open to receive reports as a sign of life, to cause no ICMP errors at the
-// far end, and to keep other programs off the port.
+// One call's UDP sockets: RTP on the even port, RTCP on the odd port above it. We never send RTCP.
+// Still, we keep its port open, for three reasons: reports are a sign of life, the far end gets no
+// ICMP errors, and no other program can take the port.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -18,7 +18,7 @@ export type OpenResult =
   | { readonly kind: 'failed'; readonly reason: string };
 
 /**
- * Errors that ICMP and ICMPv6 cause on a connected socket (Linux: icmp_err_convert,
+ * Errors on a connected socket that result from ICMP or ICMPv6 messages (Linux: icmp_err_convert,
  * icmpv6_err_convert).
  */
 const pathErrors: ReadonlySet<string | undefined> = new Set([
@@ -42,9 +42,9 @@ export class RtpSockets {
   #connected = false;
 
   private constructor(host: string, rtp: Socket, rtcp: Socket) {
-    // Connecting would bind a wildcard socket to the local address of the route to the far end. On
-    // a host with several addresses, the far end may send to another one, and its packets would be
-    // lost.
+    // Connecting would bind a wildcard socket to the local address on the route to the far end. If
+    // the host has several addresses, the far end may send to a different one, and we'd lose its
+    // packets.
     this.#mayConnect = host !== '0.0.0.0' && host !== '::';
     this.#rtp = rtp;
     this.#rtcp = rtcp;
@@ -59,34 +59,34 @@ export class RtpSockets {
     } catch (error) {
       closeQuietly(rtp);
       closeQuietly(rtcp);
-      return { kind: 'failed', reason: reasonOf(error) };
+      return { kind: 'failed', reason: errorMessage(error) };
     }
     rtp.on('message', (packet, from) => handlers.onPacket(packet, from.address, from.port));
     rtp.on('error', (error: NodeJS.ErrnoException) => {
       if (pathErrors.has(error.code)) handlers.onUnreachable();
-      else handlers.onError(reasonOf(error));
+      else handlers.onError(errorMessage(error));
     });
     rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address, from.port));
-    // Ignore errors: the call does not depend on RTCP.
+    // Ignore errors, because calls don't depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };
   }
 
-  /** Sends a packet. If that fails, the packet is lost, as on any network. */
+  /** Sends a packet. If that fails, the packet is lost, as it might be on any network. */
   send(packet: Uint8Array, port: number, address: string): void {
     if (this.#connected) this.#rtp.send(packet);
     else this.#rtp.send(packet, port, address);
   }
 
   /**
-   * Connects the RTP socket until `disconnect`. Sending then needs no route look-up, which makes it
-   * 30 % cheaper, and the kernel drops packets of other senders.
+   * Connects the RTP socket until `disconnect`. The kernel then drops other senders' packets. It
+   * also needs no route look-up to send, which makes sending 30 % cheaper.
    */
   connect(port: number, address: string): void {
     if (!this.#mayConnect) return;
     this.disconnect();
-    // `connect` takes effect immediately, because the address is a literal. If it fails (no route),
-    // the socket stays unconnected. The callback prevents an error event.
+    // The address is a literal, so `connect` takes effect immediately. If it fails (no route), the
+    // socket stays unconnected. We pass a callback only to prevent an error event.
     this.#rtp.connect(port, address, () => {});
     this.#connected = hasPeer(this.#rtp);
   }
@@ -103,14 +103,14 @@ export class RtpSockets {
   }
 }
 
-/** @returns why we cannot bind to this address, or undefined if we can */
+/** @returns why we can't bind to this address, or undefined if we can */
 export async function addressProblem(host: string): Promise<string | undefined> {
   const socket = createUdpSocket(host);
   try {
     await bind(socket, host, 0);
     return undefined;
   } catch (error) {
-    return reasonOf(error);
+    return errorMessage(error);
   } finally {
     closeQuietly(socket);
   }
@@ -118,8 +118,8 @@ export async function addressProblem(host: string): Promise<string | undefined> 
 
 function createUdpSocket(host: string): Socket {
   const family = isIPv6(host) ? 6 : 4;
-  // Only literals of this family get here. The default look-up would delay each packet by a turn of
-  // the event loop.
+  // We only ever get literals of this family here. The default look-up would delay each packet by
+  // one turn of the event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
     callback(null, address, family);
   return createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup });
@@ -153,6 +153,6 @@ function closeQuietly(socket: Socket): void {
   }
 }
 
-function reasonOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

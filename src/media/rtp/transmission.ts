@@ -1,5 +1,5 @@
-// The sending side of a call. Sends a key, a sound, the bot's audio, or silence every 20 ms. In a
-// bridge, relays the other end's packets as they arrive.
+// The sending side of a call. Every 20 ms it sends a key, a sound, the bot's audio, or silence. In
+// a bridge, it relays the other end's packets as they arrive.
 
 import type { Keys, KeysSent } from '../../calls/keys/keys.ts';
 import type { PlaybackReport } from '../../calls/playback/playback.ts';
@@ -29,8 +29,8 @@ export class Transmission {
   /** Rewrites packets from the other end of the bridge. Undefined if nothing is relayed. */
   #relay: RtpRelay | undefined;
   /**
-   * The far end's description. Undefined before the answer, like `#envelope`. Nothing is sent until
-   * then.
+   * The far end's description. This and `#envelope` are undefined until the answer, and we send
+   * nothing before that.
    */
   #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
@@ -46,14 +46,14 @@ export class Transmission {
   }
 
   /**
-   * Power of the sound in the last packet (1: full scale, 0: no sound). The sound's echo cannot be
-   * louder.
+   * Power of the sound in the last packet (1: full scale, 0: no sound). An echo of the sound can't
+   * be louder than this.
    */
   get soundPower(): number {
     return this.#soundPower;
   }
 
-  /** Whether there is nothing to send but silence. */
+  /** Whether we have nothing but silence to send. */
   get isQuiet(): boolean {
     return this.player.isUnused && !this.#keys.isPressing;
   }
@@ -69,7 +69,7 @@ export class Transmission {
     this.#keys.press(keys);
   }
 
-  /** Drops everything that is queued: keys, sounds, and the bot's audio. */
+  /** Drops all queued keys, sounds and bot audio. */
   stop(): void {
     this.#keys.stop();
     this.player.stop();
@@ -77,7 +77,7 @@ export class Transmission {
   }
 
   /**
-   * Starts to relay packets of another far end in place of our own audio. `onFirst` is called when
+   * Starts relaying packets from another far end instead of our own audio. `onFirst` is called when
    * the first audio packet is relayed.
    */
   startRelay(onFirst: () => void): void {
@@ -88,7 +88,7 @@ export class Transmission {
     this.#relay = undefined;
   }
 
-  /** Relays a packet from the other end of the bridge. */
+  /** Relays a packet from the other end of the bridge. Does nothing unless a relay is running. */
   relayPacket(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
     const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true) return;
@@ -102,8 +102,8 @@ export class Transmission {
   }
 
   /**
-   * Advances the transmission by 20 ms. `isInTime` is false if the clock is so late that packets of
-   * this tick would only add to a burst.
+   * Advances the transmission by 20 ms. `isInTime` is false if the clock is so late that packets
+   * sent in this tick would only add to a burst.
    */
   tick(isInTime: boolean): void {
     this.#sender.tick();
@@ -116,8 +116,8 @@ export class Transmission {
     if (key !== undefined) this.#send(key);
     this.#soundPower = 0;
     if (isRelayed || key !== undefined) {
-      // The other leg's audio is relayed, or a key is pressed. The bot's audio is discarded
-      // meanwhile.
+      // We're relaying the other leg's audio, or a key is pressed. Meanwhile, discard the bot's
+      // audio.
       this.#sender.skip();
       this.#silence.restart();
       this.player.skipFrame();
@@ -139,7 +139,7 @@ export class Transmission {
       return;
     }
     this.#sender.skip();
-    // If the clock is late, the audio stays queued.
+    // If the clock is late, our audio stays queued.
     if (remote.weSend) this.#counts.unsent += 1;
     else this.player.skipFrame();
   }
