@@ -22,7 +22,7 @@ export type OverviewClient = {
   }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
 };
 
-/** A command as it is sent. Omitted members have defaults. */
+/** The members of a command. Omitted members have defaults. */
 export type CommandMembers = z.input<typeof commandSchema>;
 
 export type BotClient = OverviewClient & {

@@ -34,7 +34,7 @@ export function readBody(body: unknown): ShownBody | undefined {
   return shownBody.safeParse(body).data;
 }
 
-/** More calls than a developer has at once. */
+/** More calls than a developer has at the same time. */
 const mostCallsAtOnce = 1_000;
 
 /** Formats a notification. `name` replaces the beginning of the call's id. */

@@ -11,7 +11,7 @@ export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
   onEvent(event: CallEvent): void;
-  /** `origin` is the receiver's host with scheme and port. Undefined if the call is gone. */
+  /** `origin` is the receiver's scheme, host and port. Undefined if the call is gone. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
 

@@ -73,7 +73,7 @@ async function callOwnedBy(node: GatewayProcess, owner: RegExp): Promise<string>
 
 async function endCall(node: GatewayProcess, callId: string): Promise<void> {
   await node.dialer.end(callId);
-  await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
+  await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call has ended');
 }
 
 /** Dials a call and waits until it is up. Returns it with its owner and the other node. */
@@ -167,7 +167,7 @@ describe('a command through another node', () => {
     expect(await send(other, { command: 'hangup' }, 'bye')).toMatchObject({
       ...{ status: 202, body: { state: 'ending' } },
     });
-    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call has ended');
     for (const node of [owner, other]) {
       expect(await send(node, { command: 'hangup' }, 'bye')).toMatchObject({ status: 409 });
     }
@@ -180,7 +180,7 @@ describe('a command through another node', () => {
       ...{ target: `tel:+${numberFor('stay', 0, 12)}`, maxDurationMs },
       notifyurl: cluster.receiver.url,
     });
-    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call is over');
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call has ended');
 
     expect(cluster.receiver.of(callId).at(-1)).toMatchObject({
       ...{ outcome: 'completed', reason: 'Maximum call duration reached' },

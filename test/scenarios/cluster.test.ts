@@ -14,7 +14,7 @@ import { isTerminal } from '../support/receiver.ts';
  * stands still, and short enough to wait for.
  */
 const shortLease = { NODE_LEASE_MS: '6000' };
-/** Number of notifications that one node sends to one receiver at once. */
+/** Number of notifications that one node sends to one receiver concurrently. */
 const sendsAtOnce = 32;
 
 async function build(trunk: readonly string[] = []) {
@@ -105,7 +105,7 @@ describe('a cluster', () => {
     const calls = await dial(cluster, nodes, many(60, 'talk', 3));
     await eventually(
       () => calls.every(({ callId }) => cluster.receiver.of(callId).some(isTerminal)),
-      'all calls are over',
+      'all calls have ended',
       45_000,
     );
 
@@ -118,7 +118,7 @@ describe('a cluster', () => {
     const slots = () => world.database.pool.query('select from trunk_slots');
     await eventually(
       async () => (await slots()).rowCount === 0,
-      'every slot of the trunk is given back',
+      'every slot of the trunk is released',
     );
   }, 180_000);
 
@@ -185,7 +185,7 @@ describe('a cluster', () => {
     );
     const receivedBefore = cluster.receiver.received.length;
     sleeper.child.kill('SIGCONT');
-    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up ends itself');
+    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up exits');
 
     expect(sleeper.child.exitCode).toBe(1);
     expect(lost.length).toBeGreaterThan(0);
@@ -234,9 +234,9 @@ describe('a cluster', () => {
     const calls = [...first, ...second];
     const answered = () => world.database.pool.query(`select from calls where state = 'answered'`);
     await eventually(async () => (await answered()).rowCount === calls.length, 'all are answered');
-    const ofLiving = (await callsOf(world, 'b')).length;
+    const callsOfSecondNode = (await callsOf(world, 'b')).length;
     await eventually(
-      () => arrived >= sendsAtOnce + Math.min(sendsAtOnce, ofLiving),
+      () => arrived >= sendsAtOnce + Math.min(sendsAtOnce, callsOfSecondNode),
       'both nodes send as many notifications as they may',
     );
     sleeper.child.kill('SIGSTOP');
@@ -256,7 +256,7 @@ describe('a cluster', () => {
     const sent = new Set(receiver.received.map(({ body }) => body.eventId));
     const before = receiver.received.length;
     sleeper.child.kill('SIGCONT');
-    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up ends itself');
+    await eventually(() => sleeper.child.exitCode !== null, 'the node that woke up exits');
 
     const later = receiver.received.slice(before).map(({ body }) => body.eventId);
     expect(later.filter((eventId) => sent.has(eventId))).toEqual([]);

@@ -299,7 +299,7 @@ describe('from unusual senders', () => {
     });
   });
 
-  test('fifty packets at once in the middle of a greeting', async () => {
+  test('a burst of fifty packets in the middle of a greeting', async () => {
     await heldUpMailbox.judged((received) => {
       expectReceived(received, machineThatBeeps);
       // A listener hears a pause of a second between sentences. This also indicates a machine, and
@@ -308,7 +308,7 @@ describe('from unusual senders', () => {
     });
   });
 
-  test('fifty packets at once before a person speaks', async () => {
+  test('a burst of fifty packets before a person speaks', async () => {
     await heldUpPerson.judged((received) => {
       expectReceived(received, human);
       expectAsOnGoodLine(received, late);

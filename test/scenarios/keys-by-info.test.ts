@@ -75,7 +75,7 @@ describe('keys over a trunk with dtmf: info', () => {
     // The phone hangs up while a key is on its way. dtmf-sent comes before the end of the call.
     await press('9', 'late');
     phone.hangUp();
-    await eventually(() => typesOf().includes('completed'), 'the call is over');
+    await eventually(() => typesOf().includes('completed'), 'the call has ended');
     expect(sent().at(-1)).toMatchObject({ commandId: 'late' });
     expect(typesOf().slice(-2)).toEqual(['dtmf-sent', 'completed']);
   });
@@ -105,7 +105,7 @@ describe('keys over a trunk with dtmf: info', () => {
 
     agent.hangUp();
     await person.isHungUp();
-    await eventually(() => typesOf().includes('completed'), 'the call is over');
+    await eventually(() => typesOf().includes('completed'), 'the call has ended');
     // No command sent a key.
     expect(typesOf()).not.toContain('dtmf-sent');
   });

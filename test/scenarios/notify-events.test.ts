@@ -36,12 +36,12 @@ const hasStatus = ({ type }: PublishedEvent) =>
  * connection, so either may come first.
  */
 async function publishedOf(callId: string): Promise<readonly PublishedEvent[]> {
-  const ofCall = () => laptop.events.filter((event) => event.callId === callId);
+  const eventsOfCall = () => laptop.events.filter((event) => event.callId === callId);
   await eventually(
-    () => ofCall().some(({ type }) => type === 'completed' || type === 'failed'),
+    () => eventsOfCall().some(({ type }) => type === 'completed' || type === 'failed'),
     'the end of the call is published',
   );
-  return ofCall();
+  return eventsOfCall();
 }
 
 function expectSigned(callId: string): void {

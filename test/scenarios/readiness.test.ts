@@ -210,7 +210,7 @@ describe('/ready of a gateway', () => {
       });
       await eventually(() => cluster.farEnd.up === 1, 'the call is up');
       await gateway.dialer.end(callId);
-      await eventually(() => cluster.farEnd.up === 0, 'the call is over');
+      await eventually(() => cluster.farEnd.up === 0, 'the call has ended');
       await eventually(isHeld, 'the lease is held');
     } finally {
       isOver = true;
@@ -304,7 +304,7 @@ describe('/ready of a gateway', () => {
     expect(leaving.output().match(failureOfAccepting)).toHaveLength(1);
     // Send the second signal.
     await leaving.terminate();
-    await eventually(() => cluster.farEnd.up === 0, 'the call is over');
+    await eventually(() => cluster.farEnd.up === 0, 'the call has ended');
   });
 });
 

@@ -236,7 +236,7 @@ describe('a fault in one call does not affect another call', () => {
     await eventually(() => callee.packets.length > length + 100, 'the phone still receives audio');
     connection.socket.resume();
     connection.mark('on');
-    await eventually(() => connection.marks.includes('on'), 'the bot goes on');
+    await eventually(() => connection.marks.includes('on'), 'the bot continues');
 
     await callee.untilHeard((heard) => heard.includes(said), 'all that the bot said is heard');
     expect(bot.connections).toHaveLength(1);

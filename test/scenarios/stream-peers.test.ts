@@ -149,7 +149,7 @@ describe('sipp as the phone', () => {
       'the bot talks during the hold',
     );
     await steer(sipp);
-    await eventually(() => connection.marks.includes('said'), 'the sentence is over');
+    await eventually(() => connection.marks.includes('said'), 'the sentence has ended');
     connection.say(speech(800, 3));
     await eventually(
       () => phone.audio.includes(speech(800, 3)),

@@ -146,7 +146,10 @@ describe('what a bot says', () => {
     const before = callee.packets.length;
     connection.say(speech(1_600, 2));
     connection.mark('on hold');
-    await eventually(() => connection.marks.includes('on hold'), 'the audio said on hold is over');
+    await eventually(
+      () => connection.marks.includes('on hold'),
+      'the audio said on hold has ended',
+    );
     expect(callee.packets.length).toBeLessThanOrEqual(before + 2);
     await callee.reoffer('sendrecv');
     connection.say(speech(800, 3));
@@ -212,7 +215,7 @@ describe('what a bot receives', () => {
     const said = speech(160 * 20);
     await speakUntilBotHears(callee, connection, said);
     const { length } = connection.of('media');
-    await eventually(() => connection.of('media').length > length + 30, 'the clock goes on');
+    await eventually(() => connection.of('media').length > length + 30, 'the clock continues');
 
     const silence = new Set(connection.heard.subarray(-160));
     expect(silence).toEqual(new Set([silenceByte.PCMU]));

@@ -129,7 +129,7 @@ test.each([
   const { callId } = await gateway.dialer.dial({ target: 'tel:+12025550130' });
   await eventually(
     async () => ((await gateway.dialer.call(callId)).body as { state: string }).state === 'ended',
-    'the call is over',
+    'the call has ended',
   );
   await gateway.terminate();
 

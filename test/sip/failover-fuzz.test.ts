@@ -171,7 +171,7 @@ test('rings at most one phone for a call, tries each gateway once, and leaves no
         carrier.finish(number);
         if (observer.kinds().includes('answered')) leg.hangUp('done');
         return isReleased;
-      }, `call ${number} is over`);
+      }, `call ${number} has ended`);
     }),
   );
 

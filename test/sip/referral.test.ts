@@ -141,7 +141,7 @@ describe('a REFER', () => {
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     await eventually(() => reported.length > 0, 'it is taken');
     drachtio.dropConnections();
-    await eventually(() => reported.includes('ended'), 'the leg is over');
+    await eventually(() => reported.includes('ended'), 'the leg has ended');
 
     expect(reported).toEqual(['progress 202', 'ended']);
   });
@@ -202,14 +202,14 @@ describe('a second REFER in a dialog', () => {
     const { leg, invite, refer, reported } = await referring(200);
     answerInDialog(drachtio, invite, refer, '202 Accepted');
     notify(invite, word, 'active;expires=60');
-    await eventually(() => reported.length === reportedByFirst, 'the first is over');
+    await eventually(() => reported.length === reportedByFirst, 'the first REFER has ended');
     leg.refer({ target: agents, timeoutMs: 5_000 }, (event) =>
       reported.push(`2: ${wordOf(event)}`),
     );
     answerInDialog(drachtio, invite, await drachtio.take('REFER'), '202 Accepted', [], 103);
     await eventually(() => reported.length > reportedByFirst, 'the second is taken');
     notify(invite, ok, over);
-    await eventually(() => reported.length > reportedByFirst + 1, 'the second is over');
+    await eventually(() => reported.length > reportedByFirst + 1, 'the second REFER has ended');
 
     expect(reported.at(-1)).toBe('2: taken over');
   });

@@ -267,7 +267,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   };
 }
 
-/** @returns undefined if no test looks at such a command */
+/** @returns undefined for a command that no test looks at */
 function lineOf(command: MediaCommand): string | undefined {
   switch (command.kind) {
     case 'detect':

@@ -63,7 +63,7 @@ export function describeBotEvent(event: BotEvent): string {
     case 'said':
       return `said its ${event.line}`;
     case 'interrupted':
-      return `was interrupted in its ${event.line} and fell silent`;
+      return `was interrupted during its ${event.line} and fell silent`;
     case 'heard':
       return `heard ${seconds(event.turnMs)}`;
     case 'dtmf':

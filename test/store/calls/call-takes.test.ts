@@ -168,10 +168,10 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
 
   test('takes no slot for calls without a trunk or on a trunk without limits', async () => {
     const [direct, carried] = [await accept('direct'), await accept()];
-    const ofDirect = await nodes[0].take({ ...ask(undefined), source: undefined });
-    const ofTrunk = await nodes[1].take(ask(undefined));
+    const directTake = await nodes[0].take({ ...ask(undefined), source: undefined });
+    const trunkTake = await nodes[1].take(ask(undefined));
 
-    expect([idsOf(ofDirect.grants), idsOf(ofTrunk.grants)]).toEqual([
+    expect([idsOf(directTake.grants), idsOf(trunkTake.grants)]).toEqual([
       [direct.callId],
       [carried.callId],
     ]);

@@ -35,7 +35,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
   };
 
   describe('takes a slot of its trunk', () => {
-    test('while one is free across all nodes, and releases it when the leg is over', async () => {
+    test('while one is free across all nodes, and releases it when the leg has ended', async () => {
       const limits = { maxConcurrentCalls: 2 };
       expect(await legs[0].takeSlot(legOf('one', limits))).toBeDefined();
       expect(await legs[1].takeSlot(legOf('two', limits))).toBeDefined();

@@ -346,7 +346,7 @@ describe('while SQL is unreachable', () => {
   });
 
   test.each(['42P01', '53100', '57014', '40003', 'XX000'])(
-    'or reports a fault of its own (%s), no step is given up',
+    'or reports an internal fault (%s), no step is given up',
     async (code) => {
       const { outbox, statements } = rig((statement) =>
         statements.length === 1 ? statement.fail(refusal(code)) : statement.store(),
