@@ -1,4 +1,4 @@
-// What a second leg needs from SQL: a slot of its trunk, which it shares with first legs, and a
+// What a second leg needs from SQL: a slot of its trunk, from the same slots as first legs, and a
 // place among its app's calls of the day.
 
 import { beforeEach, describe, expect, test } from 'vitest';
