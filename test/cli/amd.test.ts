@@ -119,8 +119,8 @@ describe('the output', () => {
   });
 
   test.each<[Partial<AmdOptions>, string]>([
-    [{ timer: ['noSpeech=5'] }, '--timer noSpeech=5: name=milliseconds, with a name of noSpeech'],
-    [{ timer: ['toString=500'] }, '--timer toString=500: name=milliseconds'],
+    [{ timer: ['noSpeech=5'] }, '--timer noSpeech=5: must be name=milliseconds, where name is one of noSpeech'],
+    [{ timer: ['toString=500'] }, '--timer toString=500: must be name=milliseconds'],
     [{ timer: ['noSpeechTimeoutMs=5'] }, '--timer noSpeechTimeoutMs: '],
     [{ thresholdWordCount: '0' }, '--threshold-word-count must be 1 to 999'],
     [{ channel: '0' }, '--channel must be left, right, or 1 to 99'],
