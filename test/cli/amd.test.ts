@@ -119,7 +119,10 @@ describe('the output', () => {
   });
 
   test.each<[Partial<AmdOptions>, string]>([
-    [{ timer: ['noSpeech=5'] }, '--timer noSpeech=5: must be name=milliseconds, where name is one of noSpeech'],
+    [
+      { timer: ['noSpeech=5'] },
+      '--timer noSpeech=5: must be name=milliseconds, where name is one of noSpeech',
+    ],
     [{ timer: ['toString=500'] }, '--timer toString=500: must be name=milliseconds'],
     [{ timer: ['noSpeechTimeoutMs=5'] }, '--timer noSpeechTimeoutMs: '],
     [{ thresholdWordCount: '0' }, '--threshold-word-count must be 1 to 999'],
