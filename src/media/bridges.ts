@@ -1,11 +1,11 @@
-// A worker's bridges. Each bridge connects a call's first session to the session of its second leg,
-// and tracks the phase of that connection.
+// A worker's bridges. Each bridge connects a call's first session to its second leg's session, and
+// tracks which phase that connection has reached.
 
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RtpSession } from './rtp/rtp-session.ts';
 
 type Bridge = {
-  /** Session id of the person who was called first. */
+  /** Session id of the person we called first. */
   readonly person: number;
   /** Session id of the second leg. */
   readonly partner: number;
@@ -13,17 +13,17 @@ type Bridge = {
 };
 
 export class Bridges {
-  readonly #sessionOf: (id: number) => RtpSession | undefined;
+  readonly #findSession: (id: number) => RtpSession | undefined;
   readonly #onConnected: (partner: number) => void;
-  /** Each bridge is stored twice: under the id of each of its two sessions. */
+  /** Each bridge is stored twice, under both of its session ids. */
   readonly #bridges = new Map<number, Bridge>();
 
-  /** `onConnected` is called once each far end has been sent audio from the other. */
+  /** `onConnected` is called once both far ends have been sent each other's audio. */
   constructor(
-    sessionOf: (id: number) => RtpSession | undefined,
+    findSession: (id: number) => RtpSession | undefined,
     onConnected: (partner: number) => void,
   ) {
-    this.#sessionOf = sessionOf;
+    this.#findSession = findSession;
     this.#onConnected = onConnected;
   }
 
@@ -32,20 +32,20 @@ export class Bridges {
   }
 
   enter(personId: number, partnerId: number, phase: BridgePhase): void {
-    const person = this.#sessionOf(personId);
-    const partner = this.#sessionOf(partnerId);
+    const person = this.#findSession(personId);
+    const partner = this.#findSession(partnerId);
     if (person === undefined || partner === undefined) return;
-    const bridge = this.#bridgeOf(personId, partnerId);
+    const bridge = this.#findOrCreateBridge(personId, partnerId);
     if (bridge === undefined) return;
     switch (phase) {
       case 'ringing':
-        // Do not play ringback over early media that the second leg already sends.
+        // Don't play ringback over early media that the second leg already sends.
         if (bridge.phase === undefined) person.ring(true);
         break;
       case 'early':
         if (bridge.phase === 'answered') return;
-        // Ringback stops at the first packet of early media. If the far end announces early media
-        // and sends none, the person keeps hearing ringback.
+        // Ringback stops at the first early media packet. Some far ends announce early media but
+        // send none, and then the person keeps hearing ringback.
         if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(false));
         break;
       case 'answered':
@@ -55,22 +55,22 @@ export class Bridges {
     bridge.phase = phase;
   }
 
-  /** Ends the bridge of session `id`. The two sides no longer hear each other. */
+  /** Ends the bridge that session `id` is in. The two sides no longer hear each other. */
   leave(id: number): void {
     const bridge = this.#bridges.get(id);
     if (bridge === undefined) return;
     this.#bridges.delete(bridge.person);
     this.#bridges.delete(bridge.partner);
-    this.#sessionOf(bridge.person)?.ring(false);
-    this.#sessionOf(bridge.person)?.stopRelay();
-    this.#sessionOf(bridge.partner)?.stopRelay();
+    this.#findSession(bridge.person)?.ring(false);
+    this.#findSession(bridge.person)?.stopRelay();
+    this.#findSession(bridge.partner)?.stopRelay();
   }
 
   /**
-   * Returns the bridge between the two sessions. Creates it if neither session has a bridge.
+   * Returns the bridge between the two sessions, or creates it if neither session has one.
    * @returns undefined if either session is in another bridge
    */
-  #bridgeOf(person: number, partner: number): Bridge | undefined {
+  #findOrCreateBridge(person: number, partner: number): Bridge | undefined {
     const known = this.#bridges.get(person) ?? this.#bridges.get(partner);
     if (known !== undefined) {
       return known.person === person && known.partner === partner ? known : undefined;

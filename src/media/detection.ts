@@ -1,5 +1,5 @@
-// Runs one call's detector and isolates its failures. If the detector throws, the call gets
-// `amd_error` and `amd_stopped`, and other calls are unaffected.
+// Runs one call's detector and isolates its failures. If the detector throws, its call gets
+// `amd_error` and `amd_stopped`, but other calls are unaffected.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
@@ -27,12 +27,12 @@ export class Detection {
     }
   }
 
-  /** Whether `amd_stopped` was reported. */
+  /** Whether `amd_stopped` has been reported. */
   get done(): boolean {
     return this.#isDone;
   }
 
-  /** What the call's plans hear. Undefined if the detector has no ear, and after `stop`. */
+  /** What the call's plans hear. Undefined after `stop`, or if the detector has no ear. */
   get ear(): PlanEar | undefined {
     return this.#detector?.ear;
   }

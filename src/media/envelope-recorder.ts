@@ -1,23 +1,23 @@
-// Records the loudness of a call in both directions, one byte per time step. When the buffer is
-// full, every two steps are merged into one.
+// Records a call's loudness in both directions, one byte per time step. Whenever the buffer is
+// full, each pair of steps is merged into one.
 
 import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
 
-/** Length of a step until the buffer first fills up: two ticks of the session. */
+/** Step length until the buffer first fills up: two session ticks. */
 const firstStepMs = 40;
 const ticksInFirstStep = 2;
-const firstRoom = 256;
+const initialSteps = 256;
 /**
- * Steps kept per direction: 11 minutes in steps of 40 ms. Both directions together stay below 64
- * KiB as JSON.
+ * Steps kept per direction: 11 minutes in 40 ms steps. Encoded as JSON, both directions together
+ * stay below 64 KiB.
  */
 const maxSteps = 16_384;
 
 export class EnvelopeRecorder {
   readonly #startedAt = Date.now();
-  #heard = new Uint8Array(firstRoom);
-  #said = new Uint8Array(firstRoom);
+  #heard = new Uint8Array(initialSteps);
+  #said = new Uint8Array(initialSteps);
   #steps = 0;
   #ticksInStep = ticksInFirstStep;
   #tick = 0;
@@ -58,8 +58,8 @@ export class EnvelopeRecorder {
 
   #makeRoom(): void {
     if (this.#steps < maxSteps) {
-      this.#heard = grown(this.#heard);
-      this.#said = grown(this.#said);
+      this.#heard = doubled(this.#heard);
+      this.#said = doubled(this.#said);
       return;
     }
     halve(this.#heard);
@@ -70,14 +70,14 @@ export class EnvelopeRecorder {
 }
 
 /**
- * Returns the loudest sample, from 0 (silence) to 127. G.711 is logarithmic: without its sign bit,
- * and inverted as its law requires, a byte is the loudness itself.
+ * Returns the loudest sample, from 0 (silence) to 127. We needn't decode anything, because G.711 is
+ * logarithmic: drop the sign bit, invert the byte as its law requires, and you have the loudness.
  */
 function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): number {
-  // µ-law has 127 at silence and counts down; A-law counts up with every other bit inverted.
+  // µ-law counts down from 127 at silence. A-law counts up, with every other bit inverted.
   const mask = codec === 'PCMU' ? 0x7f : 0x55;
   let peak = 0;
-  // Don't skip samples: every fourth sample of a 1,000 Hz tone could be a zero crossing.
+  // Don't skip samples: with a 1,000 Hz tone, every fourth sample could be a zero crossing.
   for (let index = start; index < end; index += 1) {
     const level = ((packet[index] as number) ^ mask) & 0x7f;
     if (level > peak) peak = level;
@@ -85,7 +85,7 @@ function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): n
   return peak;
 }
 
-function grown(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function doubled(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(bytes.length * 2);
   larger.set(bytes);
   return larger;

@@ -1,8 +1,8 @@
-// Converts G.711 (ITU-T): A-law and µ-law bytes to 16-bit linear samples, and back.
+// Converts between G.711 (ITU-T) bytes, i.e. A-law or µ-law, and 16-bit linear samples.
 
 export type Codec = 'PCMU' | 'PCMA';
 
-/** The byte that encodes silence. It decodes to zero in µ-law and almost zero in A-law. */
+/** The byte that encodes silence. It decodes to zero in µ-law, and to almost zero in A-law. */
 export const silenceByte: Readonly<Record<Codec, number>> = { PCMU: 0xff, PCMA: 0xd5 };
 
 const mulawBias = 0x84;
@@ -24,7 +24,7 @@ function decodeAlawByte(byte: number): number {
   return (toggled & 0x80) === 0 ? -magnitude : magnitude;
 }
 
-/** The linear sample of each of the 256 code words. */
+/** The linear sample for each of the 256 code words. */
 export const decodeTable: Readonly<Record<Codec, Int16Array>> = {
   PCMU: Int16Array.from({ length: 256 }, (_, byte) => decodeMulawByte(byte)),
   PCMA: Int16Array.from({ length: 256 }, (_, byte) => decodeAlawByte(byte)),
@@ -33,7 +33,7 @@ export const decodeTable: Readonly<Record<Codec, Int16Array>> = {
 export function encodeMulaw(sample: number): number {
   const sign = sample < 0 ? 0x80 : 0;
   const magnitude = Math.min(Math.abs(sample), mulawClip) + mulawBias;
-  // The position of the highest bit, 7 to 14, is the segment.
+  // The position of the highest bit (7 to 14) determines the segment.
   const exponent = 24 - Math.clz32(magnitude);
   const mantissa = (magnitude >> (exponent + 3)) & 0x0f;
   return ~(sign | (exponent << 4) | mantissa) & 0xff;
@@ -41,7 +41,7 @@ export function encodeMulaw(sample: number): number {
 
 export function encodeAlaw(sample: number): number {
   const sign = sample < 0 ? 0 : 0x80;
-  // Negative samples use one's complement, as in the reference code: -1 and 0 fall into
+  // Negative samples use one's complement, as in the reference code, so -1 and 0 fall into
   // neighbouring steps.
   const magnitude = Math.min(sample < 0 ? -sample - 1 : sample, 32_767);
   const exponent = magnitude < 0x100 ? 0 : 24 - Math.clz32(magnitude);
@@ -50,14 +50,14 @@ export function encodeAlaw(sample: number): number {
 }
 
 /**
- * The A-law code word for each µ-law code word. Converts a bot's audio for a far end that uses
- * A-law.
+ * The A-law code word for each µ-law code word. We use it to convert bots' audio for far ends that
+ * use A-law.
  */
 export const mulawToAlaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   encodeAlaw(decodeMulawByte(byte)),
 );
 
-/** The µ-law code word for each A-law code word. A bridge needs both directions. */
+/** The µ-law code word for each A-law code word. Bridges need both directions. */
 export const alawToMulaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   encodeMulaw(decodeAlawByte(byte)),
 );
@@ -67,8 +67,8 @@ const linearToMulaw: Uint8Array = Uint8Array.from({ length: 65_536 }, (_, index)
 );
 
 /**
- * Encodes a frame by table look-up. Calling `encodeMulaw` for each sample would cost ten times as
- * much.
+ * Encodes a frame by table look-up, because calling `encodeMulaw` for each sample would cost ten
+ * times as much.
  */
 export function encodeMulawFrame(samples: Int16Array, bytes: Uint8Array): void {
   for (let index = 0; index < samples.length; index += 1) {

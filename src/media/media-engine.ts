@@ -1,5 +1,5 @@
-// The media engine of one worker thread. Owns the sockets, the sessions and the playout clock, and
-// handles messages from the main thread.
+// The media engine of one worker thread. It owns the sockets, the sessions and the playout clock,
+// and handles messages from the main thread.
 
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -25,19 +25,19 @@ import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
 /**
- * Ports tried for one call. Another gateway on this host may hold a run of consecutive pairs, one
- * for each of its calls. One attempt costs about 0.1 ms, and the next call continues after the last
- * port tried.
+ * How many ports we try for one call. Another gateway on this host may hold a run of consecutive
+ * pairs, one for each of its calls. An attempt costs about 0.1 ms, and the next call continues
+ * after the last port we tried.
  */
 const maxBindAttempts = 512;
 
-/** Code of other folders that runs in the media worker. */
+/** Code from other folders that runs in the media worker. */
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
 };
 
-type Live = {
+type LiveSession = {
   readonly session: RtpSession;
   readonly sockets: RtpSockets;
   readonly port: number;
@@ -52,7 +52,7 @@ export class MediaEngine {
   readonly #playoutPool: PlayoutPool;
   readonly #played = createPlayoutStatistics();
   readonly #streamStatistics = createStreamStatistics();
-  readonly #live = new Map<number, Live>();
+  readonly #live = new Map<number, LiveSession>();
   readonly #bridges = new Bridges(
     (id) => this.#live.get(id)?.session,
     (id) => this.#report(id, { kind: 'connected' }),
@@ -80,8 +80,8 @@ export class MediaEngine {
       {
         tick: (transmit) => this.#tickAll(transmit),
         isIdle: () => this.#live.size === 0,
-        // The thread must not rest while it relays packets between two legs. Neither must it rest
-        // while a call has a bot, because connecting takes several turns of the event loop.
+        // The thread must not rest while it relays packets between two legs, or while a call has a
+        // bot, because connecting to one takes several turns of the event loop.
         restTicks: () =>
           !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
         ran: (lateMs, hasCaughtUp) => lateFrames.check(performance.now(), lateMs, hasCaughtUp),
@@ -94,7 +94,7 @@ export class MediaEngine {
     switch (message.kind) {
       case 'open':
         this.#open(message.id).catch((error: unknown) => {
-          this.#post({ kind: 'refused', id: message.id, reason: stackOf(error) });
+          this.#post({ kind: 'refused', id: message.id, reason: describeError(error) });
         });
         return;
       case 'remote':
@@ -130,7 +130,7 @@ export class MediaEngine {
     this.#post({ kind: 'session', id, event });
   }
 
-  /** Opens a session and its sockets. If every attempt fails, posts `refused`. */
+  /** Opens a session and its sockets. Posts `refused` if every attempt fails. */
   async #open(id: number): Promise<void> {
     let reason = 'no free port';
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
@@ -151,13 +151,13 @@ export class MediaEngine {
       }
       this.#pool.release(port, performance.now());
       reason = opened.reason;
-      // Any other error would hit every port: too many open files, or the address is gone.
+      // Any other error would hit every port, e.g. too many open files, or an address that's gone.
       if (!reason.includes('EADDRINUSE')) break;
     }
     this.#post({ kind: 'refused', id, reason });
   }
 
-  #begin(id: number, live: Live): void {
+  #begin(id: number, live: LiveSession): void {
     this.#live.set(id, live);
     this.#loop.start();
     this.#post({ kind: 'opened', id, port: live.port });
@@ -181,13 +181,14 @@ export class MediaEngine {
         connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
         disconnect: () => this.#live.get(id)?.sockets.disconnect(),
         report: (event) => this.#report(id, event),
-        onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
+        onDetectorError: (error) =>
+          this.#post({ kind: 'detectorError', reason: describeError(error) }),
       },
     );
   }
 
   #stream(
-    live: Live,
+    live: LiveSession,
     id: number,
     { settings, phase }: Extract<MediaCommand, { kind: 'stream' }>,
   ): void {
@@ -197,7 +198,7 @@ export class MediaEngine {
     else session.streaming.stream?.answer();
   }
 
-  #startStream({ session, notes }: Live, id: number, settings: StreamSettings): void {
+  #startStream({ session, notes }: LiveSession, id: number, settings: StreamSettings): void {
     const queue = new PlayoutQueue(
       this.#playoutPool,
       (name) => {
@@ -217,14 +218,14 @@ export class MediaEngine {
         mark: (name) => notes.add({ kind: 'mark', at: Date.now(), name }),
         clear: (droppedMs) => notes.add({ kind: 'clear', at: Date.now(), droppedMs }),
       },
-      defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
+      defect: (error) => this.#fail(id, `stream failed: ${describeError(error)}`),
     });
     session.streaming.start(stream, queue);
   }
 
   /**
-   * Whether two ticks may run back to back. They may not if silence is sent in every tick: two
-   * packets in a row every 40 ms would be jitter at the far end.
+   * Whether two ticks may run back to back. They may not if we send silence in every tick, because
+   * the far end would see two packets in a row every 40 ms, which is jitter.
    */
   #areQuiet(): boolean {
     if (this.#silenceFrames === 1) return false;
@@ -244,7 +245,7 @@ export class MediaEngine {
   }
 
   #close(id: number): void {
-    // Detection must report `amd_stopped` even if the caller did not stop it.
+    // Detection must report `amd_stopped` even if the caller didn't stop it.
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
@@ -272,8 +273,8 @@ export class MediaEngine {
   }
 
   /**
-   * Passes a packet to its session. If it triggers a bug, only this call fails, not every call of
-   * the thread.
+   * Passes a packet to its session. If the packet triggers a bug, only this call fails, not every
+   * call in the thread.
    */
   #receive(
     session: RtpSession,
@@ -323,8 +324,8 @@ export class MediaEngine {
 }
 
 /**
- * Wraps `createDetector` so that recognised words are added to the call's notes. The words' offsets
- * count from the creation of the detector.
+ * Wraps `createDetector` to add recognised words to the call's notes. The words' offsets start when
+ * the detector is created.
  */
 function withNotes(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
   return (settings) => {
@@ -337,8 +338,8 @@ function withNotes(createDetector: CreateDetector, notes: CallNotes): CreateDete
 }
 
 /**
- * Replaces reports that would hang up the call. While a plan controls the call, the loss of the bot
- * or its goodbye only stops the stream.
+ * Replaces reports that would hang up the call. While a plan controls the call, a bot that leaves
+ * or loses its connection only ends the stream.
  */
 function withoutHangUp(report: StreamReport): StreamReport {
   if (report.kind === 'botLeft') {
@@ -348,9 +349,9 @@ function withoutHangUp(report: StreamReport): StreamReport {
 }
 
 /**
- * Describes anything thrown, with the stack if it has one. A WebAssembly trap is an error of
- * another realm, so `instanceof` does not recognise it.
+ * Describes any thrown value, with its stack if it has one. Note that a WebAssembly trap is an
+ * error from another realm, so `instanceof` doesn't recognise it.
  */
-function stackOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,5 +1,5 @@
-// Messages between the main thread and a media worker. They are sent a handful of times per call,
-// never per packet.
+// Messages between the main thread and a media worker. There are only a handful per call, and none
+// per packet.
 
 import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
@@ -18,22 +18,22 @@ export type MediaWorkerData = {
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
   readonly silenceIntervalMs: number;
-  /** Memory through which a message ends the worker's rest. */
+  /** Memory that a message uses to end the worker's rest. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
-  /** URL of a module that exports `createDetector`. Default: the module of src/amd. */
+  /** URL of a module that exports `createDetector`. Default: src/amd's own module. */
   readonly detectorModule?: string;
   /**
-   * Data for src/app/media-worker.ts and the detector, opaque to the code of this folder. Copied to
-   * the worker.
+   * Data for src/app/media-worker.ts and the detector. It's copied to the worker, and opaque to the
+   * code in this folder.
    */
   readonly detectorData?: unknown;
 };
 
 export type StreamWorkerData = {
-  /** Limit on the audio that all bots of this worker together have queued. */
+  /** Limit on the audio that this worker's bots can have queued, all together. */
   readonly bufferBytes: number;
-  /** Networks (CIDR) with non-public addresses at which bots are allowed. */
+  /** Networks (CIDR) with non-public addresses at which we allow bots. */
   readonly allowedNetworks: readonly string[];
 };
 
@@ -48,7 +48,7 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'session'; readonly id: number; readonly command: MediaCommand }
   /**
-   * Connects `id` to `partner`, the session of a second leg. Depending on `phase`, `id` hears
+   * Connects `id` to `partner`, the second leg's session. Depending on `phase`, `id` hears
    * ringback, hears early media, or talks with the agent.
    */
   | {
@@ -73,15 +73,15 @@ export type FromMediaWorker =
       readonly statistics: MediaStatistics;
     };
 
-/** A warning from a worker, for the main thread to log. */
+/** A worker's warning, which the main thread logs. */
 export type WorkerWarning =
   /** The worker stalled. */
   | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
-  /** A detector threw. Its call gets `amd_error`. Sent once per round of detection at most. */
+  /** A detector threw, so its call gets `amd_error`. Sent at most once per round of detection. */
   | { readonly kind: 'detectorError'; readonly reason: string }
   /**
-   * Speech-to-text failed, so the detector estimates the number of words from the audio alone. Its
-   * events say so. `failures` is the number of failures since the last message.
+   * Speech-to-text failed, so the detector estimates the number of words from the audio alone, and
+   * says so in its events. `failures` counts the failures since the last message.
    */
   | {
       readonly kind: 'transcriptionFailed';
@@ -92,28 +92,28 @@ export type WorkerWarning =
   /** A bot violated the wire format. Sent once per call for each kind of violation. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string };
 
-/** Statistics of one worker, or of all workers together. Counters start at 0 with the worker. */
+/** Statistics for one worker, or for all workers together. Counters start at 0 with the worker. */
 export type MediaStatistics = {
   readonly sessions: number;
   readonly idlePorts: number;
   readonly packetsReceived: number;
   /**
-   * Packets that are not RTP or RTCP, have a payload type that was not negotiated, or come from
-   * another source than the far end.
+   * Packets that aren't RTP or RTCP, have a payload type we didn't negotiate, or come from a
+   * different source from the far end.
    */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
-  /** Packets not sent because their tick ran over 60 ms late. */
+  /** Packets we didn't send because their tick ran over 60 ms late. */
   readonly packetsUnsent: number;
-  /** Packets received too late to be heard. */
+  /** Packets that arrived too late to be heard. */
   readonly packetsLate: number;
-  /** Ticks of 20 ms that ran over 60 ms late. */
+  /** 20 ms ticks that ran over 60 ms late. */
   readonly ticksLate: number;
   /** Frames that reached detection or a bot over 60 ms late, or not at all. */
   readonly framesLate: number;
   /**
-   * The longest delay of the playout clock so far. It is the first statistic to rise when a worker
-   * is overloaded.
+   * The playout clock's longest delay so far. When a worker is overloaded, this is the first
+   * statistic to rise.
    */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {

@@ -1,5 +1,5 @@
-// Implements `MediaPort` with RTP sessions in worker threads. The main thread reads and writes SDP.
-// The workers own the sockets, the jitter buffers and the detectors.
+// Implements `MediaPort` with RTP sessions in worker threads. The workers own the sockets, the
+// jitter buffers and the detectors, while the main thread reads and writes SDP.
 
 import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/media.ts';
@@ -13,8 +13,8 @@ import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
 /**
- * Long enough for the last packets of an ended call. They keep coming for some seconds if our BYE
- * is lost and retransmitted.
+ * Long enough for an ended call's last packets. If our BYE is lost and has to be retransmitted,
+ * they keep coming for some seconds.
  */
 const defaultPortDrainMs = 5_000;
 
@@ -23,9 +23,9 @@ const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
 const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
 
 export type MediaPortOptions = {
-  /** IP literal that the sockets bind to. */
+  /** IP literal to which we bind the sockets. */
   readonly host: string;
-  /** Address at which the far end reaches us. Goes into our SDP. */
+  /** Address at which the far end can reach us, as written into our SDP. */
   readonly publicHost: string;
   readonly portMin: number;
   readonly portMax: number;
@@ -36,29 +36,29 @@ export type MediaPortOptions = {
    */
   readonly silenceIntervalMs: number;
   /**
-   * Limits for bots' streams. `bufferBytes` is shared out among the workers. Default: one second of
-   * audio per worker, and no bots at non-public addresses.
+   * Limits for bots' streams. The workers share `bufferBytes` equally. Default: one second of audio
+   * per worker, and no bots at non-public addresses.
    */
   readonly streams?: StreamWorkerData;
   readonly logger: Logger;
-  /** How long the port of an ended call stays unused. Default: 5,000. */
+  /** How long an ended call's port stays unused. Default: 5,000. */
   readonly portDrainMs?: number;
-  /** URL of a module that exports `createDetector`, for tests. Default: the detector of src/amd. */
+  /** URL of a module that exports `createDetector`, for tests. Default: the detector in src/amd. */
   readonly detectorModule?: string;
   /**
-   * Data that src/app/media-worker.ts passes to the detector in addition to the call's settings.
+   * Data that src/app/media-worker.ts passes to the detector, in addition to the call's settings.
    */
   readonly detectorData?: unknown;
 };
 
 export type MediaGateway = MediaPort &
   AsyncDisposable & {
-    /** Waits for the workers to start. Resolves to false if any of them is not ready in time. */
+    /** Waits for the workers to start. Resolves to false if any of them isn't ready in time. */
     ready(): Promise<boolean>;
     statistics(): Promise<MediaStatistics>;
   };
 
-/** @throws Error if `host` is not an IP address, or `publicHost` is a wildcard address */
+/** @throws Error if `host` isn't an IP address, or `publicHost` is a wildcard address */
 export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const { host, publicHost, logger } = options;
   if (isIP(host) === 0) throw new Error(`MEDIA_HOST must be an IP address, not ${host}`);
@@ -123,8 +123,8 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
 }
 
 /**
- * Returns the worker with the fewest sessions. It prefers workers that are ready: while one
- * restarts, the others take its calls.
+ * Returns the worker with the fewest sessions. Prefers workers that are ready, so that while one
+ * restarts, the others handle its calls.
  */
 function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle | undefined {
   const ready = workers.filter((worker) => worker.ready);

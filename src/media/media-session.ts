@@ -1,5 +1,5 @@
-// A session as the main thread sees it: offer and answer, and the commands for the worker that owns
-// its sockets.
+// A session as the main thread sees it: offer and answer, and commands for the worker that owns its
+// sockets.
 
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
@@ -12,7 +12,7 @@ export type MediaSessionOptions = {
   /** Address written into the SDP. */
   readonly publicHost: string;
   readonly port: number;
-  /** IP version of the sockets. Addresses of the other version are unreachable. */
+  /** IP version of the sockets, which can't reach addresses of the other version. */
   readonly ipVersion: 4 | 6;
   /** Codecs to offer, in order of preference. */
   readonly codecs: readonly VoiceCodec[];
@@ -24,8 +24,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     address: options.publicHost,
     port: options.port,
     codecs: options.codecs,
-    // RFC 3264, section 5, limits the id to 62 bits. 48 bits are unique enough, and safe in every
-    // parser's integer type.
+    // RFC 3264, section 5, limits the id to 62 bits. We use 48, which are unique enough and fit
+    // into every parser's integer type.
     sessionId: String(randomBytes(6).readUIntBE(0, 6)),
   };
   let version = 1;
@@ -35,7 +35,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   let acceptsKeys = false;
 
   const keepVersion = (build: (version: number) => string): string => {
-    // RFC 3264, section 8: the version grows by one if anything changed, and only then.
+    // RFC 3264, section 8: the version grows by one if, and only if, anything else has changed.
     if (build(version) === currentSdp) return currentSdp;
     version += 1;
     currentSdp = build(version);
@@ -45,8 +45,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      // A 200 without SDP confirms the answer that an earlier reliable 18x carried (RFC 3262,
-      // section 5).
+      // A 200 without SDP confirms the answer from an earlier reliable 18x (RFC 3262, section 5).
       const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
       if (remote === undefined) return false;
       current = remote;
@@ -67,14 +66,17 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     },
     async openPartner(observer, codecs) {
       const opened = await worker.open(observer);
-      return opened && partnerOf(id, { ...options, ...opened, codecs });
+      return opened && createPartner(id, { ...options, ...opened, codecs });
     },
     close: () => worker.close(id),
   };
 }
 
-/** Creates the second leg's session in the worker of session `id`, so that both can be bridged. */
-function partnerOf(id: number, options: MediaSessionOptions): PartnerSession {
+/**
+ * Creates the second leg's session. It runs in the same worker as session `id`, because otherwise
+ * the two couldn't be bridged.
+ */
+function createPartner(id: number, options: MediaSessionOptions): PartnerSession {
   return {
     ...createMediaSession(options),
     bridge: (phase) => options.worker.bridge(id, options.id, phase),

@@ -1,6 +1,6 @@
 // One media worker as the main thread sees it. The handle starts the worker, watches it, and
-// restarts it if it dies. All sessions of a dead worker report `failed`. If detection was running
-// in a session, it first reports `amd_error` and `amd_stopped`, because the grammar of events
+// restarts it if it dies. When that happens, all its sessions report `failed`. Sessions in which
+// detection was running report `amd_error` and `amd_stopped` before that, because the event grammar
 // requires them.
 
 import type { Worker } from 'node:worker_threads';
@@ -28,28 +28,30 @@ import type { TranscriptionReport } from './transcription-log.ts';
  * Loading the detector takes less than a second on an idle machine, but many times that under load.
  */
 const startTimeoutMs = 20_000;
-/** A worker that does not answer `open` for twice this long is stuck, and so are its calls. */
-const answerTimeoutMs = 5_000;
-/** How long shutdown waits for a busy worker. */
+/** A worker that doesn't respond to `open` for twice this long is stuck, and so are its calls. */
+const responseTimeoutMs = 5_000;
+/** How long we wait for a busy worker at shutdown. */
 const flushTimeoutMs = 500;
-/** Longest restart delay. A worker that keeps dying at startup must not eat the CPU. */
+/**
+ * Maximum restart delay. We need one because a worker that keeps dying at startup must not eat the
+ * CPU.
+ */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
-/** Receives reports that are logged for all workers together. */
+/** Receives reports that we log for all workers together. */
 export type MediaWorkerListener = {
   readonly onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly onFramesLate: (report: LateFramesReport) => void;
 };
 
-/** State of the worker. */
 type Life =
-  /** The worker is loading. Requests for sessions wait for it. */
+  /** The worker is loading. Requests for sessions wait until it's ready. */
   | { readonly kind: 'starting'; readonly worker: Worker }
   | { readonly kind: 'ready'; readonly worker: Worker }
-  /** The worker died. `timer` restarts it. */
+  /** The worker has died. `timer` restarts it. */
   | { readonly kind: 'down'; readonly timer: NodeJS.Timeout }
-  /** The handle is disposed. No worker starts again. */
+  /** The handle is being disposed and won't start another worker. */
   | { readonly kind: 'stopping'; readonly worker: Worker | undefined };
 
 type Entry = {
@@ -58,10 +60,10 @@ type Entry = {
     | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
     | { readonly kind: 'open' }
     /**
-     * `close` was sent. Only the last reports of detection and loudness still reach the observer.
+     * We've sent `close`. Only the last detection and loudness reports still reach the observer.
      */
     | { readonly kind: 'closing' };
-  /** State of detection. Detection runs once, and again if a plan starts another round. */
+  /** State of detection, which runs once, and again whenever a plan starts another round. */
   detection: 'none' | 'over' | { readonly startedMs: number };
   /** Round of detection, from 1. */
   round: number;
@@ -106,8 +108,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Waits until the worker is ready, for the start time-out at most.
-   * @returns false if the worker is still not ready, or the handle is being disposed
+   * Waits until the worker is ready, up to the start time-out.
+   * @returns false if the worker still isn't ready, or the handle is being disposed
    */
   async whenReady(): Promise<boolean> {
     await this.#lifeChanges.until(
@@ -119,8 +121,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   /**
    * Opens a session.
-   * @returns undefined if the worker refuses the session (which is logged), dies, or does not start
-   * in time
+   * @returns undefined if the worker refuses the session (which we log), dies, or doesn't start in
+   * time
    */
   async open(observer: MediaObserver): Promise<{ id: number; port: number } | undefined> {
     if (!(await this.whenReady())) return undefined;
@@ -129,7 +131,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     const port = await new Promise<number | undefined>((resolve) => {
       const phase = { kind: 'opening', settle: resolve } as const;
       this.#entries.set(id, { observer, phase, detection: 'none', round: 1 });
-      this.#watchAnswer(id);
+      this.#watchResponse(id);
       this.#post({ kind: 'open', id });
     });
     return port === undefined ? undefined : { id, port };
@@ -140,7 +142,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Sends a command to an open session. Ignores a second `detect`: only a plan starts further
+   * Sends a command to an open session. Ignores a second `detect`, because only plans start further
    * rounds of detection.
    */
   send(id: number, command: MediaCommand): void {
@@ -153,7 +155,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'session', id, command });
   }
 
-  /** Sets what `id` and `partner`, the sessions of a call's two legs, hear of each other. */
+  /** Sets what a call's two legs, with the sessions `id` and `partner`, hear from each other. */
   bridge(id: number, partner: number, phase: BridgePhase): void {
     if (this.#isLive(id)) this.#post({ kind: 'bridge', id, partner, phase });
   }
@@ -165,9 +167,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'close', id });
   }
 
-  /** @returns undefined if the worker is not ready or does not answer in time */
+  /** @returns undefined if the worker isn't ready or doesn't respond in time */
   async statistics(): Promise<MediaStatistics | undefined> {
-    return this.ready ? await this.#askStatistics(answerTimeoutMs) : undefined;
+    return this.ready ? await this.#askStatistics(responseTimeoutMs) : undefined;
   }
 
   #askStatistics(timeoutMs: number): Promise<MediaStatistics | undefined> {
@@ -190,8 +192,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (before.kind === 'down') clearTimeout(before.timer);
     const worker = 'worker' in before ? before.worker : undefined;
     this.#enter({ kind: 'stopping', worker });
-    // The worker handles messages in order. Once it answers this one, it has reported all events of
-    // detections that were stopped before.
+    // The worker handles messages in order. Once it responds to this one, it has already reported
+    // all events from detections that were stopped before.
     if (before.kind === 'ready') await this.#askStatistics(flushTimeoutMs);
     await worker?.terminate();
   }
@@ -332,26 +334,26 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Terminates the worker if it does not answer `open` within twice the time-out. There are two
-   * timers in a row because this thread itself may have stalled. It then reads the answer before
-   * the second timer fires, and does not kill a healthy worker.
+   * Terminates the worker if it doesn't respond to `open` within twice the time-out. We use two
+   * timers in a row because this thread may have stalled, too. In that case it reads the response
+   * before the second timer fires, so we don't kill a healthy worker.
    */
-  #watchAnswer(id: number): void {
+  #watchResponse(id: number): void {
     const isWaiting = (): boolean => this.#entries.get(id)?.phase.kind === 'opening';
     setTimeout(() => {
       if (!isWaiting()) return;
       setTimeout(() => {
         if (!isWaiting()) return;
-        this.#logger.error({}, 'media worker does not answer');
+        this.#logger.error({}, 'media worker does not respond');
         const ended = 'worker' in this.#life ? this.#life.worker?.terminate() : undefined;
         if (ended !== undefined) inBackground(ended, this.#logger, 'ending a media worker');
-      }, answerTimeoutMs).unref();
-    }, answerTimeoutMs).unref();
+      }, responseTimeoutMs).unref();
+    }, responseTimeoutMs).unref();
   }
 
   /**
-   * Passes an event to the session's observer. A session that is closing still reports the last
-   * events of its detection, and its loudness.
+   * Passes an event to the session's observer. While a session is closing, it still reports its
+   * last detection events and its loudness.
    */
   #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);

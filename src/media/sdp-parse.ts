@@ -1,17 +1,17 @@
-// Parses the far end's SDP (RFC 4566) with sdp-transform. Limits the input, keeps only the lines
-// that telephone audio needs, validates the result, and never throws.
+// Parses the far end's SDP (RFC 4566) with sdp-transform. We limit the input, keep only the lines
+// that telephone audio needs, and validate the result. Never throws.
 
 import ipaddr from 'ipaddr.js';
 import { parse } from 'sdp-transform';
 import { z } from 'zod';
 
-/** Real descriptions are under 2 kB for audio, and under 10 kB for WebRTC. */
+/** In practice, descriptions are under 2 kB for audio, and under 10 kB for WebRTC. */
 const maxSdpCharacters = 16_384;
-/** Longer lines are WebRTC candidates, or fmtp lines of codecs that we do not support. */
+/** Longer lines are WebRTC candidates, or fmtp lines for codecs that we don't support. */
 const maxLineCharacters = 512;
 const maxLines = 400;
 /**
- * Audio, fax and video make three. We need a limit because our answer repeats every line of the
+ * Audio, fax and video make three. We need a limit because our answer repeats every line in the
  * offer.
  */
 const maxMediaLines = 16;
@@ -23,14 +23,11 @@ export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as co
 export type Direction = (typeof directions)[number];
 
 export type SdpAddress = { readonly version: 4 | 6; readonly address: string };
-/**
- * 'unreadable' if the host is a name or not a valid address, so that there is no address to send
- * to.
- */
+/** 'unreadable' if the host is a name or an invalid address, so we have no address to send to. */
 export type SdpConnection = SdpAddress | 'unreadable';
 
 export type SdpMedia = {
-  /** Media type of the m= line, such as `audio`. An answer that refuses the line repeats it. */
+  /** Media type from the m= line, e.g. `audio`. We repeat it in answers that refuse the line. */
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
@@ -38,7 +35,7 @@ export type SdpMedia = {
   readonly formats: string;
   readonly connection?: SdpConnection;
   readonly direction?: Direction;
-  /** The port of `a=rtcp`, and its host if the line names one. */
+  /** The port from `a=rtcp`, and the host if that line contains one. */
   readonly rtcp?: { readonly port: number; readonly connection?: SdpConnection };
   readonly rtpmaps: readonly {
     readonly payloadType: number;
@@ -86,7 +83,7 @@ const description = z.object({
   media: z.array(media).max(maxMediaLines),
 });
 
-/** @returns undefined if the text is not a session description, or exceeds the limits */
+/** @returns undefined if the text isn't a session description, or exceeds the limits */
 export function parseSdp(text: string): Sdp | undefined {
   if (text.length > maxSdpCharacters) return undefined;
   const lines = text.split(/\r\n|\r|\n/);
@@ -106,7 +103,7 @@ export function parseSdp(text: string): Sdp | undefined {
 /** Adapts a line to the library's grammar, which is stricter than what carriers send. */
 function normaliseLine(line: string): string {
   const trimmed = line.trimEnd();
-  // sdp-transform does not know the number of ports in `m=audio 4000/1 RTP/AVP 0`.
+  // sdp-transform doesn't support the number of ports in `m=audio 4000/1 RTP/AVP 0`.
   if (trimmed.startsWith('m=')) {
     return trimmed.replace(/^(m=\S+ \d+)\/\d+ /, '$1 ').replace(/ +/g, ' ');
   }
@@ -126,7 +123,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     type: line.type,
     port: line.port,
     protocol: line.protocol,
-    // Our answer repeats the formats if it refuses the line, so keep only printable characters.
+    // If our answer refuses the line, it repeats the formats, so keep only printable characters.
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
@@ -163,10 +160,10 @@ function optionalConnection(value: z.infer<typeof connection>): { connection?: S
 
 /**
  * Reads an IP literal and normalises it to the form in which sockets report addresses. Rejects
- * names: they would need DNS in the middle of an answer.
+ * names, because we can't wait for DNS in the middle of an answer.
  */
 function readAddress(text: string): SdpAddress | undefined {
-  // `/127` in `224.2.1.1/127` is a multicast time-to-live. Some senders add one to unicast
+  // The `/127` in `224.2.1.1/127` is a multicast time-to-live. Some senders add one to unicast
   // addresses, too.
   const [literal = ''] = text.split('/');
   if (ipaddr.IPv4.isValidFourPartDecimal(literal)) {
@@ -186,7 +183,8 @@ export function isUnspecified(address: SdpAddress): boolean {
 }
 
 /**
- * Whether the address belongs to one host. We never send media to multicast or broadcast addresses.
+ * Whether the address belongs to a single host. We never send media to multicast or broadcast
+ * addresses.
  */
 export function isUnicast(address: SdpAddress): boolean {
   const range = ipaddr.parse(address.address).range();

@@ -1,5 +1,5 @@
-// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. Builds our
-// descriptions, and extracts what the media worker needs from the far end's.
+// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. We build
+// our own descriptions here, and extract from the far end's whatever the media worker needs.
 
 import type { Codec } from './g711.ts';
 import {
@@ -24,11 +24,11 @@ const codecEncodings: Readonly<Record<string, Codec>> = { pcmu: 'PCMU', pcma: 'P
 export type LocalMedia = {
   readonly address: string;
   readonly port: number;
-  /** Session id in the o= line, in decimal digits. */
+  /** Session id for the o= line, in decimal digits. */
   readonly sessionId: string;
   /**
-   * Codecs that we offer, in order of preference. Answers to the far end's offers accept both
-   * codecs regardless.
+   * Codecs that we offer, in order of preference. When we answer the far end's offers, we accept
+   * both codecs regardless.
    */
   readonly codecs: readonly Codec[];
 };
@@ -40,11 +40,11 @@ export type RemoteMedia = {
   /** The far end's RTCP address. */
   readonly rtcp: { readonly address: string; readonly port: number };
   /**
-   * Whether the far end put us on hold in the RFC 2543 way, with `c=IN IP4 0.0.0.0`. There is then
-   * no address to send to.
+   * Whether the far end put us on hold the RFC 2543 way, with `c=IN IP4 0.0.0.0`, which leaves us
+   * without an address to send to.
    */
   readonly addressWithheld: boolean;
-  /** Whether the far end wants audio from us. False on hold. */
+  /** Whether the far end wants audio from us. False during hold. */
   readonly weSend: boolean;
   /** Whether the far end sends audio, according to its description. */
   readonly theySend: boolean;
@@ -52,15 +52,15 @@ export type RemoteMedia = {
   /** Payload type of the packets that we send. */
   readonly payloadType: number;
   /**
-   * Payload types that we accept for each codec: those of our description, plus those of the far
-   * end's, which many senders use instead.
+   * Payload types that we accept for each codec: those in our own description, plus those in the
+   * far end's, because many senders use them instead.
    */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   /** Payload types that we accept for telephone events. */
   readonly telephoneEvents: readonly number[];
   /**
-   * Payload type that the far end declared for keys, for those that we send. Absent if the far end
-   * takes no keys.
+   * Payload type for the keys that we send, as declared by the far end. Absent if the far end
+   * doesn't accept keys.
    */
   readonly keyPayloadType?: number;
 };
@@ -77,7 +77,7 @@ export function buildOffer(local: LocalMedia, version: number): string {
 
 /**
  * Reads an early or final answer to our offer.
- * @returns undefined if no audio line in it is usable
+ * @returns undefined if it contains no usable audio line
  */
 export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefined {
   const sdp = parseSdp(text);
@@ -89,7 +89,7 @@ export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefi
   return undefined;
 }
 
-/** Whether a new description changes the far end's address or the directions of the audio. */
+/** Whether a new description changes the far end's address or the audio directions. */
 export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
   return (
     before.address !== now.address ||
@@ -103,14 +103,14 @@ export type ReofferAnswer = {
   readonly remote: RemoteMedia;
   /**
    * Builds the answer with this version in its o= line. The caller keeps the previous version if
-   * nothing else changed.
+   * nothing else has changed.
    */
   readonly build: (version: number) => string;
 };
 
 /**
- * Answers a re-offer of the far end.
- * @returns undefined if no audio line in it is usable
+ * Answers the far end's re-offer.
+ * @returns undefined if it contains no usable audio line
  */
 export function answerOffer(
   text: string,
@@ -122,13 +122,13 @@ export function answerOffer(
   const found = findUsable(sdp, ipVersion);
   if (found === undefined) return undefined;
   const { remote, chosen } = found;
-  // RFC 3264, section 6: the answer has every m= line, in the offer's order. A zero port refuses a
-  // line.
+  // RFC 3264, section 6: the answer contains every m= line in the offer's order. A zero port
+  // refuses a line.
   const mediaLines = sdp.media.flatMap((line) =>
     line === chosen
       ? [
           ...audioLines(local.port, line.protocol, supportedFormats(line)),
-          `a=${directionOf(remote)}`,
+          `a=${ourDirection(remote)}`,
         ]
       : [`m=${line.type} 0 ${line.protocol} ${line.formats === '' ? '0' : line.formats}`],
   );
@@ -167,7 +167,7 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
   return {
     address: connection.address,
     port: line.port,
-    rtcp: rtcpOf(line, connection.address),
+    rtcp: rtcpAddress(line, connection.address),
     addressWithheld: held,
     weSend: !held && (direction === 'sendrecv' || direction === 'recvonly'),
     theySend: direction === 'sendrecv' || direction === 'sendonly',
@@ -180,10 +180,10 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
 }
 
 /**
- * Returns the far end's RTCP address: from `a=rtcp` (RFC 3605), or else the port above the RTP port
- * (RFC 3550, section 11). Falls back to the RTP host if `a=rtcp` has no readable host.
+ * Returns the far end's RTCP address from `a=rtcp` (RFC 3605), or else the port above the RTP port
+ * (RFC 3550, section 11). If `a=rtcp` contains no readable host, this uses the RTP host.
  */
-function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
+function rtcpAddress({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
   if (rtcp === undefined) return { address, port: port + 1 };
   const { connection } = rtcp;
   const isNamed = connection !== undefined && connection !== 'unreadable';
@@ -191,8 +191,8 @@ function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] 
 }
 
 /**
- * Whether the line is RTP audio that we support. We don't support RTP/SAVP. RTP/AVPF only adds
- * feedback, which we need not send.
+ * Whether the line is RTP audio that we support. RTP/SAVP isn't. RTP/AVPF only adds feedback, which
+ * we needn't send.
  */
 function isRtpAudio(line: SdpMedia): boolean {
   return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
@@ -215,13 +215,13 @@ function supportedFormats(line: SdpMedia): readonly Format[] {
     .filter((payloadType) => payloadType <= 127);
   const formats: Format[] = [];
   for (const payloadType of new Set(payloadTypes)) {
-    const encoding = encodingOf(line, payloadType);
+    const encoding = findEncoding(line, payloadType);
     if (encoding !== undefined) formats.push({ payloadType, encoding });
   }
   return formats;
 }
 
-function encodingOf(line: SdpMedia, payloadType: number): Format['encoding'] | undefined {
+function findEncoding(line: SdpMedia, payloadType: number): Format['encoding'] | undefined {
   const map = line.rtpmaps.find((entry) => entry.payloadType === payloadType);
   if (map === undefined) {
     // Payload types 0 and 8 need no rtpmap (RFC 3551), and old gateways omit it.
@@ -237,8 +237,8 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
   const typesFor = (codec: Codec): readonly number[] => {
     const declared = formats.filter((format) => format.encoding === codec);
     const own = codecPayloadTypes[codec];
-    // We offered both codecs, and gateways switch between them. So also accept our own payload
-    // type, unless the far end uses it for something else.
+    // Gateways switch between the codecs we offered. So accept our own payload type, too, unless
+    // the far end uses it for something else.
     return [...declared.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
   };
   return { PCMU: typesFor('PCMU'), PCMA: typesFor('PCMA') };
@@ -246,8 +246,8 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
 
 function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
   const declared = formats.filter((format) => format.encoding === 'telephone-event');
-  // Accept our own payload type even if the answer has no telephone-event: gateways send keys with
-  // the type of our offer regardless.
+  // Accept our own payload type even if the answer contains no telephone-event, because gateways
+  // may send keys with the type from our offer regardless.
   const taken = formats.some((format) => format.payloadType === telephoneEventPayloadType);
   return [
     ...declared.map((format) => format.payloadType),
@@ -257,7 +257,7 @@ function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
 
 // ── Writing ──────────────────────────────────────────────────────────────────────────────────────
 
-function directionOf(remote: RemoteMedia): Direction {
+function ourDirection(remote: RemoteMedia): Direction {
   if (remote.weSend) return remote.theySend ? 'sendrecv' : 'sendonly';
   return remote.theySend ? 'recvonly' : 'inactive';
 }

@@ -1,5 +1,5 @@
-// A session's connection to its bot. Controls what the bot hears, whether the bot's audio is
-// played, and which events of the call it receives.
+// A session's connection to its bot. Controls what the bot hears, whether we play its audio, and
+// which of the call's events it receives.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -14,9 +14,9 @@ export class SessionStream {
   #streaming: Streaming | undefined;
   /** While true, the bot receives silence and no keys. */
   #isGated = false;
-  /** While true, the bot's audio is discarded. */
+  /** While true, we discard the bot's audio. */
   #isMuted = false;
-  /** Events of detection so far, a dozen at most. A bot that joins later receives them first. */
+  /** Detection events so far, a dozen at most. A bot that joins later receives these first. */
   readonly #amdEvents: AmdEvent[] = [];
 
   constructor(player: SoundPlayer) {
@@ -33,8 +33,8 @@ export class SessionStream {
   }
 
   /**
-   * Gives the call a bot. From the answer on, the bot's queued audio is played, and the stream
-   * receives what the far end says.
+   * Gives the call a bot. From the answer on, we play the bot's queued audio, and the stream
+   * receives the far end's audio.
    */
   start(stream: BotStream, queue: PlayoutQueue): void {
     queue.mute(this.#isMuted);
@@ -51,15 +51,15 @@ export class SessionStream {
     this.#player.attach(undefined);
   }
 
-  /** Mutes or unmutes the bot. The audio of a muted bot is discarded. */
+  /** Mutes or unmutes the bot. A muted bot's audio is discarded. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     this.#streaming?.queue.mute(isMuted);
   }
 
   /**
-   * Closes or opens the gate. While it is closed, the bot hears only silence: what a person says to
-   * an agent is not meant for the bot.
+   * Closes or opens the gate. While it's closed, the bot hears only silence, because what a person
+   * says to an agent isn't meant for the bot.
    */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;

@@ -1,5 +1,5 @@
-// The media worker's interface to a bot's stream, implemented by src/streams. The stream receives
-// what the far end says, and writes the bot's audio to the playout queue. It runs in the worker's
+// The media worker's interface to a bot's stream, which src/streams implements. The stream receives
+// the far end's audio, and writes the bot's audio to the playout queue. It runs in the worker's
 // thread.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -13,15 +13,15 @@ export type BotStream = {
   /** Handles the 200 OK. */
   answer(): void;
   /**
-   * Takes the next 20 ms from the far end in µ-law, or silence if nothing was received. The array
-   * is reused for the next frame of any call.
+   * Receives the far end's next 20 ms in µ-law, or silence if nothing arrived. The array is reused
+   * for the next frame of any call.
    */
   hear(frame: Uint8Array): void;
   sendDigit(digit: string): void;
   sendAmd(event: AmdEvent): void;
-  /** Reports that the second leg of a transfer failed, and the call continues with the bot. */
+  /** Notifies the bot that a transfer's second leg failed and the call continues with the bot. */
   sendTransferFailed(failure: TransferFailure): void;
-  /** Returns a mark to the bot: all audio before it was played or dropped. */
+  /** Returns a mark to the bot, because all audio before it has been played or dropped. */
   returnMark(name: string): void;
   /** Called once every 20 ms. */
   tick(): void;
@@ -32,16 +32,16 @@ export type BotStream = {
 export type StreamSink = {
   readonly statistics: StreamStatistics;
   report(report: StreamReport): void;
-  /** Reports a bot's protocol violation, once for each kind. */
+  /** Reports a protocol violation by the bot, once for each kind. */
   warn(warning: string): void;
-  /** Records the bot's actions for people who inspect the call. */
+  /** Records what the bot does, for people who inspect the call. */
   readonly note?: {
     mark(name: string): void;
     clear(droppedMs: number): void;
   };
   /**
-   * Reports a bug in our code that the bot's messages triggered. Only this call fails, not every
-   * call of the thread.
+   * Reports a bug in our code that the bot's messages have triggered. Only this call fails, not
+   * every call in the thread.
    */
   defect(error: unknown): void;
 };
@@ -52,11 +52,11 @@ export type CreateStream = (
   sink: StreamSink,
 ) => BotStream;
 
-/** Statistics of one worker. Counters start at 0 with the worker. */
+/** One worker's statistics. Counters start at 0 with the worker. */
 export type StreamStatistics = {
   open: number;
   framesSent: number;
-  /** Frames dropped because the bot did not read in time. */
+  /** Frames dropped because the bot didn't read them in time. */
   framesDropped: number;
   bytesReceived: number;
   messagesIgnored: number;

@@ -1,4 +1,4 @@
-// Logs speech-to-text failures of all workers.
+// Logs speech-to-text failures for all workers.
 
 import type { Logger } from '../lib/logger.ts';
 
@@ -9,8 +9,8 @@ export type TranscriptionReport = {
 };
 
 /**
- * Limit on remembered provider names. Names come from requests, and an app that sends a new name
- * with each call must not flood memory or the log.
+ * Maximum number of provider names that we remember. Names come from requests, so an app that sends
+ * a new name with each call must not flood memory or the log.
  */
 const maxNames = 100;
 
@@ -19,11 +19,11 @@ export function createTranscriptionLog(logger: Logger): (report: TranscriptionRe
   return ({ provider, reason, failures }) => {
     if (reason !== 'unconfigured') {
       const fields = { provider, reason, failures };
-      logger.warn(fields, 'speech-to-text failed, words are estimated from the audio');
+      logger.warn(fields, 'speech-to-text failed, so words are estimated from the audio');
     } else if (!warned.has(provider) && warned.size < maxNames) {
       warned.add(provider);
       const message =
-        'speech-to-text provider is not configured, words are estimated from the audio';
+        'speech-to-text provider is not configured, so words are estimated from the audio';
       logger.warn({ provider }, message);
     }
   };

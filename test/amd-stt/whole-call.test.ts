@@ -152,7 +152,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 180_000 }, (
         },
       });
       expect(gateway.output()).toContain(
-        'speech-to-text failed, words are estimated from the audio',
+        'speech-to-text failed, so words are estimated from the audio',
       );
       expect(gateway.output()).toContain('refused-401');
     });

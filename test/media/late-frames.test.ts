@@ -18,7 +18,7 @@ import { script, standstillMs } from './support/scripted-detector.ts';
 const tickMs = 20;
 /** Later than this, a frame counts as late. */
 const inTimeMs = 60;
-const warning = 'a media worker stalled: detection or a bot heard frames late';
+const warning = 'a media worker stalled, so detection or a bot heard frames late';
 
 test('counts late frames of a busy worker for calls with listeners, and logs one warning', async () => {
   const { logger, lines } = recordedLogger();

@@ -20,7 +20,7 @@ test('warns once for each provider that is not configured', () => {
     report({ provider, reason: 'unconfigured', failures: 1 });
   }
 
-  const msg = 'speech-to-text provider is not configured, words are estimated from the audio';
+  const msg = 'speech-to-text provider is not configured, so words are estimated from the audio';
   expect(lines).toEqual(['vendor', 'other'].map((provider) => ({ level: 40, provider, msg })));
 });
 

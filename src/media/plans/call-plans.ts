@@ -1,5 +1,5 @@
-// Runs the plans of one call. Passes them frames, detection events and playback reports, and
-// carries out their actions in the session.
+// Runs one call's plans. They get frames, detection events and playback reports, and we carry out
+// their actions in the session.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
@@ -27,7 +27,7 @@ export class PlannedCall {
   readonly #screening: ScreeningPlan | undefined;
   /** Whether a plan's sound is queued or playing. */
   #isPlaying = false;
-  /** Whether any part of the voicemail message was sent. */
+  /** Whether any part of the voicemail message has been sent. */
   #hasLeftMessage = false;
   /** The plan that controls the call, as last reported. */
   #holder: PlanName | undefined;
@@ -39,24 +39,25 @@ export class PlannedCall {
     if (plans.voicemail !== undefined) this.#voicemail = new VoicemailPlan(plans.voicemail);
   }
 
-  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
+  /** Whether a plan controls the call. If so, the bot can't end the call. */
   get controlsCall(): boolean {
-    return this.#holderNow() !== undefined;
+    return this.#currentHolder() !== undefined;
   }
 
-  /** Whether all plans are finished. Until then they need frames. */
+  /** Whether all plans have finished. Until then they need frames. */
   get isOver(): boolean {
     return this.#voicemail?.isOver !== false && this.#screening?.isOver !== false;
   }
 
-  /** Takes the next event of detection. */
+  /** Handles the next detection event. */
   onAmd(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
-    this.#do(this.#screening?.onAmd(event));
-    // The voicemail plan gets no events about a screener. It only needs the end of detection,
-    // because then nobody else will come after the screener.
+    this.#performAll(this.#screening?.onAmd(event));
+    // The voicemail plan gets no events about a screener, except for the end of detection, because
+    // then nobody else will come after the screener.
     const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
-    if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.onAmd(event));
+    if (isLast || (!wasScreened && !this.#isScreened()))
+      this.#performAll(this.#voicemail?.onAmd(event));
     this.#reportProgress();
   }
 
@@ -66,17 +67,19 @@ export class PlannedCall {
   }
 
   /**
-   * Handles the next 20 ms. `onAmd` must already have received the events that detection found in
+   * Handles the next 20 ms. Before you call this, pass `onAmd` any events that detection found in
    * them.
    */
   tick(heard: HeardOnLine | undefined): void {
     const isPlaying = this.#isPlaying;
-    this.#do(this.#screening?.advance({ heard, isPlaying }));
-    this.#do(this.#voicemail?.advance({ heard, isPlaying }));
+    this.#performAll(this.#screening?.advance({ heard, isPlaying }));
+    this.#performAll(this.#voicemail?.advance({ heard, isPlaying }));
     this.#reportProgress();
   }
 
-  /** Ends all plans. Two people talk from now on, and must not hear a plan's sounds. */
+  /**
+   * Ends all plans. From here on two people are talking, and they must not hear a plan's sounds.
+   */
   abandon(): void {
     if (this.#isPlaying) this.#host.stopPlayback();
     if (this.#holder !== undefined) {
@@ -87,13 +90,13 @@ export class PlannedCall {
     this.#reportDone();
   }
 
-  #holderNow(): PlanName | undefined {
+  #currentHolder(): PlanName | undefined {
     if (this.#voicemail?.controlsCall === true) return 'voicemail';
     return this.#isScreened() ? 'screening' : undefined;
   }
 
   #reportProgress(): void {
-    const by = this.#holderNow();
+    const by = this.#currentHolder();
     if (by !== this.#holder) this.#host.report({ kind: 'held', by });
     this.#holder = by;
     if (this.isOver) this.#reportDone();
@@ -109,11 +112,11 @@ export class PlannedCall {
     return this.#screening?.controlsCall === true;
   }
 
-  #do(actions: readonly PlanAction[] = []): void {
-    for (const action of actions) this.#doOne(action);
+  #performAll(actions: readonly PlanAction[] = []): void {
+    for (const action of actions) this.#perform(action);
   }
 
-  #doOne(action: PlanAction): void {
+  #perform(action: PlanAction): void {
     switch (action.do) {
       case 'play':
         this.#host.stopPlayback();
@@ -139,16 +142,16 @@ export class PlannedCall {
         this.#host.restartDetection();
         break;
       case 'report':
-        this.#host.report(this.#asPlayed(action.report));
+        this.#host.report(this.#correctOutcome(action.report));
         break;
     }
   }
 
   /**
-   * Changes the outcome `voicemail-left` to `machine` if no packet of the message was sent. When
-   * the worker stalls, a voice can stop a message before its first packet.
+   * Changes the outcome `voicemail-left` to `machine` if no packet of the message was sent. That
+   * happens if the worker stalls and a voice stops the message before its first packet.
    */
-  #asPlayed(report: PlanReport): PlanReport {
+  #correctOutcome(report: PlanReport): PlanReport {
     const claimsMessage = report.kind === 'over' && report.outcome === 'voicemail-left';
     return claimsMessage && !this.#hasLeftMessage ? { kind: 'over', outcome: 'machine' } : report;
   }

@@ -1,5 +1,5 @@
-// The interface of a plan: frames and events in, actions out. Plans do no I/O, so tests need no
-// phone line.
+// The interface of a plan. Frames and events go in, actions come out. Plans do no I/O, so tests
+// need no phone line.
 
 import type { PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback } from '../../calls/playback/playback.ts';
@@ -8,12 +8,12 @@ import type { HeardOnLine } from '../detector-port.ts';
 export const frameMs = 20;
 
 export type PlanAction =
-  /** Plays the sound now and drops everything else that is queued. */
+  /** Plays the sound now and drops everything else that's queued. */
   | { readonly do: 'play'; readonly playback: Playback }
   | { readonly do: 'stopPlaying' }
   /** Mutes or unmutes the bot. A muted bot's audio is discarded, but its marks still come back. */
   | { readonly do: 'muteBot'; readonly isMuted: boolean }
-  /** Ends the bot's stream, so that the bot no longer hears the call. */
+  /** Ends the bot's stream, so the bot no longer hears the call. */
   | { readonly do: 'stopStream' }
   /** Treats the next voice as a new speaker. */
   | { readonly do: 'forgetSpeaker' }
@@ -22,12 +22,12 @@ export type PlanAction =
   | { readonly do: 'detect' }
   | { readonly do: 'report'; readonly report: PlanReport };
 
-/** What a plan learns every 20 ms. */
+/** A plan's input every 20 ms. */
 export type PlanInput = {
-  /** Undefined if detection failed, or if the next round has not begun. */
+  /** Undefined if detection has failed, or if the next round hasn't begun. */
   readonly heard: HeardOnLine | undefined;
   /** Whether the plan's sound is queued or playing. */
   readonly isPlaying: boolean;
 };
 
-export const nothingToDo: readonly PlanAction[] = [];
+export const noActions: readonly PlanAction[] = [];

@@ -1,20 +1,20 @@
 // Answers a call screening. States:
 //
-// listening  Waits for the verdict "screening". Only recognised words lead to it, so without
-//            speech-to-text the plan stays here.
+// listening  Waits for the verdict "screening". It takes recognised words to get that verdict, so
+//            without speech-to-text the plan stays here.
 // asked      The screener is speaking. When it stops or beeps, the plan answers (`answering`).
-// answering  The answer plays, once per call. Then detection starts another round, for a person, a
-//            mailbox, or the screener again. If the screener speaks again, the plan listens but
-//            does not answer a second time.
-// over       Nothing is left to answer.
+// answering  The answer plays, once per call. After it, detection starts another round, because a
+//            person, a mailbox, or the screener may come next. If it's the screener again, the plan
+//            listens but doesn't answer a second time.
+// over       There's nothing left to answer.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { ScreeningSettings } from '../../calls/plans/plans.ts';
-import { nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
+import { noActions, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * Limit on rounds of detection in a call. Each time the screener speaks again ("please stay on the
- * line"), another round follows.
+ * Maximum number of detection rounds in a call. Whenever the screener speaks again ("please stay on
+ * the line"), another round follows.
  */
 const maxRounds = 4;
 
@@ -35,35 +35,35 @@ export class ScreeningPlan {
   }
 
   /**
-   * Whether the plan controls the call. The end of this round is then not the end of detection:
+   * Whether the plan controls the call. If so, detection doesn't end with this round, because
    * another round shows who comes next.
    */
   get controlsCall(): boolean {
     return this.#state === 'asked' || this.#state === 'answering';
   }
 
-  /** Takes the next event of detection. */
+  /** Handles the next detection event. */
   onAmd(event: AmdEvent): readonly PlanAction[] {
     if (this.#state === 'listening') this.#onAmdWhileListening(event);
     else if (this.#state === 'asked') return this.#onAmdWhileAsked(event);
-    return nothingToDo;
+    return noActions;
   }
 
   advance({ isPlaying }: PlanInput): readonly PlanAction[] {
-    if (this.#state !== 'answering' || isPlaying) return nothingToDo;
+    if (this.#state !== 'answering' || isPlaying) return noActions;
     return [{ do: 'muteBot', isMuted: false }, ...this.#startNextRound()];
   }
 
   #onAmdWhileListening({ event, reason }: AmdEvent): void {
     if (event === 'amd_machine_detected' && reason === 'call-screening') this.#state = 'asked';
-    // If the person turns out to be a screener, detection itself corrects the verdict. A round that
-    // ends without a screening is the last one.
+    // If the person turns out to be a screener, detection corrects its own verdict. So if a round
+    // ends without a screening, it's the last one.
     else if (event === 'amd_stopped') this.#state = 'over';
   }
 
   #onAmdWhileAsked({ event }: AmdEvent): readonly PlanAction[] {
     const isAsked = event === 'amd_machine_stopped_speaking' || event === 'amd_stopped';
-    if (!isAsked) return nothingToDo;
+    if (!isAsked) return noActions;
     const stop: PlanAction = { do: 'stopDetection', reason: 'screened' };
     if (this.#hasAnswered) return [stop, ...this.#startNextRound()];
     this.#hasAnswered = true;
@@ -76,7 +76,7 @@ export class ScreeningPlan {
   #startNextRound(): readonly PlanAction[] {
     if (this.#round === maxRounds) {
       this.#state = 'over';
-      return nothingToDo;
+      return noActions;
     }
     this.#round += 1;
     this.#state = 'listening';

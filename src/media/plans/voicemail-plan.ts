@@ -2,12 +2,12 @@
 //
 // listening    Waits for the verdict. A machine leads to `greeting`. If detection ends without a
 //              machine, the plan is `over`.
-// greeting     The machine speaks or is about to beep. The bot is muted. The beep leads to
-//              `playing`. If no beep comes in time, the message plays without one, unless the plan
-//              may only speak after a beep: then it is `over`.
-// playing      The message plays. A beep restarts it. A voice stops it (`interrupted`). After its
-//              end the plan is `leaving`.
-// interrupted  A voice stopped the message. If the voice was the rest of the greeting, the message
+// greeting     The machine speaks or is about to beep, and the bot is muted. The beep leads to
+//              `playing`. If no beep comes in time, the message plays without one. However, a plan
+//              that may only speak after a beep is `over`.
+// playing      The message plays. A beep restarts the message, a voice stops it (`interrupted`).
+//              When the message ends, the plan is `leaving`.
+// interrupted  A voice has stopped the message. If it was the rest of the greeting, the message
 //              restarts after it. If it was a person, nothing more is played.
 // leaving      Waits until the far end has played the last packets.
 // over         The plan has reported its outcome, or has nothing to do in this call.
@@ -15,24 +15,24 @@
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { VoicemailSettings } from '../../calls/plans/plans.ts';
 import type { HeardOnLine } from '../detector-port.ts';
-import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-port.ts';
+import { frameMs, noActions, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * This much speech interrupts the message. Anything shorter is a cough, a click, or the start of
- * comfort noise.
+ * This much speech interrupts the message. Anything shorter is usually a cough, a click, or the
+ * start of comfort noise.
  */
 const interruptingSpeechMs = 240;
 /**
- * After this pause, the speaker is a person waiting for an answer. A greeting would have ended with
- * its beep by then.
+ * If the speaker pauses for this long, it's a person waiting for an answer. A greeting would have
+ * ended with its beep by then.
  */
 const personWaitsMs = 1_300;
 /**
- * Limit on restarts of the message. After that, the message plays on, because the line is never
+ * Maximum number of restarts. After that, the message keeps playing, because the line is never
  * quiet or a menu repeats forever.
  */
 const maxRestarts = 5;
-/** Longest stretch of audio that the far end's jitter buffer may still hold. */
+/** The most audio that the far end's jitter buffer may still hold. */
 const leavingMs = 200;
 
 type State =
@@ -40,13 +40,13 @@ type State =
   | {
       readonly name: 'greeting';
       /**
-       * True after the network's three tones (SIT). What speaks is then an announcement and not a
-       * mailbox, unless it beeps.
+       * True after the network's three tones (SIT). Whatever speaks after them is an announcement
+       * rather than a mailbox, unless it beeps.
        */
       readonly needsBeep: boolean;
       /**
-       * True if detection has ended. The plan itself must then decide when to stop waiting for the
-       * beep.
+       * True if detection has ended. In that case the plan itself must decide when to stop waiting
+       * for the beep.
        */
       readonly waitsItself: boolean;
     }
@@ -74,8 +74,8 @@ export class VoicemailPlan {
   }
 
   /**
-   * Whether the plan controls the call. While it does, neither detection nor the bot ends the call,
-   * and the bot is muted.
+   * Whether the plan controls the call. If so, neither detection nor the bot ends the call, and the
+   * bot is muted.
    */
   get controlsCall(): boolean {
     const { name } = this.#state;
@@ -83,45 +83,45 @@ export class VoicemailPlan {
   }
 
   /**
-   * Takes the next event of detection. Receives no events about a screener that the screening plan
+   * Handles the next detection event. Doesn't get events about a screener that the screening plan
    * answers.
    */
   onAmd(event: AmdEvent): readonly PlanAction[] {
     if (this.#state.name === 'listening') return this.#onAmdWhileListening(event);
     if (this.#state.name === 'greeting') return this.#onAmdWhileGreeting(event, this.#state);
-    return nothingToDo;
+    return noActions;
   }
 
-  /** Advances the plan by one frame of 20 ms. */
+  /** Advances the plan by one 20 ms frame. */
   advance({ heard, isPlaying }: PlanInput): readonly PlanAction[] {
     switch (this.#state.name) {
       case 'greeting':
-        return this.#greeting(heard, this.#state.waitsItself);
+        return this.#advanceGreeting(heard, this.#state.waitsItself);
       case 'playing':
-        return this.#playing(heard, isPlaying);
+        return this.#advancePlaying(heard, isPlaying);
       case 'interrupted':
-        return this.#interrupted(heard);
+        return this.#advanceInterrupted(heard);
       case 'leaving':
-        return this.#leaving();
+        return this.#advanceLeaving();
       case 'listening':
       case 'over':
-        return nothingToDo;
+        return noActions;
     }
   }
 
   #onAmdWhileListening({ event, reason }: AmdEvent): readonly PlanAction[] {
     if (event === 'amd_tone_detected') return this.#start(true);
     if (event === 'amd_stopped') {
-      // If no plan answers the screening, only this event shows what came after it.
-      if (reason === 'machine-after-screening') return this.#greet(false, true);
+      // If no plan answers the screening, this is the only event that shows what came after it.
+      if (reason === 'machine-after-screening') return this.#enterGreeting(false, true);
       this.#state = over;
     }
-    if (event !== 'amd_machine_detected' || reason === 'call-screening') return nothingToDo;
-    if (reason === 'fax-tone') return this.#leave('machine');
-    return this.#greet(reason === 'sit-tone', false);
+    if (event !== 'amd_machine_detected' || reason === 'call-screening') return noActions;
+    if (reason === 'fax-tone') return this.#finish('machine');
+    return this.#enterGreeting(reason === 'sit-tone', false);
   }
 
-  #greet(needsBeep: boolean, waitsItself: boolean): readonly PlanAction[] {
+  #enterGreeting(needsBeep: boolean, waitsItself: boolean): readonly PlanAction[] {
     this.#state = { name: 'greeting', needsBeep, waitsItself };
     return [{ do: 'muteBot', isMuted: true }];
   }
@@ -131,20 +131,20 @@ export class VoicemailPlan {
     { needsBeep }: State & { name: 'greeting' },
   ): readonly PlanAction[] {
     if (event.event === 'amd_tone_detected') return this.#start(true);
-    if (event.event !== 'amd_stopped' || event.reason === 'tone') return nothingToDo;
-    return needsBeep ? this.#leave('machine') : this.#withoutBeep();
+    if (event.event !== 'amd_stopped' || event.reason === 'tone') return noActions;
+    return needsBeep ? this.#finish('machine') : this.#continueWithoutBeep();
   }
 
-  #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // The ear is gone. If detection has ended, no event will end the wait either.
-    if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
+  #advanceGreeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
+    // The ear is gone. If detection has ended as well, no event will end the wait.
+    if (heard === undefined) return waitsItself ? this.#continueWithoutBeep() : noActions;
     if (heard.beep) return this.#start(true);
-    const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;
-    return waitsItself && isOver ? this.#withoutBeep() : nothingToDo;
+    const hasWaited = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;
+    return waitsItself && hasWaited ? this.#continueWithoutBeep() : noActions;
   }
 
-  #withoutBeep(): readonly PlanAction[] {
-    return this.#settings.ifNoBeep === 'hangup' ? this.#leave('machine') : this.#start(false);
+  #continueWithoutBeep(): readonly PlanAction[] {
+    return this.#settings.ifNoBeep === 'hangup' ? this.#finish('machine') : this.#start(false);
   }
 
   #start(afterBeep: boolean): readonly PlanAction[] {
@@ -175,8 +175,8 @@ export class VoicemailPlan {
     return { do: 'play', playback };
   }
 
-  #playing(heard: HeardOnLine | undefined, isPlaying: boolean): readonly PlanAction[] {
-    if (this.#isTooLong()) return this.#leave('voicemail-left');
+  #advancePlaying(heard: HeardOnLine | undefined, isPlaying: boolean): readonly PlanAction[] {
+    if (this.#isTooLong()) return this.#finish('voicemail-left');
     const mayRestart = heard !== undefined && this.#restarts < maxRestarts;
     if (mayRestart && heard.beep) return this.#restartMessage(true);
     if (mayRestart && heard.speechMs >= interruptingSpeechMs) {
@@ -184,24 +184,22 @@ export class VoicemailPlan {
       return [{ do: 'stopPlaying' }];
     }
     if (!isPlaying) this.#state = { name: 'leaving' };
-    return nothingToDo;
+    return noActions;
   }
 
-  #interrupted(heard: HeardOnLine | undefined): readonly PlanAction[] {
-    if (this.#isTooLong() || heard === undefined) return this.#leave('voicemail-left');
+  #advanceInterrupted(heard: HeardOnLine | undefined): readonly PlanAction[] {
+    if (this.#isTooLong() || heard === undefined) return this.#finish('voicemail-left');
     if (heard.beep) return this.#restartMessage(true);
-    if (heard.tonePending) return nothingToDo;
+    if (heard.tonePending) return noActions;
     if (heard.who === 'human' && heard.pauseMs >= personWaitsMs) {
-      return this.#leave('voicemail-left');
+      return this.#finish('voicemail-left');
     }
-    return heard.pauseMs >= this.#settings.waitForBeepMs
-      ? this.#restartMessage(false)
-      : nothingToDo;
+    return heard.pauseMs >= this.#settings.waitForBeepMs ? this.#restartMessage(false) : noActions;
   }
 
-  #leaving(): readonly PlanAction[] {
+  #advanceLeaving(): readonly PlanAction[] {
     this.#leavingMs += frameMs;
-    return this.#leavingMs >= leavingMs ? this.#leave('voicemail-left') : nothingToDo;
+    return this.#leavingMs >= leavingMs ? this.#finish('voicemail-left') : noActions;
   }
 
   #isTooLong(): boolean {
@@ -209,7 +207,7 @@ export class VoicemailPlan {
     return this.#elapsedMs >= this.#settings.maxMs;
   }
 
-  #leave(outcome: 'voicemail-left' | 'machine'): readonly PlanAction[] {
+  #finish(outcome: 'voicemail-left' | 'machine'): readonly PlanAction[] {
     this.#state = over;
     return [{ do: 'stopPlaying' }, { do: 'report', report: { kind: 'over', outcome } }];
   }

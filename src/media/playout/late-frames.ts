@@ -1,4 +1,4 @@
-// Reports and logs stalls of media workers. The log is rate-limited. The metric
+// Reports media worker stalls and logs them. We rate-limit the log, but the metric
 // `offhook_media_frames_late_total` counts every late frame.
 
 import type { Logger } from '../../lib/logger.ts';
@@ -7,22 +7,25 @@ const maxReportDelayMs = 1_000;
 const warningIntervalMs = 60_000;
 
 export type LateFramesReport = {
-  /** 20 ms frames, in all calls, that detection or a bot heard over 60 ms late or not at all. */
+  /**
+   * Number of 20 ms frames, in all calls, that detection or a bot heard over 60 ms late or not at
+   * all.
+   */
   readonly frames: number;
-  /** The longest delay of the playout clock. */
+  /** The playout clock's longest delay. */
   readonly lateMs: number;
 };
 
 /**
- * Runs in the worker. Sends one report per stall once the worker has caught up. An overloaded
- * worker never catches up, so it reports once a second.
+ * Runs in the worker. Sends one report per stall, once the worker has caught up. An overloaded
+ * worker never catches up, so it sends one per second.
  */
 export class LateFrames {
   readonly #counts: { readonly framesLate: number };
   readonly #report: (report: LateFramesReport) => void;
   #reported = 0;
   #lateMs = 0;
-  /** Time of the first late frame that is not yet reported. Undefined if all are reported. */
+  /** Time of the first late frame that we haven't reported. Undefined if all are reported. */
   #sinceMs: number | undefined;
 
   constructor(counts: { readonly framesLate: number }, report: (report: LateFramesReport) => void) {
@@ -45,8 +48,8 @@ export class LateFrames {
 }
 
 /**
- * Runs in the main thread. Logs at most one warning a minute for all workers, however overloaded
- * the machine is.
+ * Runs in the main thread. Logs at most one warning per minute for all workers, even if the machine
+ * is badly overloaded.
  */
 export function createLateFramesLog(
   logger: Logger,
@@ -60,7 +63,10 @@ export function createLateFramesLog(
     lateMs = Math.max(lateMs, report.lateMs);
     const now = nowMs();
     if (now < mayWarnAtMs) return;
-    logger.warn({ frames, lateMs }, 'a media worker stalled: detection or a bot heard frames late');
+    logger.warn(
+      { frames, lateMs },
+      'a media worker stalled, so detection or a bot heard frames late',
+    );
     mayWarnAtMs = now + warningIntervalMs;
     [frames, lateMs] = [0, 0];
   };

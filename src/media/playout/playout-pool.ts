@@ -1,10 +1,10 @@
-// Memory for the audio that a worker's bots have queued: one-second blocks, limited in number for
-// all calls together. If no block is free, a stream takes the newest block from the stream that
-// holds the most, provided that it holds at least two more.
+// Memory for the audio that a worker's bots have queued. It's split into one-second blocks, and
+// limited for all calls together. If no block is free, a stream takes the newest block from the
+// stream that holds the most, provided that the other stream holds at least two more.
 
 /** One second of G.711. */
 export const blockBytes = 8_000;
-/** Free blocks kept for reuse. Further blocks are left to the garbage collector. */
+/** Free blocks kept for reuse. We leave any others to the garbage collector. */
 const maxIdleBlocks = 64;
 
 export type BlockHolder = {
@@ -38,7 +38,8 @@ export class PlayoutPool {
       return this.#idle.pop() ?? new Uint8Array(blockBytes);
     }
     const greediest = this.#greediest();
-    // A difference of one block is fair: taking it would only swap the two.
+    // If the difference is just one block, that's fair, and moving the block would only swap the
+    // two streams.
     if (greediest === undefined || greediest.heldBlocks <= holder.heldBlocks + 1) return undefined;
     return greediest.yieldNewestBlock();
   }

@@ -1,18 +1,20 @@
-// A bot's audio that the call has not played yet: µ-law in order of arrival, with marks in between.
-// It is read 20 ms at a time without an allocation per frame. Each mark has a position in the
-// audio. No matter how the audio is split, cleared or dropped, each mark comes back once, in order,
-// when nothing before it is left to play.
+// The bot's audio that the call hasn't played yet, as µ-law in order of arrival, with marks in
+// between. We read it 20 ms at a time, without allocating memory per frame. Each mark has a
+// position in the audio. It comes back exactly once, in order, when nothing before it is left to
+// play, even if audio was split, cleared or dropped.
 
 import { type BlockHolder, blockBytes, type PlayoutPool } from './playout-pool.ts';
 
-/** Ten minutes. Bots send a whole answer at once, and none is that long. */
+/** Ten minutes. Bots send a whole answer in one go, but none is that long. */
 export const maxQueuedBytes = 600 * blockBytes;
-/** A mark every 60 ms for ten minutes. The busiest known client sets a mark every 200 ms. */
+/**
+ * Enough for a mark every 60 ms over ten minutes. The busiest client we know sets one every 200 ms.
+ */
 const maxMarks = 10_000;
-/** Limit on the total length of the names of queued marks, which bounds their memory. */
+/** Maximum total length of the queued marks' names, to bound their memory. */
 const maxMarkNameLength = 256 * 1_024;
 /**
- * A gap of up to 200 ms counts as an underrun: the bot's audio came too late. A longer gap is a
+ * A gap of up to 200 ms is an underrun, because the bot's audio came too late. A longer gap is a
  * pause that the bot intended.
  */
 const maxUnderrunFrames = 10;
@@ -35,12 +37,10 @@ export class PlayoutQueue implements BlockHolder {
   readonly #onMark: (name: string) => void;
   readonly #maxBytes: number;
   readonly #blocks: Uint8Array[] = [];
-  /** Offsets of the next read in the first block and of the next write in the last block. */
+  /** Offsets of the next read in the first block, and of the next write in the last block. */
   #readAt = 0;
   #writeAt = blockBytes;
-  /**
-   * Bytes played and bytes queued since the queue was created. Positions are counts of these bytes.
-   */
+  /** Bytes played and bytes queued since the queue was created. Positions count these bytes. */
   #played = 0;
   #queued = 0;
   readonly #marks: Mark[] = [];
@@ -51,7 +51,7 @@ export class PlayoutQueue implements BlockHolder {
   readonly statistics = createPlayoutStatistics();
   readonly #total: PlayoutStatistics;
 
-  /** `total` accumulates the statistics of all queues of the thread. */
+  /** `total` accumulates the statistics for all queues in the thread. */
   constructor(
     pool: PlayoutPool,
     onMark: (name: string) => void,
@@ -85,8 +85,8 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Mutes or unmutes the queue. Muting drops the queued audio and all audio that arrives while
-   * muted. Marks come back immediately.
+   * Mutes or unmutes the queue. Muting drops the queued audio, and all audio that arrives until the
+   * queue is unmuted. Marks come back immediately.
    */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
@@ -95,7 +95,7 @@ export class PlayoutQueue implements BlockHolder {
 
   /**
    * Copies `audio` into the queue.
-   * @returns false if there was not enough room and the end of `audio` was dropped
+   * @returns false if there wasn't enough room, so the end of `audio` was dropped
    */
   write(audio: Uint8Array): boolean {
     if (this.#isMuted) return true;
@@ -114,9 +114,9 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Sets a mark. It comes back once all audio queued before it was played, or immediately if the
-   * queue is empty.
-   * @returns false if too many marks are queued, and this mark was dropped
+   * Sets a mark. It comes back once all audio queued before it has been played, or immediately if
+   * the queue is empty.
+   * @returns false if too many marks are queued, so this mark was dropped
    */
   mark(name: string): boolean {
     if (this.queuedBytes === 0) {
@@ -156,12 +156,13 @@ export class PlayoutQueue implements BlockHolder {
     while (done < count && this.queuedBytes > 0)
       done += this.#readBlock(packet, start + done, count - done);
     if (done > 0) this.#count('bytesPlayed', done);
-    this.#watchDryness(done > 0);
+    this.#countUnderruns(done > 0);
     return done;
   }
 
   /**
-   * Returns the marks whose audio was played. Call it after the packet with that audio was sent.
+   * Returns the marks whose audio has been played. Call this after you've sent the packet with that
+   * audio.
    */
   returnMarks(): void {
     let count = 0;
@@ -176,10 +177,10 @@ export class PlayoutQueue implements BlockHolder {
     }
   }
 
-  /** Drops the newest queued block and hands over its memory for another call. */
+  /** Drops the newest queued block and hands its memory over for use by another call. */
   yieldNewestBlock(): Uint8Array {
     const block = this.#blocks.pop();
-    if (block === undefined) throw new Error('an empty queue has no block to give up');
+    if (block === undefined) throw new Error('cannot take a block from an empty queue');
     const first = this.#blocks.length === 0 ? this.#readAt : 0;
     const dropped = this.#writeAt - first;
     this.#queued -= dropped;
@@ -211,7 +212,7 @@ export class PlayoutQueue implements BlockHolder {
     if (block === undefined) throw new Error('audio is queued, but no block holds it');
     const end = this.#blocks.length === 1 ? this.#writeAt : blockBytes;
     const count = Math.min(wanted, end - this.#readAt);
-    // For 160 bytes, this loop is faster than creating a view of the block.
+    // For 160 bytes, this loop is faster than creating a view.
     for (let index = 0; index < count; index += 1) {
       packet[start + index] = block[this.#readAt + index] as number;
     }
@@ -235,7 +236,7 @@ export class PlayoutQueue implements BlockHolder {
     this.#writeAt = blockBytes;
   }
 
-  /** Moves marks whose audio was dropped to the end of the remaining audio. */
+  /** Moves marks whose audio has been dropped to the end of the remaining audio. */
   #moveMarksBack(): void {
     for (let index = this.#marks.length - 1; index >= 0; index -= 1) {
       const mark = this.#marks[index];
@@ -244,7 +245,7 @@ export class PlayoutQueue implements BlockHolder {
     }
   }
 
-  #watchDryness(hasAudio: boolean): void {
+  #countUnderruns(hasAudio: boolean): void {
     if (!hasAudio) {
       if (this.#dryFrames !== undefined) this.#dryFrames += 1;
       return;

@@ -1,16 +1,18 @@
-// The playout clock of a worker. Every session ticks every 20 ms. A late clock makes up for missed
-// ticks, because detection measures time by counting frames. Before the clock runs missed ticks, it
-// lets the sockets deliver the packets of that time.
+// A worker's playout clock. Every session ticks every 20 ms. If the clock is late, it makes up for
+// missed ticks, because detection measures time by counting frames. Before it does, it lets the
+// sockets deliver the packets from that period.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
 export const tickMs = 20;
-/** A burst of three packets refills the far end's jitter buffer. More packets would overflow it. */
+/** A burst of three packets refills the far end's jitter buffer. Any more would overflow it. */
 const maxTransmitLateMs = 60;
-/** Reads the sockets after 200 ms worth of ticks, however late the clock is. */
-const maxTicksAtOnce = 10;
+/**
+ * Even if the clock is much later than this, we read the sockets after every 200 ms worth of ticks.
+ */
+const maxTicksPerRun = 10;
 
-/** Counts ticks of a monotonic clock that the caller reads. Does not drift from it. */
+/** Counts the ticks of a monotonic clock, which the caller reads, without drifting from it. */
 export class PlayoutClock {
   #dueMs: number;
 
@@ -24,11 +26,11 @@ export class PlayoutClock {
   }
 
   /**
-   * Runs the ticks that are due, up to `maxTicksAtOnce`, and returns false if more are due.
+   * Runs the ticks that are due, up to `maxTicksPerRun`, and returns false if more are due.
    * `transmit` is false if the tick is so late that its packets would only add to a burst.
    */
   run(nowMs: number, tick: (transmit: boolean) => void): boolean {
-    for (let ticks = 0; ticks < maxTicksAtOnce && this.#dueMs <= nowMs; ticks += 1) {
+    for (let ticks = 0; ticks < maxTicksPerRun && this.#dueMs <= nowMs; ticks += 1) {
       const transmit = nowMs - this.#dueMs <= maxTransmitLateMs;
       this.#dueMs += tickMs;
       tick(transmit);
@@ -39,18 +41,18 @@ export class PlayoutClock {
 
 export type PlayoutLoopSink = {
   tick(transmit: boolean): void;
-  /** Whether there are no sessions. The clock then stops until the next `start`. */
+  /** Whether there are no sessions. If so, the clock stops until the next `start`. */
   isIdle(): boolean;
   /**
-   * Returns how many ticks all input can wait. The thread sleeps meanwhile instead of waking up for
-   * each packet, which saves a seventh of the CPU of a call with detection (at 5 calls/s). Sleeping
-   * for two ticks halves the reads that find no packet, which saves 250 system calls in a call of
-   * 10 s. A message from the main thread ends the sleep.
+   * Returns how many ticks all input can wait. Meanwhile the thread sleeps instead of waking up for
+   * each packet, which saves a seventh of the CPU that a call with detection needs (at 5 calls/s).
+   * Sleeping for two ticks halves the number of reads that find no packet, which saves 250 system
+   * calls in a 10 s call. A message from the main thread ends the sleep.
    */
   restTicks(): 0 | 1 | 2;
   /**
-   * Called after ticks ran, the first of them `lateMs` after its planned time. If the clock has not
-   * caught up, more ticks follow after the sockets are read.
+   * Called after a run of ticks. The first of them ran `lateMs` after its planned time. If the
+   * clock hasn't caught up, more ticks follow once the sockets have been read.
    */
   ran(lateMs: number, hasCaughtUp: boolean): void;
 };
@@ -61,8 +63,8 @@ export class PlayoutLoop {
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
   /**
-   * Time at which the loop plans to run: when the clock is due, or one tick later if it rests for
-   * two ticks.
+   * When the loop plans to run: as soon as the clock is due, or one tick later if it rests for two
+   * ticks.
    */
   #wakeMs = 0;
   #maxLateMs = 0;
@@ -73,7 +75,7 @@ export class PlayoutLoop {
     this.#rest = rest;
   }
 
-  /** The longest delay of the clock so far, in milliseconds. */
+  /** The clock's longest delay so far, in milliseconds. */
   get maxLateMs(): number {
     return this.#maxLateMs;
   }
@@ -90,8 +92,8 @@ export class PlayoutLoop {
   }
 
   /**
-   * Waits for the next tick and runs it in setImmediate, so that after a stall the sockets are read
-   * before the missed ticks run.
+   * Waits for the next tick and runs it in setImmediate. This way the event loop reads the sockets
+   * after a stall, before we run the missed ticks.
    */
   #wait(clock: PlayoutClock): void {
     const run = () => setImmediate(() => this.#run(clock));
@@ -101,7 +103,7 @@ export class PlayoutLoop {
       setTimeout(run, Math.max(1, Math.ceil(this.#wakeMs - performance.now())));
       return;
     }
-    // Rest in the next turn of the event loop, after the packets of this tick have left.
+    // Rest in the event loop's next turn, because this tick's packets have left by then.
     setImmediate(() => {
       this.#rest.rest(this.#wakeMs - performance.now());
       run();

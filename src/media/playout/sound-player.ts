@@ -1,22 +1,25 @@
-// Plays sounds and a bot's audio in the order in which they were requested. Like a mark, a sound
-// has a position in the bot's queue. Audio queued before the sound plays first, and audio queued
-// after it waits until the sound ends. On hold, sounds wait because nobody would hear them, but the
-// bot's audio is consumed.
+// Plays sounds and the bot's audio in the order in which they were requested. A sound has a
+// position in the bot's queue, just like a mark: audio queued before the sound plays first, and
+// audio queued after it waits until the sound ends. During hold, the bot's audio is consumed, but
+// sounds wait because nobody would hear them.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import { encodeMulaw, silenceByte } from '../g711.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
-/** Limit on queued sounds per call. A script of prompts and pauses has about a dozen. */
-const maxWaiting = 100;
+/**
+ * Maximum number of queued sounds per call. A script of prompts and pauses typically has about a
+ * dozen.
+ */
+const maxQueued = 100;
 const samplesPerMs = 8;
 const sampleRateHz = 8_000;
 /** The sum of the two ringback tones repeats every 1/40 s. */
 const periodSamples = sampleRateHz / 40;
 const onSamples = 2 * sampleRateHz;
 const cycleSamples = 6 * sampleRateHz;
-/** -19 dBm0 per tone, the level of telephone exchanges. A full-scale sine has 3.17 dBm0. */
+/** -19 dBm0 per tone, as in telephone exchanges. A full-scale sine is at 3.17 dBm0. */
 const amplitude = 32_124 * 10 ** ((-19 - 3.17) / 20);
 
 const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => {
@@ -24,7 +27,7 @@ const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => 
   return encodeMulaw(Math.round(amplitude * (Math.sin(440 * turn) + Math.sin(480 * turn))));
 });
 
-type Waiting = {
+type QueuedSound = {
   readonly playback: Playback;
   /** Position in the bot's queue. Audio before it plays first. */
   position: number;
@@ -33,12 +36,12 @@ type Waiting = {
   bytesPlayed: number;
 };
 
-/** Receives the bot's audio that is discarded while the call is on hold. */
+/** Receives the bot's audio that we discard during hold. */
 const discarded = new Uint8Array(frameSamples);
 
 export class SoundPlayer {
   readonly #report: (report: PlaybackReport) => void;
-  readonly #waiting: Waiting[] = [];
+  readonly #queued: QueuedSound[] = [];
   #queue: PlayoutQueue | undefined;
   #ringback: Ringback | undefined;
 
@@ -48,44 +51,44 @@ export class SoundPlayer {
 
   /** Whether a sound is playing or queued. */
   get isPlaying(): boolean {
-    return this.#waiting.length > 0;
+    return this.#queued.length > 0;
   }
 
-  /** Whether there is no sound, bot or ringback. */
+  /** Whether we have no sound, bot or ringback to play. */
   get isUnused(): boolean {
-    const hasSound = this.#queue !== undefined || this.#waiting.length > 0;
+    const hasSound = this.#queue !== undefined || this.#queued.length > 0;
     return !hasSound && this.#ringback === undefined;
   }
 
-  /** Starts or stops ringback. It plays whenever there is no other audio. */
+  /** Starts or stops ringback. We play it whenever there's no other audio. */
   ring(isRinging: boolean): void {
     this.#ringback = isRinging ? new Ringback() : undefined;
   }
 
   /**
-   * Sets the queue of the call's bot, or undefined if the bot is gone. Queued sounds no longer wait
-   * for the previous bot's audio.
+   * Sets the queue for the call's bot, or undefined if the bot is gone. Queued sounds no longer
+   * wait for the previous bot's audio.
    */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;
-    for (const waiting of this.#waiting) waiting.position = queue?.bytesWritten ?? 0;
+    for (const queued of this.#queued) queued.position = queue?.bytesWritten ?? 0;
   }
 
-  /** Queues a sound. Ends any looping sound. */
+  /** Queues a sound. Any looping sound ends. */
   play(playback: Playback): void {
-    for (const looped of this.#waiting.filter((one) => one.playback.loop === true)) {
+    for (const looped of this.#queued.filter((one) => one.playback.loop === true)) {
       this.#finish(looped, 'stopped');
     }
     const position = this.#queue?.bytesWritten ?? 0;
-    const waiting: Waiting = { playback, position, offset: 0, bytesPlayed: 0 };
-    const isPlayable = playback.sound.mulaw.length > 0 && this.#waiting.length < maxWaiting;
-    this.#waiting.push(waiting);
-    if (!isPlayable) this.#finish(waiting, 'failed');
+    const queued: QueuedSound = { playback, position, offset: 0, bytesPlayed: 0 };
+    const isPlayable = playback.sound.mulaw.length > 0 && this.#queued.length < maxQueued;
+    this.#queued.push(queued);
+    if (!isPlayable) this.#finish(queued, 'failed');
   }
 
   /** Stops all sounds. The bot's audio stays queued. */
   stop(): void {
-    for (const waiting of [...this.#waiting]) this.#finish(waiting, 'stopped');
+    for (const queued of [...this.#queued]) this.#finish(queued, 'stopped');
   }
 
   /** Drops the bot's queued audio. */
@@ -94,7 +97,8 @@ export class SoundPlayer {
   }
 
   /**
-   * Returns the marks whose audio was played. Call it after this tick's packet was sent or skipped.
+   * Returns the marks whose audio has been played. Call this after you've sent or skipped this
+   * tick's packet.
    */
   returnMarks(): void {
     this.#queue?.returnMarks();
@@ -114,7 +118,7 @@ export class SoundPlayer {
   #readSounds(packet: Uint8Array, start: number, count: number): number {
     let done = 0;
     while (done < count) {
-      const first = this.#waiting[0];
+      const first = this.#queued[0];
       const before = this.#bytesBefore(first);
       if (first === undefined || before > 0) {
         const wanted = Math.min(before, count - done);
@@ -127,42 +131,42 @@ export class SoundPlayer {
   }
 
   /**
-   * Handles 20 ms in which the far end hears none of our audio: consumes the bot's audio and keeps
+   * Handles 20 ms in which the far end hears none of our audio. Consumes the bot's audio, but keeps
    * sounds waiting.
    */
   skipFrame(): void {
-    const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
+    const wanted = Math.min(this.#bytesBefore(this.#queued[0]), frameSamples);
     if (wanted > 0) this.#queue?.read(discarded, 0, wanted);
   }
 
-  #bytesBefore(waiting: Waiting | undefined): number {
-    if (waiting === undefined) return frameSamples;
+  #bytesBefore(queued: QueuedSound | undefined): number {
+    if (queued === undefined) return frameSamples;
     if (this.#queue === undefined) return 0;
     const { bytesRead, queuedBytes } = this.#queue;
-    return Math.max(0, Math.min(waiting.position - bytesRead, queuedBytes));
+    return Math.max(0, Math.min(queued.position - bytesRead, queuedBytes));
   }
 
-  #readSound(waiting: Waiting, packet: Uint8Array, start: number, wanted: number): number {
-    const { playback } = waiting;
+  #readSound(queued: QueuedSound, packet: Uint8Array, start: number, wanted: number): number {
+    const { playback } = queued;
     const { mulaw } = playback.sound;
-    if (waiting.bytesPlayed === 0) this.#report({ kind: 'started', ...reportedFields(playback) });
-    const count = Math.min(wanted, mulaw.length - waiting.offset);
+    if (queued.bytesPlayed === 0) this.#report({ kind: 'started', ...reportedFields(playback) });
+    const count = Math.min(wanted, mulaw.length - queued.offset);
     for (let index = 0; index < count; index += 1) {
-      packet[start + index] = mulaw[waiting.offset + index] as number;
+      packet[start + index] = mulaw[queued.offset + index] as number;
     }
-    waiting.offset += count;
-    waiting.bytesPlayed += count;
-    if (waiting.offset === mulaw.length) {
-      if (playback.loop === true) waiting.offset = 0;
-      else this.#finish(waiting, 'done');
+    queued.offset += count;
+    queued.bytesPlayed += count;
+    if (queued.offset === mulaw.length) {
+      if (playback.loop === true) queued.offset = 0;
+      else this.#finish(queued, 'done');
     }
     return count;
   }
 
-  #finish(waiting: Waiting, reason: 'done' | 'stopped' | 'failed'): void {
-    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
-    const { playbackId, source, sound } = waiting.playback;
-    const playedMs = Math.round(waiting.bytesPlayed / samplesPerMs);
+  #finish(queued: QueuedSound, reason: 'done' | 'stopped' | 'failed'): void {
+    this.#queued.splice(this.#queued.indexOf(queued), 1);
+    const { playbackId, source, sound } = queued.playback;
+    const playedMs = Math.round(queued.bytesPlayed / samplesPerMs);
     this.#report({ kind: 'finished', playbackId, source, sound: sound.name, reason, playedMs });
   }
 }
@@ -176,7 +180,7 @@ function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playb
 }
 
 /**
- * The tone that a person hears while the second leg rings without early media: North American
+ * The tone that a person hears while the second leg rings without early media. It's North American
  * ringback in µ-law (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2).
  */
 class Ringback {
