@@ -1,5 +1,5 @@
-// Stores the results of attempts and updates their queues. The results of many calls share one
-// statement: separate statements would make up a quarter of a call's SQL cost. If the process is
+// Stores attempt results and updates the queues. One statement stores results for many calls,
+// because separate statements would account for a quarter of a call's SQL cost. If the process is
 // killed before it stores a result, the notification is sent again. Receivers recognise the
 // repetition by its `eventId`.
 
@@ -12,8 +12,8 @@ import type { AttemptRecord, NotificationStore, Settlement } from './notificatio
 /** Limits the process to ten statements per second. An attempt itself takes almost as long. */
 const recordEveryMs = 100;
 /**
- * Delay between retries after a database error. The retries end with the lease, because then other
- * processes may send.
+ * Delay between retries after a database error. We stop retrying when the lease ends, because other
+ * processes may send from then on.
  */
 const settleRetryMs = 500;
 
@@ -21,14 +21,16 @@ type Deps = { readonly store: Pick<NotificationStore, 'settle'>; readonly now: (
 
 export class AttemptRecords {
   readonly #deps: Deps;
-  /** The current pause. One statement stores all attempts that arrive before it ends. */
+  /** The current pause, if any. One statement stores all attempts that finish during it. */
   #pause: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Stores an attempt after the pause. Meanwhile the queue may send its next notification. */
+  /**
+   * Stores an attempt after the pause. The queue may send its next notification in the meantime.
+   */
   storeSoon(queue: CallQueue, attempt: AttemptRecord): void {
     const { callId, day, leasedUntil } = queue;
     const stored = this.#pauseEnd().then(() =>
@@ -65,13 +67,14 @@ export class AttemptRecords {
     attempt: AttemptRecord | undefined,
     next: CallQueueStep,
   ): Promise<boolean> {
-    // The lease as it was when `next` was decided. A notification that is added later changes it,
-    // so the statement can't release a queue that has grown.
+    // Note that this is the lease as it was when `next` was decided. Adding a notification changes
+    // the lease, so the statement can't release a queue that has grown since.
     const { callId, day, leasedUntil } = queue;
     try {
       await queue.recorded;
     } catch (error) {
-      // We give the queue up and its lease runs out, but we can still store this attempt's result.
+      // We give up the queue and let its lease run out, but we can still store this attempt's
+      // result.
       if (attempt !== undefined) {
         const settlement = { callId, day, leasedUntil, attempt, queue: 'keep' } as const;
         await this.#settleWithRetries(queue, settlement).catch(() => {});
@@ -84,13 +87,13 @@ export class AttemptRecords {
       ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
       queue: settlementOf(next),
     });
-    // The release did nothing, so a notification has been added to the queue.
+    // The statement didn't release the queue, so someone has added a notification.
     if (next.kind !== 'send' && !isReleased) queue.isStale = true;
     return !isReleased;
   }
 
   /**
-   * Retries until the lease, which may be renewed meanwhile, is about to end.
+   * Retries until the lease is about to end. The lease may be renewed in the meantime.
    *
    * @returns true if the queue was released
    */
@@ -100,7 +103,7 @@ export class AttemptRecords {
         return await this.#deps.store.settle(settlement);
       } catch (error) {
         const isLeaseEnding = this.#deps.now().getTime() + settleRetryMs > queue.leasedUntil;
-        // The database would refuse the same data every time, while the lease is renewed for ever.
+        // Retrying rejected data would never succeed, and the lease would be renewed forever.
         if (isLeaseEnding || isRefusedData(error)) throw error;
         await pause(settleRetryMs);
       }

@@ -13,7 +13,7 @@ type Deps = {
 };
 
 export type ClaimRequest = {
-  /** Ids of calls to take if they are due. They don't count towards `limit`. */
+  /** Ids of calls to take if due. These calls don't count towards `limit`. */
   readonly wanted: readonly string[];
   /** Maximum number of other due calls to take. 0 takes only `wanted`. */
   readonly limit: number;
@@ -53,8 +53,8 @@ export async function claimCallQueues(
 }
 
 /**
- * Renews the leases. Marks a queue stale, so that it is read again, if this process lost its lease
- * or if a notification was added to it.
+ * Renews the leases. If this process has lost a queue's lease, or a notification has been added to
+ * the queue, the queue becomes stale and will be read again.
  */
 export async function renewCallQueues(
   store: Pick<NotificationStore, 'renew'>,

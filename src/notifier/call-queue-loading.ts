@@ -1,4 +1,4 @@
-// Reads the pending notifications of calls for which this process holds the lease.
+// Reads pending notifications for calls whose queue this process leases.
 
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
 import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-rules.ts';
@@ -9,8 +9,8 @@ export type LeasedCallQueue = CallOfDay & {
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
   /**
-   * True if the receiver answered 410 before these notifications were stored and none of them was
-   * replayed. They must not be sent.
+   * True if the receiver had already responded with 410 when these notifications were stored, and
+   * none of them has been replayed. They must not be sent.
    */
   readonly isGone?: boolean;
 };
@@ -38,8 +38,7 @@ type LoadedCallQueue = LeasedCallQueue & {
 };
 
 /**
- * Reads the pending notifications of these calls. The result omits calls whose queue is not leased
- * to `ownerId`.
+ * Reads the calls' pending notifications. Skips calls whose queue isn't leased to `ownerId`.
  */
 export async function loadCallQueues(
   sql: SqlClient,
@@ -74,7 +73,7 @@ function queuesOf(
     };
     queues.set(row.call_id, queue);
     if (row.event_id === null) continue;
-    // A replayed notification is sent, and so are the ones that follow it.
+    // We do send a replayed notification, and all notifications after it.
     if (row.is_gone !== true) queue.isGone = false;
     queue.pending.push(pendingOf(row, schedule));
   }

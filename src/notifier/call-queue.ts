@@ -1,4 +1,4 @@
-// A call's queue of notifications in memory, while this process holds its lease.
+// A call's notification queue in memory, while this process holds the lease.
 
 import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
@@ -15,17 +15,17 @@ export type CallQueue = CallOfDay & {
   readonly receiver: Receiver;
   leasedUntil: number;
   pending: readonly PendingNotification[];
-  /** No attempt starts before this time: the receiver failed, or the queue found no place. */
+  /** No attempt starts before this time, because the receiver failed or had no free place. */
   heldUntil?: number;
-  /** When the receiver answered 410. No further notification of this call is sent. */
+  /** When the receiver responded with 410. We send no further notifications for this call. */
   goneAt?: number;
   /** True if the queue may have changed in the database. It is read again before the next step. */
   isStale: boolean;
-  /** Settles when all attempts so far are stored. The queue must not be released earlier. */
+  /** Settles when all attempts so far have been stored. Don't release the queue earlier. */
   recorded?: Promise<unknown>;
   /**
-   * Called when a notification is added or the queue becomes stale. Set only while the empty queue
-   * waits for its release.
+   * Called when a notification is added or the queue becomes stale. Set only while the queue is
+   * empty and about to be released.
    */
   onMore?: () => void;
   /** The call's next queue, if the database created it while this one was being released. */
@@ -48,27 +48,27 @@ export function endpointOf({ recipient, receiver }: CallQueue): Endpoint | undef
   return recipient === undefined ? undefined : { appId: recipient.appId, ...receiver };
 }
 
-/** Replaces the queue's contents with those of the database, which include any successor's. */
+/** Replaces the queue's contents with what the database holds, including any successor's. */
 export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): void {
   queue.leasedUntil = leased.leasedUntil;
-  // Keeps the due times of refused notifications: their random part is not in the database.
+  // Keep the due times of refused notifications, because their random part isn't in the database.
   const known = new Map(queue.pending.map((pending) => [pending.eventId, pending.dueAt]));
   queue.pending = leased.pending.map((pending) => {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
-  // After a 410, notifications that were added since are not sent either.
+  // After a 410 response, we don't send notifications that were added since, either.
   if (queue.goneAt !== undefined) queue.pending = [];
   queue.isStale = false;
   delete queue.successor;
 }
 
 /**
- * Appends notifications that were just stored, without reading the database. Each statement that
- * adds notifications moves `leased_until` by 1 ms. A value 1 ms after the known one proves that no
- * other statement ran in between.
+ * Appends notifications that were just stored, without reading the database. This works because
+ * each statement that adds notifications moves `leased_until` by 1 ms. If the new value is exactly
+ * 1 ms after the known value, no other statement ran in between.
  *
- * @returns false if the queue may have notifications that this process does not know
+ * @returns false if the queue may contain notifications that this process doesn't know about
  */
 export function extendCallQueue(
   queue: CallQueue,
@@ -91,7 +91,7 @@ export function markStale(queue: CallQueue): void {
   queue.onMore?.();
 }
 
-/** Drops all pending notifications after the receiver answered 410. */
+/** Drops all pending notifications after the receiver has responded with 410. */
 export function markGone(queue: CallQueue, at: number): void {
   queue.goneAt ??= at;
   queue.pending = [];

@@ -1,19 +1,19 @@
 // Connections to receivers. Each connection has its own undici client and carries one attempt at a
-// time. We can't use undici's pools: they let a request wait for a connection without a bound, do
-// not deliver an abort to a waiting request, and reconnect after each abort.
+// time. We can't use undici's pools, because they let a request wait for a connection indefinitely,
+// don't deliver an abort to a waiting request, and reconnect after each abort.
 //
-// in use     An attempt took the connection. After the attempt the connection becomes idle if the
-//            reply was read to its end. Otherwise it is destroyed. The number of attempts bounds
-//            the number of connections in use.
-// idle       The connection is open for the next attempt at the same receiver. It is destroyed
-//            when either side closes it. We close it after four seconds, or after the keep-alive
-//            time that the receiver announces, at most 30 seconds.
+// in use     An attempt is using the connection. Afterwards the connection becomes idle if the
+//            response was read to the end, otherwise it is destroyed. There are never more
+//            connections in use than attempts.
+// idle       The connection is open for the next attempt at the same receiver. It is destroyed when
+//            either side closes it. We close it after four seconds, or after the receiver's
+//            announced keep-alive time, but within 30 seconds.
 // destroyed  The socket is closed. If it was still connecting, it closes at the connect time-out.
 
 import { buildConnector, Client } from 'undici';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
-/** Maximum number of idle connections. Beyond it, a connection is closed after its attempt. */
+/** Maximum number of idle connections. Beyond that, we close a connection after its attempt. */
 const maxIdle = 1_000;
 const maxIdleMs = 30_000;
 
@@ -27,7 +27,7 @@ export class Connections {
   /** @param timeoutMs time-out for opening one connection */
   constructor(guard: AddressGuard, timeoutMs: number) {
     this.#options = {
-      // All clients share this connector, because it caches TLS sessions for resumption.
+      // Shared by all clients, because the connector caches TLS sessions for resumption.
       connect: buildConnector({ timeout: timeoutMs, lookup: guard.lookup }),
       keepAliveMaxTimeout: maxIdleMs,
     };
@@ -40,7 +40,7 @@ export class Connections {
     return idle;
   }
 
-  /** Makes a connection idle after its reply was read to the end. */
+  /** Makes a connection idle. Call this once the response has been read to the end. */
   giveBack(origin: string, client: Client): void {
     if (!client.stats.connected || this.#idleCount >= maxIdle) {
       this.destroy(client);

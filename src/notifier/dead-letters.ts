@@ -5,10 +5,10 @@ import type { Database } from '../store/database.ts';
 import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** A request's view: the dead letters of one bot of an account. */
+/** What a request may see: the dead letters of one of the account's bots. */
 export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
 
-/** An app's view: the dead letters of the listed bots, or of all bots of the account. */
+/** What an app may see: the dead letters of the listed bots, or of all the account's bots. */
 export type AppDeadLetterScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -39,8 +39,8 @@ export type DeadLetter = {
   readonly failedAt: string;
   readonly attempts: number;
   /**
-   * HTTP status of the last attempt. Undefined if no response arrived, or if the log no longer has
-   * the attempt.
+   * HTTP status of the last attempt. Undefined if no response arrived, or if the attempt has been
+   * dropped from the log.
    */
   readonly lastStatus?: number;
   readonly lastError?: string;
@@ -51,7 +51,7 @@ export type ReplayedNotification = {
   readonly eventId: string;
   readonly callId: string;
   readonly state: 'pending' | 'delivered' | 'failed';
-  /** False if the notification was not a dead letter. Nothing was changed then. */
+  /** False if the notification wasn't a dead letter, in which case nothing changed. */
   readonly replayed: boolean;
 };
 
@@ -76,7 +76,7 @@ export type DeadLetters = {
   ): Promise<ReplayedNotification | undefined>;
   /**
    * Replays selected dead letters, oldest first, up to a limit. `more` is true if the limit was
-   * reached, so a repetition may find further ones.
+   * reached, in which case repeating the call may find more.
    */
   replay(
     scope: DeadLetterScope,
@@ -86,13 +86,13 @@ export type DeadLetters = {
 };
 
 /**
- * Maximum number of replays in one statement. They take about 100 ms on a slow disk.
+ * Maximum number of replays in one statement. That many take about 100 ms on a slow disk.
  */
 const replayBatch = 500;
 
 // Parameters: account, bot, call, from, to. `failed_at is not null` lets PostgreSQL use the partial
-// index. The condition on `calls` excludes deleted calls: their notifications stay until the
-// partition of their day is dropped (`src/store/retention.ts`).
+// index. The condition on `calls` excludes deleted calls, because their notifications stay until
+// their day's partition is dropped (`src/store/retention.ts`).
 const selected = `(select true from calls c where c.call_id = n.call_id) and n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
@@ -105,8 +105,8 @@ select n.* from notifications n where ${selected} and ($6::text is null or n.fai
 order by n.failed_at desc, n.event_id desc limit $9`),
 } as const;
 
-// Selects the newest dead letters of each bot, which one index provides. $2 is an array of bots, or
-// null for all bots of the account: then a recursive query steps through them on the same index.
+// Selects each bot's newest dead letters, which one index provides. $2 is an array of bots. If it
+// is null, a recursive query steps through all the account's bots on the same index.
 const listOfAppStatement = {
   name: 'dead-letters-list-of-app',
   text: listFrom(`
@@ -128,7 +128,7 @@ select newest.* from visible cross join lateral (
 order by newest.failed_at desc, newest.event_id desc limit $9`),
 } as const;
 
-/** Adds the last attempt to each row of `page`, a query for rows of notifications. */
+/** Joins the last attempt to each row of `page`, which is a query on notifications. */
 function listFrom(page: string): string {
   return `
 select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
@@ -141,8 +141,8 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// If another process holds the queue, the statement moves its lease by a millisecond. The holder
-// then has to read the queue again before it can release it.
+// If another process holds the queue, the statement moves the lease by a millisecond, so the holder
+// has to read the queue again before releasing it.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,
@@ -257,7 +257,7 @@ async function list(
 ) {
   const position = cursor === undefined ? undefined : readCursor(cursor);
   if (cursor !== undefined && position === undefined) return 'bad-cursor';
-  // Reads one row more than requested, to know whether there is another page.
+  // One extra row shows whether there is another page.
   const { rows } = await sql.query<ListedRow>({
     ...statement,
     values: [

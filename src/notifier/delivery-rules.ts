@@ -1,15 +1,15 @@
-// Decides whether and when a notification is retried, and which notification of a call goes next.
-// The functions are pure: they take times and return decisions.
+// Decides whether and when to retry a notification, and which of a call's notifications goes next.
+// These are pure functions of the times passed to them.
 
 export type RetrySchedule = {
   /** Delays after the first, second, … failed attempt. */
   readonly delaysMs: readonly number[];
   readonly thenEveryMs: number;
-  /** Age of a notification at which its last attempt is made. */
+  /** Age of a notification at its last attempt. */
   readonly giveUpAfterMs: number;
   /**
-   * Maximum random addition, as a fraction of the delay. It spreads retries of notifications that
-   * failed together.
+   * Maximum random addition, as a fraction of the delay. Spreads out the retries of notifications
+   * that failed together.
    */
   readonly jitter: number;
   /** How long a refused notification (4xx) delays later notifications of its call. */
@@ -31,13 +31,13 @@ export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfterS?: number }
   /** No response: a connection, TLS or DNS error, or a time-out. */
   | { readonly kind: 'unreachable'; readonly error: string }
-  /** The gateway may not or cannot send to this address. A retry would end in the same way. */
+  /** The gateway isn't allowed to send to this address, or can't. Retrying wouldn't help. */
   | { readonly kind: 'forbidden'; readonly error: string };
 
 /**
  * Why a notification became a dead letter. `expired`: the last attempt failed. `gone`: the receiver
- * answered 410 to a notification of the call. `forbidden`: the gateway may not or cannot send to
- * this address.
+ * responded with 410 to one of the call's notifications. `forbidden`: the gateway isn't allowed to
+ * send to this address, or can't.
  */
 export type Failure = 'expired' | 'gone' | 'forbidden';
 
@@ -51,8 +51,8 @@ export type Consequence =
   | { readonly kind: 'retry'; readonly at: number; readonly fault: 'receiver' | 'event' };
 
 /**
- * Bounds of `Retry-After`. A receiver may change the delay, but may not make us hammer it or wait
- * for ever.
+ * Bounds for `Retry-After`. A receiver may change the delay, but it can't make us hammer it or wait
+ * forever.
  */
 const minRetryAfterMs = 1_000;
 const maxRetryAfterMs = hourMs;
@@ -102,8 +102,8 @@ export function receiverFailed(result: AttemptResult): boolean | undefined {
 }
 
 /**
- * Distinguishes a failing receiver from a refusal of this notification. A redirect counts as a
- * failing receiver: we don't follow it, and every notification would get it.
+ * Distinguishes a failing receiver from one that refuses only this notification. A redirect counts
+ * as failing, since we don't follow redirects and every notification would get one.
  */
 function isReceiverFault(result: AttemptResult): boolean {
   return (
@@ -117,7 +117,7 @@ function isReceiverFault(result: AttemptResult): boolean {
 /**
  * Reads the `Retry-After` header of a 429 or 503 response: seconds or an HTTP date.
  *
- * @returns undefined if another status came, or if the header is missing or malformed
+ * @returns undefined for any other status, or if the header is missing or malformed
  */
 export function parseRetryAfterS(
   status: number,
@@ -127,7 +127,7 @@ export function parseRetryAfterS(
   if ((status !== 429 && status !== 503) || header === undefined) return undefined;
   const text = header.trim();
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  // HTTP dates start with the name of a day. `Date.parse` alone accepts far too much.
+  // HTTP dates start with a weekday. `Date.parse` alone accepts far too much.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1_000);
 }
@@ -187,8 +187,8 @@ function passableAt({ refusedAt }: PendingNotification, passRefusedAfterMs: numb
 }
 
 /**
- * Returns when a refused notification that was read from the database is due again. The due time
- * itself is not stored.
+ * Returns when a refused notification is due again, after reading it from the database. We don't
+ * store the due time itself.
  */
 export function refusedDueAt(
   lastAttemptAt: number,

@@ -1,5 +1,5 @@
-// Makes one attempt to deliver a notification: signs it, sends it, judges the result and builds the
-// record of the attempt.
+// Makes one attempt to deliver a notification: signs and sends it, judges the result, and builds
+// the attempt's record.
 
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import {
@@ -22,7 +22,7 @@ export type DeliveryDeps = {
   readonly random: () => number;
   /** Version for the User-Agent header. */
   readonly version: string;
-  /** Default: no spans; attempts carry the trace headers of the call's request. */
+  /** Default: no spans, so attempts carry the trace headers from the call's request. */
   readonly trace?: TraceAttempt;
 };
 
@@ -104,7 +104,7 @@ async function send(
   } catch {
     return { kind: 'unreachable', error: 'the webhook secret could not be read' };
   }
-  // Never send a notification unsigned: a receiver that got used to that would trust any sender.
+  // Never send an unsigned notification. A receiver that got used to those would trust any sender.
   if (secrets.length === 0) {
     return { kind: 'unreachable', error: 'the application has no webhook secret' };
   }
@@ -132,8 +132,8 @@ async function send(
 }
 
 /**
- * Adds the gateway's trace headers, unless the caller's headers have a `traceparent`. That belongs
- * to another trace, so we must not add our `tracestate` to it.
+ * Adds the gateway's trace headers, unless the caller's headers contain a `traceparent`. That
+ * header belongs to a different trace, so we mustn't combine it with our `tracestate`.
  */
 function withTrace(
   callerHeaders: Readonly<Record<string, string>>,

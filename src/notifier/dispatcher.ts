@@ -1,10 +1,11 @@
-// Delivers notifications. The dispatcher leases the queues of whole calls from the database. It
-// sends the notifications of a call in order, one at a time, and serves many calls concurrently.
-// Notifications that this process has just stored come with a lease and are sent without reading
-// the database. A poll finds all others: retries, and notifications that another process left.
+// Delivers notifications. The dispatcher leases whole calls' queues from the database. It sends
+// each call's notifications in order, one at a time, but serves many calls concurrently.
+// Notifications that this process has just stored come with a lease, so we can send them without
+// reading the database. A poll finds everything else: retries, and notifications left by other
+// processes.
 //
-// A restart loses nothing. A lease that is not renewed runs out, and a starting process releases
-// the leases of lost processes.
+// A restart loses nothing, because leases run out unless they are renewed. A starting process also
+// releases the leases of lost processes.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -38,18 +39,18 @@ import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from '
 import { type Found, Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
-/** Allows three renewals. A longer lease would delay the notifications of a killed process. */
+/** Long enough for three renewals. If a process is killed, its notifications wait this long. */
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
-/** An attempt needs this much of the lease left, because it must not outlast the lease. */
+/** Minimum rest of the lease when an attempt starts, because attempts must not outlast it. */
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
 const claimLimit = 200;
-/** Enough for several polls. The poll for due calls finds further ones. */
+/** Enough for several polls. Any further calls are left to the poll for due calls. */
 const maxWanted = 2_000;
 /**
- * Delay before a call is retried that found no place at its receiver, or for which this process
- * could not send because `mayDeliver` returned false.
+ * Delay before we retry a call that found no place at its receiver, or that we couldn't send
+ * because `mayDeliver` returned false.
  */
 const noRoomDelayMs = 2_000;
 
@@ -57,8 +58,8 @@ export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
   /**
-   * Returns false if other processes may have taken over this process's queues. The queues' own
-   * `leasedUntil` can't show that: other processes may release the leases of a node that is lost.
+   * Returns false if other processes may have taken over this process's queues. `leasedUntil` can't
+   * show that, because other processes may release a lost node's leases early.
    */
   readonly mayDeliver: () => boolean;
   readonly logger: Logger;
@@ -69,35 +70,35 @@ export type DispatcherDeps = DeliveryDeps & {
 export type DispatcherOptions = {
   readonly pollMs?: number;
   /**
-   * Pause between polls while no notification is pending. Default: `pollMs`. Omit it if other
+   * Pause between polls while no notification is pending. Default: `pollMs`. Don't set it if other
    * processes share the database, because they don't wake this poll.
    */
   readonly longestRestMs?: number;
   readonly gates?: GateLimits;
 };
 
-// States of a call's queue of notifications:
+// States of a call's notification queue:
 //
-// owed      The queue is only in the database and has no lease. Next: `leased`, when the poll finds
-//           it due or when a notification is stored with a lease.
+// owed      The queue exists only in the database and isn't leased. Next: `leased`, when the poll
+//           finds it due or when a notification is stored with a lease.
 // wanted    Like `owed`, but this process knows that a notification was added. It polls for the
 //           call immediately. Next: `leased`.
 // leased    The queue is in memory, and its lease is renewed. If the database may have more
 //           notifications, the queue is read again first. Next: `sending` if a notification is due,
 //           else `released`.
-// sending   A notification waits for a place at the receiver. Then one attempt is made. Next:
-//           `leased`, with the result. If there is no place, or if this process may not send, also
-//           `leased`, but held for two seconds.
-// empty     The last notification was delivered. The queue waits for the pause that ends with
-//           storing attempts. Next: `leased` if a notification is added, else `released`.
-// released  The lease is given up, and the row has the time of the next attempt. Next: `owed`, or
-//           the end if nothing is pending. If a notification was added meanwhile, the database
-//           keeps the lease and the queue becomes `leased` again. A lease that has almost run out
-//           is not given up: it expires.
+// sending   A notification waits for a place at the receiver, then we make one attempt. Next:
+//           `leased`, with the result. If there is no place, or this process isn't allowed to send,
+//           the next state is also `leased`, but the queue is held for two seconds.
+// empty     The last notification has been delivered. The queue waits until the current pause ends
+//           and attempts are stored. Next: `leased` if a notification is added, else `released`.
+// released  The lease is given up, and the row holds the time of the next attempt. Next: `owed`, or
+//           the end if nothing is pending. If a notification was added in the meantime, the
+//           database keeps the lease and the queue becomes `leased` again. If the lease has almost
+//           run out, we just let it expire.
 //
 // After `stop` no attempt starts. Each queue finishes its current attempt and is released.
 
-/** Notifications of one call that were just stored. */
+/** Notifications that were just stored for one call. */
 export type StoredNotifications = CallOfDay & {
   /** Pending notifications, in order. */
   readonly owed: readonly OwedNotification[];
@@ -120,7 +121,10 @@ export class NotificationDispatcher {
   readonly #records: AttemptRecords;
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Calls to poll for immediately, because a notification was added to their existing queue. */
+  /**
+   * Calls to poll for immediately, because a notification was added to a queue that already
+   * existed.
+   */
   readonly #wanted = new Map<string, Receiver>();
   #renewTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -145,7 +149,7 @@ export class NotificationDispatcher {
     this.#poller.soon(true);
   }
 
-  /** Releases the queues of lost processes, so that any process may take them. */
+  /** Releases lost processes' queues, so any process can take them. */
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
     if (released === 0) return;
@@ -153,7 +157,7 @@ export class NotificationDispatcher {
     this.wake();
   }
 
-  /** Ends the long pause between polls. Call it when a notification may have become due. */
+  /** Ends the long pause between polls. Call this when a notification may have become due. */
   wake(): void {
     this.#poller.wake();
   }
@@ -166,7 +170,7 @@ export class NotificationDispatcher {
     this.#isStopping = true;
     this.#gates.close();
     clearInterval(this.#renewTimer);
-    // Stops the poll first, because it may still take queues.
+    // Stop the poll first, because it may still take queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await within(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
@@ -197,7 +201,7 @@ export class NotificationDispatcher {
         ? this.#takeOwn({ callId, day })
         : this.#takeNew(stored, first);
     started.catch((error: unknown) =>
-      // The poll finds the call later, at the latest when the queue's lease has run out.
+      // The poll will find the call later, at the latest when the queue's lease has run out.
       this.#deps.logger.warn(
         { err: error, callId },
         'cannot take stored notifications, they are sent later',
@@ -205,7 +209,7 @@ export class NotificationDispatcher {
     );
   }
 
-  /** Polls immediately. Call it after notifications were stored without a lease. */
+  /** Polls immediately. Call this after storing notifications without a lease. */
   pollForDue(): void {
     this.wake();
     this.#poller.soon(true);
@@ -215,7 +219,7 @@ export class NotificationDispatcher {
     { callId, day, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     receiver: OwedNotification,
   ): Promise<void> {
-    // No lease means that there was no room for the call. The poll takes it later.
+    // No lease means that we had no room for the call. The poll will take it later.
     if (leasedUntil === undefined) return this.#want(callId, receiver);
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
@@ -229,7 +233,7 @@ export class NotificationDispatcher {
     }
   }
 
-  /** Takes a queue that may be leased to this process without this process knowing it. */
+  /** Takes a queue if it is leased to this process, which may not know about the lease. */
   async #takeOwn(call: CallOfDay): Promise<void> {
     const { callId } = call;
     const queue = this.#queues.get(callId);
@@ -249,16 +253,16 @@ export class NotificationDispatcher {
     if (queue !== undefined) {
       markStale(queue);
     } else if (this.#wanted.size < maxWanted && this.canTake({ accountId, origin })) {
-      // If there is no room now, the poll finds the call later.
+      // Otherwise we have no room now, and the poll will find the call later.
       this.#wanted.set(callId, { accountId, origin });
       this.#poller.soon(false);
     }
   }
 
   #take(leased: LeasedCallQueue, recipient: Recipient | undefined, isStale = false): void {
-    const present = this.#queues.get(leased.callId);
-    if (present !== undefined) {
-      present.successor = leased;
+    const existing = this.#queues.get(leased.callId);
+    if (existing !== undefined) {
+      existing.successor = leased;
       return;
     }
     const queue = newCallQueue(leased, recipient);
@@ -268,7 +272,7 @@ export class NotificationDispatcher {
     this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
       .catch((error: unknown) => {
-        // Drops the queue. The poll finds the call again when the lease has run out.
+        // Drop the queue. The poll will find the call again when the lease has run out.
         this.#deps.logger.error(
           { err: error, callId: queue.callId },
           'sending the notifications of a call failed',
@@ -278,8 +282,8 @@ export class NotificationDispatcher {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
         this.#gates.release(queue.receiver.accountId);
-        // This queue may already have sent notifications of its successor, so the successor must
-        // be read again.
+        // This queue may already have sent some of its successor's notifications, so we must read
+        // the successor again.
         if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
         else if (queue.isStale) this.#want(queue.callId, queue.receiver);
       });
@@ -305,7 +309,7 @@ export class NotificationDispatcher {
     if (sent === 'no-room') return true;
     if (sent === 'lease-short') {
       await queue.recorded;
-      // The lease may have been renewed during the wait. Then this process may still send.
+      // If the lease was renewed while we waited, this process may still send.
       return queue.leasedUntil - this.#now() >= minLeaseLeftMs;
     }
     if (sent.state === 'delivered' && !queue.isStale && this.#step(queue).kind === 'finish') {
@@ -341,7 +345,7 @@ export class NotificationDispatcher {
     }
     let failed: boolean | undefined;
     try {
-      // Either may have happened while the queue waited for its place.
+      // Check again, because the queue may have waited a while for its place.
       if (this.#isStopping || queue.isStale) return 'no-room';
       if (queue.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(
@@ -369,7 +373,7 @@ export class NotificationDispatcher {
 
   /** @returns false if this process no longer holds the queue */
   async #refresh(queue: CallQueue): Promise<boolean> {
-    // Until its attempts are stored, a delivered notification is still pending in the database.
+    // The database shows a delivered notification as pending until its attempt is stored.
     await queue.recorded;
     const leased = await this.#deps.store.loadOne(queue);
     if (leased === undefined) {
@@ -398,7 +402,7 @@ export class NotificationDispatcher {
 
   async #claim(due: boolean): Promise<Found> {
     this.#gates.forgetIdle(this.#now());
-    // This process could not send the notifications of a call that it claims now.
+    // Claiming a call now would be pointless, because this process couldn't send anything.
     if (!this.#deps.mayDeliver()) return 'nothing';
     const wanted = this.#nextWanted();
     const rooms = this.#gates.rooms();
@@ -412,7 +416,7 @@ export class NotificationDispatcher {
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }
 
-  /** Returns wanted calls that have room. Drops the others: the poll for due calls finds them. */
+  /** Returns wanted calls that have room. The poll for due calls will find those it drops. */
   #nextWanted(): readonly string[] {
     const wanted: string[] = [];
     for (const [callId, receiver] of this.#wanted) {

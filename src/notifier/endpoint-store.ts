@@ -3,8 +3,8 @@
 import type { SqlClient } from './sql-client.ts';
 
 /**
- * A receiver as one app uses it. Only the origin of its URL is kept, because paths and queries may
- * hold secrets.
+ * A receiver as one app uses it. We keep only the URL's origin, because paths and queries may
+ * contain secrets.
  */
 export type Endpoint = {
   readonly accountId: string;
@@ -12,11 +12,11 @@ export type Endpoint = {
   readonly origin: string;
 };
 
-/** The attempts at an endpoint since the last report. */
+/** Attempts at an endpoint since the last report. */
 export type EndpointReport = Endpoint & {
   /** When an attempt last succeeded. Undefined if none did. */
   readonly lastSuccessAt?: Date;
-  /** Failures in a row, after the last success. */
+  /** Number of consecutive failures since the last success. */
   readonly failures: number;
   readonly failingSince?: Date;
   readonly lastFailedAt?: Date;
@@ -32,14 +32,14 @@ export type EndpointStreak = Endpoint & {
 };
 
 /**
- * Maximum number of endpoints in memory and in one result. If more fail, the fault is in our
- * network.
+ * Maximum number of endpoints in memory and in one result. If more are failing, the fault is most
+ * likely in our own network.
  */
 export const maxEndpoints = 10_000;
-/** If an alert is not confirmed within this time, the node that checks next publishes it. */
+/** Time-out for publishing an alert. After that, the next node to check publishes it. */
 const claimMs = 60_000;
 
-// Ends only streaks that began before the success. A later streak is a new one.
+// Ends only streaks that began before the success. Any later streak is separate.
 const recoverStatement = {
   name: 'endpoints-recover',
   text: `
@@ -48,7 +48,7 @@ from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, last_succe
 where e.app_id = given.app_id and e.origin = given.origin and e.failing_since <= given.last_success_at`,
 } as const;
 
-// The order prevents a deadlock between two nodes that report the same endpoints.
+// Two nodes may report the same endpoints. The fixed order keeps them from deadlocking.
 const failStatement = {
   name: 'endpoints-fail',
   text: `
@@ -69,7 +69,7 @@ const forgetStatement = {
   text: 'delete from notification_endpoints where failing_since is null and told_since is null',
 } as const;
 
-// A recovery is claimed before the endpoint's next streak, so that alerts are in order.
+// Claims a recovery before the endpoint's next streak, which keeps the alerts in order.
 const claimStatement = {
   name: 'endpoints-claim',
   text: `
@@ -116,8 +116,8 @@ export function createEndpointStore(sql: SqlClient) {
       if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
     },
     /**
-     * Claims streaks whose beginning or end needs an alert. No other node gets them until the claim
-     * runs out.
+     * Claims streaks that need an alert because they began or ended. No other node gets a claimed
+     * streak until the claim runs out.
      */
     async claim(
       now: Date,

@@ -1,6 +1,6 @@
-// Publishes one alert when an endpoint keeps failing, and one when it has recovered. Each node
-// counts attempts in memory and stores the counts now and then, so that deliveries cost no extra
-// statement. All nodes share the stored streaks of failures, and one node publishes each alert.
+// Publishes one alert when an endpoint keeps failing, and another once it has recovered. Each node
+// counts attempts in memory and stores the counts every so often, so deliveries don't cost an extra
+// statement. All nodes share the stored failure streaks, and only one node publishes each alert.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from '../lib/logger.ts';
@@ -12,9 +12,9 @@ import {
   maxEndpoints,
 } from './endpoint-store.ts';
 
-/** The published alert. It has only the scheme, host and port of the URL. */
+/** The published alert. It contains only the URL's scheme, host and port. */
 export type EndpointAlert = {
-  /** The same for every node and every repetition, so that consumers can drop repetitions. */
+  /** Identical on every node and in every repetition, so consumers can drop repetitions. */
   readonly id: string;
   readonly type: 'alert';
   readonly time: string;
@@ -24,7 +24,7 @@ export type EndpointAlert = {
     readonly alert: 'endpoint-failing' | 'endpoint-recovered';
     readonly endpoint: string;
     readonly failingSince: string;
-    /** Failures in a row, over all calls of the endpoint. */
+    /** Number of consecutive failures, across all the endpoint's calls. */
     readonly failures: number;
     readonly lastError?: string;
     readonly recoveredAt?: string;
@@ -42,8 +42,8 @@ export type EndpointWatchDeps = {
 
 export type AlertThreshold = {
   /**
-   * Minimum number of failures in a row, over at least `failingForMs`. The restart of a receiver
-   * must not raise an alert.
+   * Minimum number of consecutive failures, over at least `failingForMs`. Restarting a receiver
+   * shouldn't raise an alert.
    */
   readonly failures: number;
   readonly failingForMs: number;
@@ -54,9 +54,12 @@ export const defaultAlertThreshold: AlertThreshold = { failures: 5, failingForMs
 export class EndpointWatch {
   readonly #deps: EndpointWatchDeps;
   readonly #threshold: AlertThreshold;
-  /** Reports that are not stored yet. */
+  /** Reports that we haven't stored yet. */
   #unreported = new Map<string, EndpointReport>();
-  /** Keys of the endpoints that the database has as failing. Successes of others are not stored. */
+  /**
+   * Keys of endpoints that are failing according to the database. We don't store other endpoints'
+   * successes.
+   */
   #known: ReadonlySet<string> = new Set();
 
   constructor(deps: EndpointWatchDeps, threshold: AlertThreshold = defaultAlertThreshold) {
@@ -86,15 +89,15 @@ export class EndpointWatch {
     });
   }
 
-  /** Whether any report is not stored yet. */
+  /** Whether any reports still need storing. */
   hasNews(): boolean {
     return this.#unreported.size > 0;
   }
 
   /**
-   * Stores the reports, publishes due alerts and reads which endpoints fail.
+   * Stores the reports, publishes due alerts and reads which endpoints are failing.
    *
-   * @returns false if the next check has nothing to do, unless an attempt fails before it
+   * @returns false if the next check will have nothing to do, unless an attempt fails before then
    */
   async check(): Promise<boolean> {
     const { store, now } = this.#deps;
@@ -119,7 +122,7 @@ export class EndpointWatch {
     if (this.#unreported.size === 0) return;
     const reports = this.#unreported;
     this.#unreported = new Map();
-    // If the database is unreachable, the reports are lost, like the log of these attempts.
+    // If the database is unreachable we lose the reports, just like the log of these attempts.
     await this.#deps.store.report([...reports.values()]);
   }
 
@@ -129,7 +132,7 @@ export class EndpointWatch {
       await this.#deps.publish(alert);
       await this.#deps.store.alerted(streak);
     } catch (error) {
-      // When the claim has run out, the node that checks next publishes the alert.
+      // When the claim has run out, the next node to check publishes the alert.
       this.#deps.logger.warn({ err: error, alertId: alert.id }, 'cannot publish an alert');
     }
   }

@@ -1,13 +1,13 @@
-// Lists the receivers of an account that are failing now, as all nodes together observe them.
+// Lists an account's currently failing receivers, combining what all nodes have observed.
 
 import type { SqlClient } from './sql-client.ts';
 
 export type FailingReceiver = {
   readonly appId: string;
-  /** Scheme, host and port. The path is omitted because it may hold secrets. */
+  /** Scheme, host and port. Omits the path because it may contain secrets. */
   readonly origin: string;
   readonly failingSince: string;
-  /** Failures in a row. */
+  /** Number of consecutive failures. */
   readonly failures: number;
   readonly lastFailedAt?: string;
   readonly lastError?: string;

@@ -1,14 +1,14 @@
 // Sends one notification over HTTP and returns the result as a value. The sender connects only to
 // addresses that the guard allows. States of an attempt:
 //
-// connecting  Opens a connection, or takes an idle one. Ends when the request is written.
-// asked       The request is sent. Ends when the status line arrives.
-// answered    The status has decided the result. The sender only reads the body so that it can
+// connecting  Opens a connection, or reuses an idle one. Ends when the request has been written.
+// waiting     The request has been sent. Ends when the status line arrives.
+// reading     The status code has already decided the result. We read the body only so that we can
 //             reuse the connection: at most 64 KiB, for at most two seconds.
 //
-// One timer of our own bounds all three states, whatever undici does. When it fires, the connection
-// is destroyed. So nothing is written later, and no receiver holds a connection for longer than an
-// attempt may take.
+// Our own timer bounds all three states, no matter what undici does. When the timer fires, we
+// destroy the connection, so nothing gets written later and no receiver can hold a connection for
+// longer than an attempt may take.
 
 import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
@@ -17,18 +17,18 @@ import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
 /** Time-out of a whole attempt: connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
-/** Maximum size of a reply's body. Beyond it, a new connection is cheaper than reading on. */
-const maxReplyBytes = 64 * 1024;
-/** Time-out for a reply's body. It is short because the call's next notification waits for it. */
-const defaultReplyTimeoutMs = 2_000;
+/** Maximum size of a response body. Beyond that, a new connection is cheaper than reading on. */
+const maxBodyBytes = 64 * 1024;
+/** Time-out for a response body. Short, because the call's next notification has to wait. */
+const defaultBodyTimeoutMs = 2_000;
 
 export type OutgoingNotification = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /**
-   * Called right before the request is written: connecting may have taken long, and the process may
-   * have stood still meanwhile.
+   * Called right before we write the request, because connecting may have taken a while and the
+   * process may have stood still in the meantime.
    */
   readonly mayBeSent: () => boolean;
 };
@@ -37,7 +37,7 @@ export type NotificationSender = {
   /**
    * Never rejects.
    *
-   * @returns undefined if no byte was written because `mayBeSent` returned false
+   * @returns undefined if `mayBeSent` returned false, in which case nothing was written
    */
   send(notification: OutgoingNotification): Promise<AttemptResult | undefined>;
   close(): Promise<void>;
@@ -46,13 +46,13 @@ export type NotificationSender = {
 export type SenderOptions = {
   readonly guard: AddressGuard;
   readonly timeoutMs?: number;
-  /** Time-out for the body of the reply. */
+  /** Time-out for the response body. */
   readonly replyTimeoutMs?: number;
   readonly now: () => number;
 };
 
 export function createSender(options: SenderOptions): NotificationSender {
-  const { timeoutMs = defaultTimeoutMs, replyTimeoutMs = defaultReplyTimeoutMs } = options;
+  const { timeoutMs = defaultTimeoutMs, replyTimeoutMs = defaultBodyTimeoutMs } = options;
   const times = { timeoutMs, replyTimeoutMs };
   const connections = new Connections(options.guard, timeoutMs);
   return {
@@ -62,9 +62,9 @@ export function createSender(options: SenderOptions): NotificationSender {
       if (!options.guard.isHostAllowed(url)) return notAllowed;
       try {
         const exchange = await exchangeWith(connections, url, notification, times);
-        return answered(exchange, options.now());
+        return toResult(exchange, options.now());
       } catch (error) {
-        return failure(error);
+        return toFailure(error);
       }
     },
     close: async () => connections.close(),
@@ -76,7 +76,7 @@ class WithheldError extends Error {}
 type Exchange = {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
-  /** True if the reply was read to its end, so that the connection can be reused. */
+  /** True if the response was read to the end, so the connection can be reused. */
   readonly isComplete: boolean;
 };
 
@@ -102,8 +102,8 @@ async function exchangeWith(
 }
 
 /**
- * Settles within the time-out, whatever the client does. The caller must then destroy the client,
- * unless `isComplete` is true.
+ * Settles within the time-out, no matter what the client does. Afterwards the caller must destroy
+ * the client unless `isComplete` is true.
  */
 function post(
   client: Client,
@@ -112,14 +112,14 @@ function post(
   { timeoutMs, replyTimeoutMs }: Times,
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
-    let reply: Omit<Exchange, 'isComplete'> | undefined;
-    let replyBytes = 0;
-    let replyTimer: NodeJS.Timeout | undefined;
+    let response: Omit<Exchange, 'isComplete'> | undefined;
+    let bodyBytes = 0;
+    let bodyTimer: NodeJS.Timeout | undefined;
     const end = (isComplete: boolean, error?: unknown): void => {
       clearTimeout(timer);
-      clearTimeout(replyTimer);
-      if (reply === undefined) reject(error);
-      else resolve({ ...reply, isComplete });
+      clearTimeout(bodyTimer);
+      if (response === undefined) reject(error);
+      else resolve({ ...response, isComplete });
     };
     const timer = setTimeout(end, timeoutMs, false, new AttemptTimeoutError(timeoutMs));
     client.dispatch(
@@ -129,15 +129,15 @@ function post(
         onRequestStart: () => {
           if (!mayBeSent()) throw new WithheldError('not allowed to send any more');
         },
-        onResponseStart: (_, status, replyHeaders) => {
-          // A provisional response (1xx) is not the reply.
+        onResponseStart: (_, status, responseHeaders) => {
+          // Skip provisional responses (1xx).
           if (status < 200) return;
-          reply = { status, retryAfter: replyHeaders['retry-after'] };
-          replyTimer = setTimeout(end, replyTimeoutMs, false);
+          response = { status, retryAfter: responseHeaders['retry-after'] };
+          bodyTimer = setTimeout(end, replyTimeoutMs, false);
         },
         onResponseData: (_, chunk) => {
-          replyBytes += chunk.length;
-          if (replyBytes > maxReplyBytes) end(false);
+          bodyBytes += chunk.length;
+          if (bodyBytes > maxBodyBytes) end(false);
         },
         onResponseEnd: () => end(true),
         onResponseError: (_, error) => end(false, error),
@@ -152,27 +152,27 @@ class AttemptTimeoutError extends Error {
   }
 }
 
-function answered({ status, retryAfter }: Exchange, now: number): AttemptResult {
+function toResult({ status, retryAfter }: Exchange, now: number): AttemptResult {
   const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
   const retryAfterS = parseRetryAfterS(status, header, now);
   return { kind: 'response', status, ...(retryAfterS === undefined ? {} : { retryAfterS }) };
 }
 
-function failure(error: unknown): AttemptResult | undefined {
+function toFailure(error: unknown): AttemptResult | undefined {
   for (const cause of causes(error)) {
     if (cause instanceof WithheldError) return undefined;
     if (cause instanceof AttemptTimeoutError) return { kind: 'unreachable', error: cause.message };
     if (cause instanceof AddressNotAllowedError) return notAllowed;
   }
   const code = errorCode(error);
-  // undici rejects the request itself. A retry would fail in the same way.
+  // undici itself rejects the request, so a retry would fail the same way.
   if (code === 'UND_ERR_INVALID_ARG') {
     return {
       kind: 'forbidden',
       error: 'the request cannot be sent: invalid URL or notifyHeaders',
     };
   }
-  // Only the code, because messages contain addresses of our network.
+  // Use only the code, because error messages contain addresses from our network.
   return { kind: 'unreachable', error: code };
 }
 
@@ -182,7 +182,7 @@ const notAllowed: AttemptResult = {
     'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
 };
 
-/** Returns the error, its cause and, if several addresses were tried, the error of each. */
+/** Returns the error, its cause and, if several addresses were tried, the error for each. */
 function causes(error: unknown): readonly unknown[] {
   const members: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
   const cause = error instanceof Error ? error.cause : undefined;

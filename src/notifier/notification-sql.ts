@@ -1,26 +1,27 @@
 // The notifier's statements. Each is its own transaction: one round trip, and nothing to roll back.
-// They are prepared by name, which halves their cost.
+// Preparing them by name halves their cost.
 //
-// They force PostgreSQL to use an index (`fewRows`, `= any(array(…))`, a subquery with a limit),
-// because it plans them while the tables are still small. A plan that reads a whole table would
-// make all receivers pay for the backlog of one dead receiver.
+// PostgreSQL plans them while the tables are still small, so they have to force it to use an index
+// (`fewRows`, `= any(array(…))`, a subquery with a limit). With a plan that reads a whole table,
+// all receivers would pay for one dead receiver's backlog.
 //
-// Statements on notifications get the day of their calls, so that they read one partition
-// (`src/store/days.ts`).
+// Statements on notifications include the call's day, so they read only one partition (see
+// `src/store/days.ts`).
 //
-// `leased_until` is also the queue's version. A statement that adds a notification to a leased
-// queue moves it by a millisecond. A process can release a queue only with the value that it knows,
-// so it can't release a queue that has changed.
+// `leased_until` doubles as the queue's version. A statement that adds a notification to a leased
+// queue moves this time by a millisecond. To release a queue, a process must pass the value it
+// knows, so it can't release a queue that has changed.
 
 import type { Day } from '../store/days.ts';
 import { fewRows } from '../store/few-rows.ts';
 
-// Takes due calls from the front of each receiver's queue, so one receiver's backlog does not slow
-// down another. It finds the receivers by skipping through the index with one probe each. Then the
-// accounts take turns, so that one account can't fill the batch, however many receivers it has.
+// Takes due calls from the front of each receiver's queue, so one receiver's backlog doesn't slow
+// down another. The statement finds the receivers by skipping through the index, with one probe
+// each. After that the accounts take turns, which keeps an account with many receivers from filling
+// the batch.
 //
-// Rows are locked after they were chosen. A row that another process takes meanwhile is skipped but
-// still counts in `chosen`, because more calls may be due.
+// Rows are chosen first and locked afterwards. If another process takes a row in between, we skip
+// it but still count it in `chosen`, because more calls may be due.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
@@ -77,8 +78,9 @@ where lane.call_id = due.call_id
 returning lane.call_id as "callId", lane.day::text as day`,
 } as const;
 
-// After a 410, only replayed notifications are sent (`is_gone` is false for them). Another pending
-// notification can exist if the statement that stored it began before the 410 was stored.
+// After a 410 response we send only replayed notifications (`is_gone` is false for them). Other
+// notifications may still be pending if the statement that stored them began before the 410 was
+// stored.
 export const loadStatement = (day: Day) => ({
   name: `notifier-load of ${day}`,
   text: `

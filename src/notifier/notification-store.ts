@@ -1,5 +1,5 @@
 // Stores which notifications are pending, which process sends them and how attempts ended. Each
-// call has one queue. The process that leases a queue sends its notifications one by one.
+// call has one queue. Whichever process leases the queue sends the notifications one by one.
 
 import { Batcher } from '../lib/batcher.ts';
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
@@ -36,7 +36,9 @@ export type AttemptRecord = {
 export type Settlement = CallOfDay & {
   readonly leasedUntil: number;
   readonly attempt?: AttemptRecord;
-  /** When the receiver answered 410. All pending notifications of the call become dead letters. */
+  /**
+   * When the receiver responded with 410. All the call's pending notifications become dead letters.
+   */
   readonly goneAt?: number;
   /** `keep` the lease, release it until the next attempt is due, or delete the empty queue. */
   readonly queue: 'keep' | 'finish' | { readonly until: number };
@@ -46,7 +48,7 @@ export type Claimed = {
   /** Calls that are now leased to this process. */
   readonly calls: readonly CallOfDay[];
   /**
-   * Number of calls that were due and had room, including those that another process took first.
+   * Number of calls that were due and had room, including any that another process took first.
    */
   readonly chosen: number;
 };
@@ -54,9 +56,9 @@ export type Claimed = {
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
- * One statement stores up to `maxBatch` settlements. Others wait for the next statement, and beyond
- * `maxWaiting` they are rejected. After a pause, attempts arrive a few promises earlier than the
- * releases of queues. `wholeTurns` puts both into one statement.
+ * One statement stores up to `maxBatch` settlements. More settlements wait for the next statement,
+ * and beyond `maxWaiting` we reject them. After a pause, attempts arrive a few promises before the
+ * releases of their queues. `wholeTurns` puts both into one statement.
  */
 const settleBatch = {
   ...{ maxBatch: 500, maxWaiting: 50_000, concurrency: 1 },
@@ -64,8 +66,8 @@ const settleBatch = {
 } as const;
 
 /**
- * Batches the queues that must be read again. There may be a thousand at once, if their leases were
- * renewed while they were being released.
+ * Batches the queues to read again. There may be a thousand at a time if leases were renewed while
+ * the queues were being released.
  */
 const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
 
@@ -80,18 +82,17 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     return calls.map(({ callId }) => queues.get(callId));
   }, loadBatch);
   return {
-    /** Leases due calls, as many for each receiver and account as have room. */
+    /** Leases due calls, as far as each receiver and account has room. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claimThese(sql, [ownerId, leasedUntil, now, callIds]),
     /**
-     * Reads the pending notifications of queues. The result omits queues that are not leased to
-     * this process.
+     * Reads the queues' pending notifications. Skips queues that aren't leased to this process.
      */
     load,
     /**
-     * Reads the pending notifications of one call.
+     * Reads one call's pending notifications.
      *
      * @returns undefined if the queue is not leased to this process
      */
@@ -112,14 +113,14 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       });
       return new Set(result.rows.map((row) => row.call_id));
     },
-    /** Releases the queues of lost processes. Returns their number. */
+    /** Releases lost processes' queues. Returns how many there were. */
     releaseLost: async (): Promise<number> => {
       const result = await sql.query({ ...releaseLostStatement, values: [] });
       return result.rowCount ?? 0;
     },
     /**
-     * Whether this process is sending a notification or about to. A queue that waits for a retry
-     * has no lease.
+     * Whether this process is sending a notification or about to. Queues waiting for a retry don't
+     * count, because they have no lease.
      */
     holdsLeases: async (): Promise<boolean> => {
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });

@@ -2,7 +2,7 @@
 
 import { hostMissing, namesHost } from '../lib/url-text.ts';
 
-/** Longer URLs break some servers and proxies of receivers. */
+/** Longer URLs break some web servers and proxies. */
 export const maxNotifyUrlLength = 2_048;
 
 /** @returns undefined if the URL is valid */

@@ -1,37 +1,38 @@
-// Limits concurrent attempts to one receiver, and the calls in memory for a receiver and for an
-// account. So a slow or dead receiver can't exhaust sockets or memory, or delay other receivers. A
-// receiver is an origin for one account: if two accounts send to the same host, they have separate
+// Limits concurrent attempts per receiver, and calls in memory per receiver and per account. That
+// way a slow or dead receiver can't exhaust sockets or memory, or delay other receivers. A receiver
+// is an origin for one account. If two accounts send to the same host, we treat that as two
 // receivers with separate limits.
 //
-// new        No attempt has succeeded yet. The receiver may have as many concurrent attempts as a
-//            trusted one. All receivers that are not trusted share one part of the calls in memory,
-//            so that any number of dead receivers leaves the rest to those that answer. Ends with
-//            the first success, or with several failures in a row.
-// trusted    An attempt has succeeded. Its calls do not count in the shared part. Ends with several
-//            failures in a row.
-// failing    Several attempts in a row have failed. Only a few attempts run and a few calls wait.
-//            Calls that wait beyond the limit go back to the database. Its calls count in the
-//            shared part. One success makes it `trusted`.
-// forgotten  The receiver was idle for a minute. Its next notification makes it `new`.
+// new        No attempt has succeeded yet. The receiver gets as many concurrent attempts as a
+//            trusted one. All untrusted receivers share a limited part of the calls in memory,
+//            which leaves the rest to working receivers no matter how many are dead. Ends with the
+//            first success, or with several failures in a row.
+// trusted    An attempt has succeeded. The receiver's calls don't count towards the shared part.
+//            Ends with several failures in a row.
+// failing    Several attempts in a row have failed. Only a few attempts run and only a few calls
+//            wait; any others go back to the database. The receiver's calls count towards the
+//            shared part. A single success makes the receiver `trusted`.
+// forgotten  The receiver was idle for a minute. It becomes `new` with the next notification.
 //
-// Each account has a share of the calls in memory and a share of the part for receivers that are
-// not trusted (`AccountShares`). So no account keeps another out, whatever the state of its
+// Each account gets a share of the calls in memory, and a share of the part for untrusted receivers
+// (see `AccountShares`). So no account can crowd out another, regardless of the state of its
 // receivers. If an account exceeds its share, its next calls go back to the database instead of
-// being sent. An account is crowded if it holds at least as many places as it may still get. Each
-// of its receivers then gets no more places than a failing one, so that a few receivers can't use
-// up the account's share.
+// being sent. An account is crowded if it holds at least as many places as it may still get. In a
+// crowded account, each receiver gets no more places than a failing one, which keeps a few
+// receivers from using up the account's share.
 //
-// In each state, a call that finds no place stays in the database. `leave` reports when a trusted
-// receiver has room for such calls again.
+// In each state, calls without a place stay in the database. `leave` reports when a trusted
+// receiver has room for them again.
 
 export type GateLimits = {
-  /** Maximum number of concurrent attempts to one receiver. Each has its own connection. */
+  /** Maximum number of concurrent attempts per receiver. Each needs its own connection. */
   readonly maxActive: number;
   /**
-   * Maximum number of concurrent attempts to a failing receiver: enough to see that it recovered.
+   * Maximum number of concurrent attempts to a failing receiver. A few are enough to see that it
+   * has recovered.
    */
   readonly maxActiveFailing: number;
-  /** Number of failures in a row after which a receiver counts as failing. */
+  /** Number of consecutive failures after which a receiver counts as failing. */
   readonly failuresToFailing: number;
   /**
    * Maximum number of calls that wait in memory for one receiver. Further calls stay in the
@@ -41,11 +42,11 @@ export type GateLimits = {
   /** Maximum number of calls that wait in memory for a failing receiver. */
   readonly maxWaitingFailing: number;
   /**
-   * Maximum number of calls in memory, for all accounts. It also bounds the number of sockets,
-   * however many receivers hang.
+   * Maximum number of calls in memory, for all accounts. This also bounds the number of sockets,
+   * even if every receiver hangs.
    */
   readonly maxCalls: number;
-  /** Maximum number of calls in memory for receivers that are not trusted, for all accounts. */
+  /** Maximum number of calls in memory for untrusted receivers, for all accounts. */
   readonly maxUntrusted: number;
 };
 
@@ -67,7 +68,7 @@ type Gate = Receiver & {
   failuresInRow: number;
   hasSucceeded: boolean;
   readonly waiting: ((entered: boolean) => void)[];
-  /** True if calls found no room, so the database has more calls for this receiver. */
+  /** True if we left calls for this receiver in the database for lack of room. */
   leftBehind: boolean;
   lastUsedAt: number;
 };
@@ -94,7 +95,7 @@ export class OriginGates {
   readonly #limits: GateLimits;
   /** Calls in memory, by account. */
   readonly #calls: AccountShares;
-  /** Calls that are being sent to, or wait for, receivers that are not trusted, by account. */
+  /** Calls being sent to, or waiting for, untrusted receivers, by account. */
   readonly #untrusted: AccountShares;
   #isClosed = false;
 
@@ -140,13 +141,14 @@ export class OriginGates {
       gate.leftBehind = true;
       return false;
     }
-    // If this resolves to true, another attempt's `leave` has already counted this one as active.
+    // If this resolves to true, another attempt's `leave` has already counted this attempt as
+    // active.
     return await new Promise<boolean>((resolve) => {
       this.#change(gate, () => gate.waiting.push(resolve));
     });
   }
 
-  /** Rejects all waiting calls, and later calls that would have to wait. */
+  /** Turns away all waiting calls, and from now on any call that would have to wait. */
   close(): void {
     this.#isClosed = true;
     for (const gate of this.#gates.values()) {
@@ -172,9 +174,9 @@ export class OriginGates {
       }
     });
     if (!gate.leftBehind || !this.#isTrusted(gate)) return false;
-    // Reading the database pays off once half of the receiver's places are free.
-    const most = this.#isCrowded(gate.accountId) ? this.#maxForCrowded() : this.#maxWaiting(gate);
-    if (this.#roomOf(gate) < most / 2) return false;
+    // Reading the database only pays off once half of the receiver's places are free.
+    const max = this.#isCrowded(gate.accountId) ? this.#maxForCrowded() : this.#maxWaiting(gate);
+    if (this.#roomOf(gate) < max / 2) return false;
     gate.leftBehind = false;
     return true;
   }
@@ -276,13 +278,13 @@ export class OriginGates {
 
   #accountRoom(accountId: string): AccountRoom {
     const room = this.#calls.room(accountId);
-    const most = this.#isCrowded(accountId) ? this.#maxForCrowded() : this.#limits.maxWaiting;
-    return { room, byNewReceiver: Math.min(most, room, this.#untrusted.room(accountId)) };
+    const max = this.#isCrowded(accountId) ? this.#maxForCrowded() : this.#limits.maxWaiting;
+    return { room, byNewReceiver: Math.min(max, room, this.#untrusted.room(accountId)) };
   }
 
   /**
-   * Applies a change and updates the number of untrusted calls. `hasRoom` reads that number for
-   * each stored notification, so it can't be counted there.
+   * Applies a change and keeps the number of untrusted calls up to date. `hasRoom` needs that
+   * number for every stored notification, so counting there would be too slow.
    */
   #change(gate: Gate, change: () => void): void {
     const untrusted = () => (this.#isTrusted(gate) ? 0 : gate.active + gate.waiting.length);
@@ -306,13 +308,14 @@ export function originOf(url: string | undefined): string {
 }
 
 /**
- * Places that accounts share. An account may hold as many places as all accounts together leave
- * free: half of them if it is the only one, a third if a second account wants as many, an eleventh
- * if ten do. So a new account always finds a place, and the number of accounts need not be known.
+ * Places that accounts share. Each account may hold as many places as are currently free: half of
+ * them if it is the only account, a third if a second account wants as many, an eleventh if ten
+ * more do. So a new account always finds a place, and we don't need to know the number of accounts.
  * Packet switches share their memory in the same way ("dynamic thresholds").
  *
- * An account can exceed its share: other accounts may take places, or several calls may be let in
- * at the same moment. It then gets no more places and gives back what it can (`exceedsShare`).
+ * An account can end up above its share if other accounts take places, or if several calls are let
+ * in at the same moment. The account then gets no more places and gives back what it can (see
+ * `exceedsShare`).
  */
 class AccountShares {
   readonly #places: number;
@@ -345,7 +348,7 @@ class AccountShares {
     return this.held(accountId) > this.free;
   }
 
-  /** Number of free places: how many an account may hold. */
+  /** Number of free places, which is also how many an account may hold. */
   get free(): number {
     return Math.max(0, this.#places - this.#total);
   }

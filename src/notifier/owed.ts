@@ -1,4 +1,4 @@
-// Builds the notification of an event for storing, with the body as it will be signed and sent.
+// Builds an event's notification for storing, with the exact body to sign and send.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -7,7 +7,7 @@ import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { originOf, type Receiver } from './origin-gates.ts';
 
 /**
- * @param canTake whether this process has room for the receiver, so that it should lease the queue
+ * @param canTake whether this process has room for the receiver and should lease the queue
  * @returns undefined if the event has no notification
  */
 export function owedFor(

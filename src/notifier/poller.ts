@@ -29,13 +29,13 @@ export class Poller {
     this.#options = options;
   }
 
-  /** Polls now, or immediately after the current poll. */
+  /** Polls now, or right after the current poll. */
   soon(due: boolean): void {
     if (this.#polling === undefined) this.#poll(due);
     else if (this.#requested !== 'due') this.#requested = due ? 'due' : 'wanted';
   }
 
-  /** Ends a rest. Call it only after the notification was stored, or the next poll may miss it. */
+  /** Ends a rest. Call this only once the notification is stored, or the next poll may miss it. */
   wake(): void {
     this.#wasWoken = true;
     if (!this.#isResting) return;

@@ -1,23 +1,23 @@
-// Looks up in the calls table where a call's notifications go. Events do not carry the recipient,
-// because its headers are secrets.
+// Looks up where a call's notifications go, in the calls table. Events don't carry the recipient
+// because its headers are secret.
 
 import { LRUCache } from 'lru-cache';
 import type { CallNotifying } from '../store/calls/call-reads.ts';
 
 export type Recipient = CallNotifying;
 
-/** Finds the recipients of calls. The result omits unknown calls. */
+/** Finds the calls' recipients. Skips unknown calls. */
 export type RecipientLookup = (
   callIds: readonly string[],
 ) => Promise<ReadonlyMap<string, Recipient>>;
 
 /**
- * Returns the live webhook secrets of an app, `whsec_…`. Every attempt asks for them, so the
- * implementation caches them.
+ * Returns an app's live webhook secrets, `whsec_…`. Implementations should cache them, because
+ * every attempt calls this.
  */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 
-/** Size of the cache: the calls of some minutes at full load, at about 1 kB each. */
+/** Cache size: a few minutes' worth of calls at full load, at about 1 kB each. */
 const maxRemembered = 5_000;
 
 export type Recipients = {
@@ -26,7 +26,7 @@ export type Recipients = {
   readonly remember: (callId: string, recipient: Recipient) => void;
 };
 
-/** Caches recipients. A call's recipient never changes, and each of its notifications needs it. */
+/** Caches recipients. That's safe, because a call's recipient never changes. */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
   const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
   const lookupOnce: RecipientLookup = async (callIds) => {

@@ -1,5 +1,5 @@
-// Signs each attempt at a notification: with our own `Gateway-Signature`, and with the headers of
-// Standard Webhooks for receivers that use a library for those.
+// Signs each attempt twice: with our own `Gateway-Signature`, and with Standard Webhooks headers
+// for receivers that use one of those libraries.
 
 import { createHmac } from 'node:crypto';
 
@@ -8,9 +8,9 @@ const secretPrefix = 'whsec_';
 export type SignatureInput = {
   readonly eventId: string;
   readonly timestampS: number;
-  /** Exactly the bytes that are sent. */
+  /** The exact bytes that we send. */
   readonly body: string;
-  /** All live secrets of the app, `whsec_…`. Several during a rotation. */
+  /** The app's live secrets, `whsec_…`. There are several during a rotation. */
   readonly secrets: readonly string[];
 };
 
@@ -41,8 +41,8 @@ function hmac(key: Buffer, content: string, encoding: 'hex' | 'base64'): string 
 }
 
 /**
- * Merges the caller's headers and the gateway's. If both have a header, ignoring case, the
- * gateway's wins.
+ * Merges the caller's headers with the gateway's. If both set a header (ignoring case), the
+ * gateway's value wins.
  */
 export function mergeHeaders(
   callerHeaders: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// The part of a database connection that the notifier uses: named prepared statements.
+// The part of a database connection that the notifier needs, i.e. named prepared statements.
 
 export type SqlClient = {
   query<Row extends object>(statement: {

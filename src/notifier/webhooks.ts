@@ -1,9 +1,12 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. It imports only
-// types from the gateway, so it loads no gateway code at run time.
+// For notification receivers: `import { verify } from 'offhook/webhooks'`. This module imports only
+// types from the gateway, so no gateway code is loaded at run time.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** A parsed body. `status` is `Event` for an event that `notifyEvents` selects. */
+/**
+ * A parsed body. `status` is `Event` if the notification is for an event selected by
+ * `notifyEvents`.
+ */
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
@@ -27,14 +30,14 @@ export type Verification =
     };
 
 const defaultToleranceS = 300;
-/** The gateway writes fewer than 200 characters for each live secret. */
+/** Generous, because the gateway writes fewer than 200 characters for each live secret. */
 const maxHeaderLength = 4_096;
 const maxSignatures = 20;
 
 /**
  * Checks the `Gateway-Signature` header of a notification: `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`.
  * The hex is HMAC-SHA256 over `<t>.<raw body>`. The key is the whole webhook secret as text,
- * including `whsec_`. The function never throws, whatever the arguments are.
+ * including `whsec_`. Never throws, even for invalid arguments.
  *
  * @param rawBody the bytes of the body as they arrived, before any parsing
  * @param secrets one secret, or several during a rotation
@@ -57,7 +60,7 @@ export function verify(
   if (!matchesAny(rawBody, parsed, keys)) return { ok: false, reason: 'no-match' };
   const timestampS = Number(parsed.t);
   const nowS = options.nowS ?? Date.now() / 1_000;
-  // This form of the comparison refuses every signature if the tolerance is NaN.
+  // Written this way round so that a NaN tolerance rejects every signature.
   const isRecent = Math.abs(nowS - timestampS) <= (options.toleranceS ?? defaultToleranceS);
   return isRecent ? { ok: true, timestampS } : { ok: false, reason: 'outside-tolerance' };
 }
@@ -80,7 +83,7 @@ function matchesAny(
   { t, signatures }: Parsed,
   keys: readonly string[],
 ): boolean {
-  // Compares all signatures, so that the time taken does not reveal which one matches.
+  // Compare all signatures, so the time taken doesn't reveal which one matches.
   let matches = false;
   for (const key of keys) {
     const expected = createHmac('sha256', key).update(`${t}.`).update(rawBody).digest();
@@ -98,7 +101,7 @@ function parseHeader(text: string): Parsed | undefined {
     members.filter(([known]) => known === name).map(([, value]) => value);
   const [t, ...more] = valuesOf('t');
   if (t === undefined || more.length > 0 || !/^\d{1,12}$/.test(t)) return undefined;
-  // Skips malformed signatures and those of later versions, because another one may match.
+  // Skip malformed signatures and later signature versions, because another signature may match.
   const signatures = valuesOf('v1')
     .filter((value) => /^[0-9a-f]{64}$/i.test(value))
     .map((value) => Buffer.from(value, 'hex'));

@@ -23,8 +23,8 @@ import javax.crypto.spec.SecretKeySpec;
 public class Receiver {
     static final byte[] SECRET = System.getenv("WEBHOOK_SECRET").getBytes(StandardCharsets.UTF_8);
     static final long TOLERANCE_S = 300;
-    static final int LONGEST_BODY_BYTES = 1024 * 1024;
-    static final int MOST_CALLS = 10_000;
+    static final int MAX_BODY_BYTES = 1024 * 1024;
+    static final int MAX_CALLS = 10_000;
 
     static class Call {
         int sequence = 0;
@@ -37,7 +37,7 @@ public class Receiver {
     static final Map<String, Call> calls = new LinkedHashMap<>() {
         @Override
         protected boolean removeEldestEntry(Map.Entry<String, Call> eldest) {
-            return size() > MOST_CALLS;
+            return size() > MAX_CALLS;
         }
     };
 
@@ -80,14 +80,14 @@ public class Receiver {
 
     static void receive(HttpExchange exchange) throws IOException {
         try (exchange) {
-            byte[] rawBody = exchange.getRequestBody().readNBytes(LONGEST_BODY_BYTES);
+            byte[] rawBody = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
             String header = exchange.getRequestHeaders().getFirst("Gateway-Signature");
             if (!isSigned(rawBody, header == null ? "" : header)) {
                 exchange.sendResponseHeaders(401, -1);
                 return;
             }
             String text = new String(rawBody, StandardCharsets.UTF_8);
-            // Answer first and work afterwards: the gateway waits at most 10 s.
+            // Respond first and do the work afterwards, because the gateway waits at most 10 s.
             byte[] answer = take(JsonParser.parseString(text).getAsJsonObject()).getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(200, answer.length);
             exchange.getResponseBody().write(answer);

@@ -31,7 +31,7 @@ const app = express();
 app.post('/', express.raw({ type: '*/*', limit: '1mb' }), (request, response) => {
   const { ok } = verify(request.body, request.get('gateway-signature'), secret);
   if (!ok) return response.status(401).end();
-  // Answer first and work afterwards: the gateway waits at most 10 s.
+  // Respond first and do the work afterwards, because the gateway waits at most 10 s.
   response.type('text').send(take(JSON.parse(request.body.toString())));
 });
 

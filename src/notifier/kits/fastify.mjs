@@ -36,7 +36,7 @@ app.register((scope, _options, done) => {
   scope.post('/', async (request, reply) => {
     const { ok } = verify(request.body, request.headers['gateway-signature'], secret);
     if (!ok) return reply.code(401).send();
-    // Answer first and work afterwards: the gateway waits at most 10 s.
+    // Respond first and do the work afterwards, because the gateway waits at most 10 s.
     return take(JSON.parse(request.body.toString()));
   });
   done();

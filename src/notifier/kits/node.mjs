@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { verify } from 'offhook/webhooks';
 
 const secret = process.env.WEBHOOK_SECRET;
-const longestBodyBytes = 1024 * 1024;
+const maxBodyBytes = 1024 * 1024;
 
 // In production, use a table that all receiving processes share. Keep a call's row until no replay
 // of its notifications can arrive.
@@ -35,7 +35,7 @@ async function rawBodyOf(request) {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > longestBodyBytes) return undefined;
+    if (bytes > maxBodyBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -46,7 +46,7 @@ async function receive(request, response) {
   if (rawBody === undefined) return response.writeHead(413, { connection: 'close' }).end();
   const { ok } = verify(rawBody, request.headers['gateway-signature'], secret);
   if (!ok) return response.writeHead(401).end();
-  // Answer first and work afterwards: the gateway waits at most 10 s.
+  // Respond first and do the work afterwards, because the gateway waits at most 10 s.
   response.end(take(JSON.parse(rawBody.toString())));
 }
 

@@ -22,8 +22,8 @@ var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
 
 const (
 	tolerance        = 300 * time.Second
-	longestBodyBytes = 1 << 20
-	mostCalls        = 10_000
+	maxBodyBytes     = 1 << 20
+	maxCalls         = 10_000
 )
 
 type notification struct {
@@ -85,7 +85,7 @@ func take(n notification) string {
 	if known == nil {
 		known = &call{seen: map[string]bool{}}
 		calls[n.CallID] = known
-		if order = append(order, n.CallID); len(order) > mostCalls {
+		if order = append(order, n.CallID); len(order) > maxCalls {
 			delete(calls, order[0])
 			order = order[1:]
 		}
@@ -106,7 +106,7 @@ func take(n notification) string {
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
-	rawBody, err := io.ReadAll(http.MaxBytesReader(response, request.Body, longestBodyBytes))
+	rawBody, err := io.ReadAll(http.MaxBytesReader(response, request.Body, maxBodyBytes))
 	if err != nil {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
@@ -120,7 +120,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	// Answer first and work afterwards: the gateway waits at most 10 s.
+	// Respond first and do the work afterwards, because the gateway waits at most 10 s.
 	io.WriteString(response, take(n))
 }
 

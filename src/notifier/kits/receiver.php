@@ -74,6 +74,6 @@ if (!isSigned($rawBody, $_SERVER['HTTP_GATEWAY_SIGNATURE'] ?? '', (string) geten
     http_response_code(401);
     exit;
 }
-// Answer first and work afterwards: the gateway waits at most 10 s.
+// Respond first and do the work afterwards, because the gateway waits at most 10 s.
 header('Content-Type: text/plain');
 echo take(json_decode($rawBody, true, flags: JSON_THROW_ON_ERROR), $folder);

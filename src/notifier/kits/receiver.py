@@ -60,7 +60,7 @@ def receive():
     raw_body = request.get_data()
     if not is_signed(raw_body, request.headers.get("Gateway-Signature", "")):
         return "", 401
-    # Answer first and work afterwards: the gateway waits at most 10 s.
+    # Respond first and do the work afterwards, because the gateway waits at most 10 s.
     return take(json.loads(raw_body))
 
 

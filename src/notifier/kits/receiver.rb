@@ -8,7 +8,7 @@ require 'webrick'
 
 SECRET = ENV.fetch('WEBHOOK_SECRET')
 TOLERANCE_S = 300
-MOST_CALLS = 10_000
+MAX_CALLS = 10_000
 
 # In production, use a table that all receiving processes share. Keep a call's row until no replay
 # of its notifications can arrive.
@@ -34,7 +34,7 @@ def take(notification)
     next 'duplicate' if call[:seen][event_id]
 
     call[:seen][event_id] = true
-    CALLS.shift if CALLS.size > MOST_CALLS
+    CALLS.shift if CALLS.size > MAX_CALLS
     next 'late' if sequence < call[:sequence]
 
     call[:sequence] = sequence
@@ -50,7 +50,7 @@ server = WEBrick::HTTPServer.new(
 server.mount_proc('/') do |request, response|
   raw_body = request.body.to_s
   if signed?(raw_body, request['Gateway-Signature'].to_s)
-    # Answer first and work afterwards: the gateway waits at most 10 s.
+    # Respond first and do the work afterwards, because the gateway waits at most 10 s.
     response.body = take(JSON.parse(raw_body))
   else
     response.status = 401
