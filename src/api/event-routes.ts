@@ -1,5 +1,4 @@
-// Streams the events of calls over HTTP as they are stored, for clients that do not connect to
-// NATS.
+// Streams call events over HTTP as they are stored, for clients that don't connect to NATS.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -28,16 +27,16 @@ const cursorHeader = z.object({
     .string()
     .max(256)
     .optional()
-    .describe('the `id` received last: the stream continues after it without a gap'),
+    .describe('the last `id` you received: the stream continues after it without a gap'),
 });
 
 const contract =
-  '`event` is the type of the event. `data` is its JSON as published on NATS, including the id of the event. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with the event `reset`, and `…/calls` has what was missed. An event may arrive twice: drop duplicates by the id in `data`, or within one call by `eventSequence`. A comment arrives every 15 s. An app may have 50 connections to each gateway. A client that does not read is cut off when 1 MiB waits for it.';
+  '`event` is the event’s type. `data` is its JSON as published on NATS, including the event’s id. `id` is the position in the stream: an `EventSource` sends it automatically when it reconnects. If the position is older than the stored events, the stream begins with a `reset` event; read `…/calls` to find out what you missed. An event may arrive twice, so drop duplicates by the id in `data`, or within one call by `eventSequence`. The gateway sends a comment every 15 s to keep the connection alive. An app may have 50 connections to each gateway. A client that stops reading is disconnected once 1 MiB is waiting for it.';
 
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
   const { services, streams, clients } = deps;
   registerEventsOfApp(server, deps);
-  const onRequest = clients.require({ ...botRoute('Dialout'), answers: 'text/event-stream' });
+  const onRequest = clients.require({ ...botRoute('Dialout'), contentType: 'text/event-stream' });
   const follow = async (request: FastifyRequest, reply: FastifyReply, callId?: string) => {
     const { appId, accountId } = clients.appOf(request);
     const scope: EventScope = {
@@ -74,8 +73,8 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
     onRequest,
     schema: {
       operationId: 'followCall',
-      summary: 'Follow the events of one call, beginning with its first',
-      description: `Server-sent events. The last event of a call is \`completed\` or \`failed\`. ${contract}`,
+      summary: 'Follow one call’s events, starting with the first',
+      description: `Server-sent events. A call’s last event is \`completed\` or \`failed\`. ${contract}`,
       tags: ['calls'],
       params: callParams,
       headers: cursorHeader,
@@ -100,10 +99,10 @@ function registerEventsOfApp(
   server.route({
     method: 'GET',
     url: '/api/public/events',
-    onRequest: clients.require({ scope: 'Dialout', answers: 'text/event-stream' }),
+    onRequest: clients.require({ scope: 'Dialout', contentType: 'text/event-stream' }),
     schema: {
       operationId: 'followEventsOfApp',
-      summary: 'Follow the events of the calls of all bots of the app as they happen',
+      summary: 'Follow the events of all the app’s calls as they happen',
       description: `Server-sent events, beginning now. ${contract}`,
       tags: ['calls'],
       headers: cursorHeader,

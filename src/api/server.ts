@@ -1,5 +1,6 @@
-// Creates the HTTP server: one fastify instance with every route, and what all routes share: checks
-// of requests, authentication, problem documents, metrics. `src/app` makes it listen.
+// Creates the HTTP server: one fastify instance with every route, plus everything that the routes
+// share, i.e. request checks, authentication, problem documents and metrics. `src/app` starts
+// listening.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -34,9 +35,9 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
-  /** Whether the gateway is draining: it waits for its last calls, and still answers requests. */
+  /** Whether the gateway is draining: it waits for its last calls, but still serves requests. */
   readonly isDraining?: () => boolean;
-  /** Longest time from the first byte of a request to its last. Default: 10,000. */
+  /** Maximum time from the first byte of a request to its last. Default: 10,000. */
   readonly requestTimeoutMs?: number;
   /** Register the routes of other modules, with the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
@@ -51,17 +52,17 @@ export type RegisterRoutes = (
 const limits = {
   bodyLimit: defaultBodyLimit,
   /**
-   * Longer than the 60 s of common load balancers. So they close idle connections first, and never
-   * send a request to a closed one.
+   * Common load balancers use 60 s. Because we wait longer, they close idle connections first and
+   * never send a request on a connection that we have closed.
    */
   keepAliveTimeout: 72_000,
-  /** Storing a request takes milliseconds. A client that waits this long gets a 503. */
+  /** Storing a request takes milliseconds, so a request that takes this long gets a 503. */
   handlerTimeout: 15_000,
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
 };
 
-/** Requests are small. A client that takes longer to send one does so on purpose. */
+/** Requests are small, so a client that needs longer to send one usually does so on purpose. */
 const defaultRequestTimeoutMs = 10_000;
 
 export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
@@ -77,7 +78,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    // `closeInTime` answers requests that arrive during the close.
+    // `closeInTime` responds to requests that arrive during the close.
     return503OnClosing: false,
     // How often Node looks for requests over their time-out. With its default of 30 s, a request
     // could last three times longer than allowed.
@@ -128,7 +129,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
 function answerErrors(server: ApiInstance, faults: ClientFaults, logger: Logger): void {
   server.setErrorHandler((error, request, reply) => {
     const problem =
-      faults.problemOf(request, error) ?? toProblem(error, request.routeOptions.bodyLimit);
+      faults.problemFor(request, error) ?? toProblem(error, request.routeOptions.bodyLimit);
     if (problem.status >= 500) {
       logger.error(
         { requestId: request.id, route: request.routeOptions.url, err: problem.cause ?? problem },
@@ -146,7 +147,7 @@ function answerErrors(server: ApiInstance, faults: ClientFaults, logger: Logger)
   );
 }
 
-/** Accepts only JSON without a content encoding. Everything else is a 415. */
+/** Accepts only JSON without a content encoding, and rejects everything else with 415. */
 function acceptOnlyJson(server: ApiInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser<Buffer>(
@@ -159,15 +160,15 @@ function acceptOnlyJson(server: ApiInstance): void {
   server.addHook('preParsing', async (request, _reply, payload) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() === 'identity') return payload;
-    // A body that is not read may have any encoding.
+    // The encoding doesn't matter if we never read the body.
     if (request.routeOptions.schema?.body === undefined) return payload;
     throw new ProblemError('unsupported-media-type', 'Send the body without a content encoding.');
   });
 }
 
 /**
- * Refuses a query that is not percent-encoded UTF-8, whose bytes the parser would pass on
- * unchanged. For paths, the router does this.
+ * Rejects queries that aren't percent-encoded UTF-8, because the parser would pass their bytes on
+ * unchanged. The router already does this for paths.
  */
 async function refuseBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
   const { schema, attachValidation } = routeOptions;
@@ -184,8 +185,8 @@ function undecodableQuery(cause: unknown): ProblemError {
 }
 
 /**
- * While the gateway drains, closes each connection after its answer. The client's next request
- * opens a new connection, to another gateway.
+ * While the gateway drains, closes each connection after the response, so that the client's next
+ * request opens a new connection to another gateway.
  */
 function closeWhileDraining(isDraining: () => boolean) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -194,8 +195,8 @@ function closeWhileDraining(isDraining: () => boolean) {
 }
 
 /**
- * Adds the request id and `no-store` to every answer, and measures it. A route may override
- * `no-store`. Logs contain the route, not the path.
+ * Adds the request id and `no-store` to every response, and measures the response time. Routes may
+ * override `no-store`. We log the route, never the path.
  */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
@@ -221,7 +222,7 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
     );
   };
   server.addHook('onResponse', async (request, reply) => measure(request, reply));
-  // Fastify does not call `onResponse` if the client disconnected before the answer.
+  // Fastify doesn't call `onResponse` if the client disconnected before the response.
   server.addHook('onSend', async (request, reply) => {
     if (reply.raw.destroyed) measure(request, reply);
     else reply.raw.once('close', () => measure(request, reply));
@@ -231,9 +232,9 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
 type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
 
 /**
- * Answers a wrong method with a 405 that names the right ones (RFC 9110 section 15.5.6). The router
- * only reports that there is no such route, so this hook searches the addresses of all routes. Call
- * it before any route is registered.
+ * Responds to a wrong method with a 405 that names the right ones (RFC 9110 section 15.5.6). The
+ * router only reports that there's no such route, so this hook searches the addresses of all
+ * routes. Call this before registering any route.
  */
 function refuseWrongMethods(server: ApiInstance, longestParameter: number): void {
   const addresses = new Map<string, Address>();
@@ -245,7 +246,7 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
     addresses.set(url, address);
     for (const name of [method].flat()) address.methods.add(name);
   });
-  // In `onRequest`, because the body need not be read.
+  // We use `onRequest` because there's no need to read the body.
   server.addHook('onRequest', async (request) => {
     if (!request.is404) return;
     const [path = ''] = request.url.split('?');
@@ -253,7 +254,7 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
       pattern.test(path) ? [...methods] : [],
     );
     if (allow.length === 0) return;
-    throw new ProblemError('method-not-allowed', 'The address does not take this method.', {
+    throw new ProblemError('method-not-allowed', 'The address does not accept this method.', {
       allow: [...new Set(allow)].sort(),
     });
   });

@@ -1,5 +1,5 @@
-// Ports between the HTTP API, dial-out and SQL: submit a request, check its route, store and take
-// calls, and route a command to its call.
+// Ports between the HTTP API, dial-out and SQL. They submit a request, check its route, store and
+// take calls, and route a command to its call.
 
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
@@ -7,7 +7,7 @@ import type { CallId } from './contract/identity.ts';
 import type { AppLimits } from './target/app-limits.ts';
 import type { NumberReading } from './target/number-reading.ts';
 
-/** A validated request. The intake fills in members that the client omitted. */
+/** A validated request. The intake fills in whatever the client omitted. */
 export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
   readonly queueTimeoutMs?: number;
 };
@@ -19,25 +19,25 @@ export type Submission = {
   readonly accountId: string;
   readonly botId: string;
   readonly request: SubmittedRequest;
-  /** Headers to send with each notification. They are encrypted before they are stored. */
+  /** Headers to send with each notification. They're encrypted before they are stored. */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: Idempotency;
-  /** Limits of the app. Default: no limits. */
+  /** The app's limits. Default: no limits. */
   readonly limits?: AppLimits;
   readonly remarks?: DialoutRemarks;
 };
 
-/** Optional members of the answer, in addition to the ids. Each is present only if it applies. */
+/** Optional fields of the response, in addition to the ids. Each is present only if it applies. */
 export type DialoutRemarks = {
-  /** URI of the dialled number. Present if the target was written without `+`. */
+  /** URI of the dialled number. Present if the client wrote the target without `+`. */
   readonly target?: string;
-  /** URI of the number in `bridge`. Present if that number was written without `+`. */
+  /** URI of the number in `bridge`. Present if the client wrote that number without `+`. */
   readonly bridge?: { readonly to: string };
-  /** Paths of members that no schema knows. */
+  /** Paths of fields that no schema knows. */
   readonly ignored?: readonly string[];
 };
 
-/** The answer to a dial-out request. Stored with its idempotency key. */
+/** The response to a dial-out request. It is stored with the idempotency key. */
 export type DialoutAnswer = DialoutRemarks & {
   readonly sid: string;
   readonly callId: string;
@@ -46,39 +46,39 @@ export type DialoutAnswer = DialoutRemarks & {
 
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly answer: DialoutAnswer }
-  /** This request was already accepted under its idempotency key. */
+  /** An earlier request with this idempotency key was already accepted. */
   | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
   /** The idempotency key was already used for a different request. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'full'; readonly retryAfterS: number }
-  /** The limits of the app do not allow this target. */
+  /** The app's limits don't allow this target. */
   | { readonly kind: 'target-forbidden' }
   | {
       readonly kind: 'limit-reached';
       readonly limit: 'callsAtOnce' | 'callsPerDay';
       readonly retryAfterS: number;
     }
-  /** Nothing was accepted, because the process is stopping or the database is unreachable. */
+  /** Nothing was accepted, because the process is stopping or can't reach the database. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number }
   /**
-   * It is not known whether the request was accepted, so the call may still be dialled. Either the
-   * reply of the database was lost, or the earlier answer for the key cannot be read.
+   * We don't know whether the request was accepted, so the call may still be dialled. Either the
+   * database's reply was lost, or the earlier response for the key can't be read.
    */
   | { readonly kind: 'unknown'; readonly reason: string; readonly retryAfterS: number };
 
 export type Intake = { submit(submission: Submission): Promise<SubmitResult> };
 
 /**
- * Checks that a target can be routed while the HTTP request is still open. A bad target then gets a
- * 400 instead of becoming a failed call.
+ * Checks that a target can be routed while the HTTP request is still open. The client then gets a
+ * 400 response for a bad target, rather than a call that fails later.
  */
 export type RoutePlanner = {
   plan(
     target: DialTarget,
     trunk: string | undefined,
     /**
-     * The account must be allowed to use the trunk. Without `trunk`, its own default trunk is used
-     * if it has one.
+     * The account must be allowed to use the trunk. If `trunk` is undefined, the account's own
+     * default trunk is used, if it has one.
      */
     accountId: string,
   ):
@@ -89,24 +89,25 @@ export type RoutePlanner = {
       }
     | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
   /**
-   * Whether a trunk passes on this header when an application sets it. Carriers trust such headers.
+   * Whether a trunk passes on this header if an application sets it. Carriers trust some headers,
+   * so the trunk must list them.
    */
   passes(trunk: string, headerName: string): boolean;
 };
 
 export type CommandRouting = {
   /**
-   * Runs a command on its call, in whichever process owns the call. `askedBy` names the sender in
-   * the call's capture.
+   * Runs a command on its call, no matter which process owns the call. `askedBy` names the sender
+   * in the call's capture.
    *
-   * @returns undefined if the owner did not answer, so it is not known whether the command ran
+   * @returns undefined if the owner didn't reply, in which case the command may or may not have run
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
 
 // ── Storing calls ────────────────────────────────────────────────────────────────────────────────
 
-/** The notification of `queued`, as it is signed and sent. */
+/** The `queued` notification, exactly as it is signed and sent. */
 export type QueuedNotification = { readonly origin: string; readonly body: string };
 
 /** Data that SQL stores or checks in the same transaction as the call. */
@@ -114,7 +115,7 @@ export type AcceptExtra = Pick<
   Submission,
   'notifyHeaders' | 'idempotency' | 'limits' | 'remarks'
 > & {
-  /** Omitted if the request does not select `queued`. */
+  /** Omitted if the request doesn't select `queued`. */
   readonly queuedNotification?: QueuedNotification;
 };
 
@@ -125,37 +126,37 @@ export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
 export type AcceptResult =
   | { readonly kind: 'accepted' }
   | EarlierResult
-  /** A limit of the app is reached. Nothing was stored. */
+  /** The app has reached one of its limits. Nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
   /**
-   * Certainly not stored. `isKeyNew` is true if the idempotency key was never used before, and
-   * omitted if that is not known.
+   * Definitely not stored. `isKeyNew` is true if the idempotency key has never been used before,
+   * and omitted if we don't know.
    */
   | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
 export type CallIntake = {
   /**
-   * Stores a call, at most once per idempotency key (kept for 24 h). The call is durable when this
-   * resolves with `accepted`.
+   * Stores a call, at most once per idempotency key (kept for 24 h). Once this resolves with
+   * `accepted`, the call is durable.
    *
    * @throws Error if it is not known whether the call was stored
    */
   accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
   /**
-   * Returns the earlier answer for the key.
+   * Returns the earlier response for the key.
    *
    * @returns undefined if the key is new or has expired
-   * @throws Error if the key cannot be looked up
+   * @throws Error if the key can't be looked up
    */
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
 };
 
-/** The settings of the app that placed a call, as far as commands to the call depend on them. */
+/** The settings of the app that placed a call. Only those that commands to the call depend on. */
 export type CallingApp = NumberReading & {
   readonly limits?: AppLimits;
 };
 
-/** Looks up apps. Rejects if SQL does not answer. */
+/** Looks up apps. Rejects if SQL doesn't answer. */
 export type AppLookup = {
   /** @returns undefined if the app is unknown or revoked */
   find(appId: string): Promise<CallingApp | undefined>;
@@ -163,27 +164,29 @@ export type AppLookup = {
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────
 
-/** The name of a trunk, or undefined for calls that are dialled without a trunk. */
+/** The trunk's name, or undefined for calls dialled without a trunk. */
 export type CallSource = string | undefined;
 
-/** Limits of a trunk across all nodes. Default of each: no limit. */
+/** A trunk's limits across all nodes. Default of each: no limit. */
 export type TrunkLimits = {
   /**
-   * Calls that may start per second. 0.5 means one call every two seconds. A call that fails over
-   * to another gateway counts once.
+   * Number of calls that may start per second, e.g. 0.5 for one call every two seconds. A call that
+   * fails over to another gateway counts once.
    */
   readonly callsPerSecond?: number;
   /**
-   * Calls that may hold a carrier channel at the same time. A call holds one from its INVITE until
-   * no transaction or dialog of it is on the wire.
+   * Number of calls that may hold a carrier channel at the same time. A call holds a channel from
+   * its INVITE until none of its transactions or dialogs is on the wire.
    */
   readonly maxConcurrentCalls?: number;
 };
 
 export type TakeRequest = {
-  /** Counts 1, 2, … per process and source. A repeated number asks again for a lost answer. */
+  /**
+   * Counts 1, 2, … per process and source. Repeating a number asks again for a take whose answer
+   * was lost.
+   */
   readonly takeId: number;
-  /** Whether this is a repeat of an earlier take. */
   readonly isRepeated: boolean;
   readonly source: CallSource;
   /** Undefined if the source has no limits. */
@@ -195,8 +198,8 @@ export type TakeRequest = {
 };
 
 /**
- * A call that now belongs to this process. `startInMs`: when its INVITE may leave, counted from the
- * moment SQL wrote the answer. Negative if the start was already due.
+ * A call that now belongs to this process. `startInMs` tells when its INVITE may leave, counted
+ * from the moment SQL wrote the answer. It's negative if the start was already due.
  */
 export type Grant = {
   readonly call: AcceptedCall;
@@ -209,31 +212,29 @@ export type QueuedEvent = 'unknown' | 'stored' | 'published';
 export type Taken = {
   readonly grants: readonly Grant[];
   /**
-   * Delay before the next take. Omitted if no call waits, or if the trunk is full until a slot is
-   * released.
+   * Delay before the next take. Omitted if no call is waiting, or if the trunk stays full until
+   * someone releases a slot.
    */
   readonly retryInMs?: number;
-  /**
-   * Time that the SQL server spent on the request. The rest of the round trip was spent on the
-   * network.
-   */
+  /** Time the SQL server spent on the request. The rest of the round trip was network time. */
   readonly tookMs: number;
 };
 
 /** The result of one sweep over all waiting calls. */
 export type Sweep = {
-  /** Calls that no process took before their queue time-out. */
+  /** Calls that reached their queue time-out before any process took them. */
   readonly expired: readonly AcceptedCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
   /**
-   * Calls that SQL assigned to this process some time ago although the process does not know them.
+   * Calls that SQL assigned to this process some time ago, although the process doesn't know them.
    */
   readonly notHere: readonly CallId[];
 };
 
 export type CallTakes = {
   /**
-   * Takes the longest-waiting calls of a source. Each call gets a slot if the source has limits.
+   * Takes the calls that have waited longest for a source. If the source has limits, each call also
+   * gets a slot.
    */
   take(request: TakeRequest): Promise<Taken>;
   /** Grants a new start to a call that missed its first one. */
@@ -241,11 +242,11 @@ export type CallTakes = {
     trunk: string,
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
-  /** Frees the slots of legs that are off the wire. */
+  /** Frees the slots held by legs that are off the wire. */
   release(legIds: readonly string[]): Promise<void>;
   /**
-   * Finds waiting, expired and unknown calls. Also frees the slots of calls that ended while no
-   * process could release them. `here`: the calls that this process knows.
+   * Finds waiting, expired and unknown calls. Also frees the slots of calls that ended when no
+   * process could release them. `here` lists the calls that this process knows.
    */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
@@ -253,14 +254,14 @@ export type CallTakes = {
 /** SQL operations for second legs. */
 export type SecondLegTakes = {
   /**
-   * Counts a second leg against the app's limit for today.
+   * Counts a second leg against the app's daily limit.
    *
-   * @returns false if the app has reached its limit for today
+   * @returns false if the app has already reached that limit
    */
-  countToday(appId: string, mostToday: number, at: Date): Promise<boolean>;
+  countToday(appId: string, maxToday: number, at: Date): Promise<boolean>;
   /**
-   * Takes a slot of the trunk. `startInMs`: when the INVITE may leave, counted from the moment SQL
-   * wrote the answer.
+   * Takes a slot on the trunk. `startInMs` tells when the INVITE may leave, counted from the moment
+   * SQL wrote the answer.
    *
    * @returns undefined if the trunk is full
    */
@@ -273,8 +274,8 @@ export type SecondLegTakes = {
 };
 
 /**
- * Called when the INVITE is ready. Resolves when the INVITE may leave or is no longer wanted. Never
- * rejects. A late INVITE takes another start, which costs the trunk one start. `isWanted` avoids
- * that cost for a call that has ended.
+ * Called when the INVITE is ready. Resolves when the INVITE may leave, or when the call no longer
+ * wants it. Never rejects. A late INVITE needs another start, which costs the trunk one start.
+ * `isWanted` avoids that cost if the call has already ended.
  */
 export type Turn = (isWanted: () => boolean) => Promise<void>;

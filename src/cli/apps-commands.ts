@@ -3,12 +3,12 @@
 import { readFile } from 'node:fs/promises';
 import type { AppLimits } from '../calls/target/app-limits.ts';
 import type { NumberReading } from '../calls/target/number-reading.ts';
-import { longestTokenTtlS } from '../http/issue-token.ts';
+import { maxIssuedTokenTtlS } from '../http/issue-token.ts';
 import {
-  longestGraceS,
-  longestTokenMaxTtlS,
+  maxGraceS,
+  maxTokenMaxTtlS,
+  minTokenMaxTtlS,
   type RotatableCredential,
-  shortestTokenMaxTtlS,
 } from '../store/apps/app-credentials.ts';
 import { type JwtAlgorithm, type Scope, scopes } from '../store/apps/app-directory.ts';
 import { updateDevAppFile } from '../store/apps/dev-app-file.ts';
@@ -27,7 +27,7 @@ export async function printToken(
   options: { readonly app?: string; readonly ttl: string },
 ): Promise<void> {
   const ttlS = parseDurationS(options.ttl);
-  if (ttlS === undefined || ttlS < 1 || ttlS > longestTokenTtlS) {
+  if (ttlS === undefined || ttlS < 1 || ttlS > maxIssuedTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
   // The dev app's secret is in a file, but its limit on token lifetimes is in the database. Only a
@@ -121,7 +121,7 @@ export async function rotateApp(
   options: RotateOptions,
 ): Promise<void> {
   const graceS = parseDurationS(options.grace);
-  if (graceS === undefined || graceS > longestGraceS) {
+  if (graceS === undefined || graceS > maxGraceS) {
     throw new CliError('--grace must be e.g. 0s, 90m, 24h or 7d, at most 31d');
   }
   const keys = await readPublicKeys(options);
@@ -217,7 +217,7 @@ function readCount(option: string, text: string): number | null {
 function readTokenTtl(text: string): number | null {
   if (text === 'none') return null;
   const ttlS = parseDurationS(text) ?? 0;
-  if (ttlS < shortestTokenMaxTtlS || ttlS > longestTokenMaxTtlS) {
+  if (ttlS < minTokenMaxTtlS || ttlS > maxTokenMaxTtlS) {
     throw new CliError('--token-ttl must be e.g. 15m, 24h or 7d, at least 60s; or none');
   }
   return ttlS;

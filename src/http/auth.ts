@@ -1,6 +1,7 @@
-// Authenticates clients. The header `auth` carries a JWT of a registered app, signed by the
-// algorithm that the app registered and with one of its live keys. The header `x-api-key` carries
-// an API key. A bot that the app may not use gets the same 404 as a bot that does not exist.
+// Authenticates clients. The `auth` header carries a registered app's JWT, signed with one of the
+// app's live keys and the algorithm that the app registered. The `x-api-key` header carries an API
+// key. For a bot that the app may not use, the API returns the same 404 as for a bot that doesn't
+// exist.
 
 import type { Logger } from '../lib/logger.ts';
 import type { App, AppDirectory, Scope } from '../store/apps/app-directory.ts';
@@ -17,13 +18,13 @@ export type Authenticated = {
   readonly keyId?: string;
 };
 
-/** For each scheme, finds the app whose credentials are in the request's headers. */
+/** For each scheme, finds the app from the credentials in the request's headers. */
 export type Authenticator = Readonly<
   Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<Authenticated>>
 >;
 
 export type AuthenticatorOptions = {
-  /** Accepted values of the claim `aud`. */
+  /** Accepted values of the `aud` claim. */
   readonly audiences: readonly string[];
   readonly logger: Logger;
 };
@@ -52,7 +53,7 @@ export function createAuthenticator(
     },
     async apiKey({ 'x-api-key': header }) {
       const key = typeof header === 'string' ? header.trim() : '';
-      if (key === '') throw noApiKey('Send an API key in the header `x-api-key`.');
+      if (key === '') throw noApiKey('Send an API key in the `x-api-key` header.');
       const app = await apps.findByApiKey(key);
       if (app === undefined) throw noApiKey('The API key does not belong to a registered app.');
       return { app };
@@ -61,8 +62,8 @@ export function createAuthenticator(
 }
 
 /**
- * Returns the bot that `name` identifies. A bot that is not registered belongs to the account of
- * the app that names it.
+ * Returns the bot that `name` identifies. An unregistered bot belongs to the account of the app
+ * that names it.
  *
  * @throws ProblemError `not-found` if the app may not use the bot
  */
@@ -82,11 +83,11 @@ export function authorizeScope(app: App, scope: Scope): void {
 }
 
 /**
- * One text for a missing token, an unknown app, another algorithm and a wrong signature, so that a
- * wrong guess reveals nothing.
+ * The text is the same for a missing token, an unknown app, the wrong algorithm and a wrong
+ * signature. A wrong guess therefore reveals nothing.
  */
 const unverified =
-  'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
+  "Send a JWT in the `auth` header, with the `appId` of a registered app, signed with that app's key and algorithm.";
 
 function unauthorized(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unauthorized', detail, { cause });
@@ -102,8 +103,8 @@ function tokenFrom(header: string | readonly string[] | undefined): string {
 }
 
 /**
- * Warns once per app, for the life of this process, if the app's tokens have no maximum lifetime.
- * The set is bounded by the number of registered apps.
+ * Warns once per app and process if the app's tokens have no maximum lifetime. The number of
+ * registered apps bounds the set.
  */
 function createUncappedWarning(logger: Logger): (app: App) => void {
   const warned = new Set<string>();

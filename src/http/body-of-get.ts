@@ -1,5 +1,5 @@
 // Reads the body of a GET. Fastify itself never reads it, so a body does no harm on other routes.
-// A GET route that documents a body uses `bodyOfGet`.
+// Routes that document a GET body use `bodyOfGet`.
 
 import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -9,12 +9,12 @@ import { invalidBody, parseJsonBody } from './json-body.ts';
 import { ProblemError } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
-/** A GET's body holds only a few filters. */
-const longestBytes = 4_096;
+/** A GET's body only holds a few filters. */
+const maxBytes = 4_096;
 
 /**
- * Returns options to spread into a route. They validate the body, if the request has one, set it as
- * `request.body`, and describe it in the OpenAPI document.
+ * Returns options to spread into a route. They validate the body if the request has one, set
+ * `request.body`, and describe the body in the OpenAPI document.
  */
 export function bodyOfGet(schema: z.ZodType) {
   const check = validatorCompiler({ schema, method: 'GET', url: '', httpPart: 'body' });
@@ -43,13 +43,13 @@ async function bytesOf({ raw }: FastifyRequest): Promise<Buffer> {
     // Drain even an oversized body. Otherwise the connection can't be reused for the next request.
     for await (const chunk of raw as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes <= longestBytes) chunks.push(chunk);
+      if (bytes <= maxBytes) chunks.push(chunk);
     }
   } catch (error) {
     throw invalidBody('The body did not arrive.', error);
   }
-  if (bytes <= longestBytes) return Buffer.concat(chunks);
-  throw new ProblemError('body-too-large', `The body of a GET is at most ${longestBytes} bytes.`);
+  if (bytes <= maxBytes) return Buffer.concat(chunks);
+  throw new ProblemError('body-too-large', `The body of a GET is at most ${maxBytes} bytes.`);
 }
 
 function assertJson({ headers }: FastifyRequest): void {

@@ -1,6 +1,6 @@
-// Handles requests that fail because of their client: a body arrives too slowly or breaks off, or
-// the bytes are not HTTP. The client gets a 4xx, and metrics count a 4xx. The log entry has level
-// debug, because the gateway is not at fault.
+// Handles requests that fail because of the client. For example, the body arrives too slowly or
+// breaks off, or the bytes aren't HTTP. The client gets a 4xx response, and the metrics count a
+// 4xx. We log at debug level because the gateway is not at fault.
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -11,20 +11,23 @@ import type { ApiInstance } from './http.ts';
 import { invalidBody } from './json-body.ts';
 import { ProblemError, problemBody, problemHeaders } from './problem.ts';
 
-/** Time for a refused client to read why. Then its connection is cut. */
+/** How long a rejected client has to read the response before its connection is cut. */
 const lingerMs = 1_000;
 
 export type ClientFaults = {
-  /** Use as `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
+  /**
+   * The `clientErrorHandler`. Responds to input that Node's parser rejects, then closes the
+   * connection.
+   */
   readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
-  /** Tracks which bodies are still arriving. Call it before any route is registered. */
+  /** Tracks which bodies are still arriving. Call this before registering any route. */
   readonly watch: (server: ApiInstance) => void;
   /**
-   * Returns the problem to answer if the client caused the error.
+   * Returns the problem to respond with if the client caused the error.
    *
    * @returns undefined if the client is not at fault
    */
-  readonly problemOf: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
+  readonly problemFor: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
 };
 
 export function createClientFaults(logger: Logger): ClientFaults {
@@ -39,8 +42,8 @@ export function createClientFaults(logger: Logger): ClientFaults {
       const problem = problemOfCode(error.code);
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
-      socket.end(answerTo(problem));
-      // Otherwise a client that keeps sending would keep its request waiting for the body's end.
+      socket.end(responseTo(problem));
+      // Otherwise, if the client keeps sending, its request keeps waiting for the end of the body.
       const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
       socket.once('close', () => clearTimeout(cut));
     },
@@ -50,15 +53,15 @@ export function createClientFaults(logger: Logger): ClientFaults {
       });
       server.addHook('preValidation', async (request) => {
         arriving.delete(request);
-        // The rest of the body came after the refusal. The client was told that the request failed,
-        // so the route must not run.
+        // The rest of the body came after we had rejected the request. The client already has a
+        // failure response, so the route must not run.
         const problem = refused.get(request.raw.socket);
         if (problem !== undefined) throw problem;
       });
     },
-    problemOf(request, error) {
+    problemFor(request, error) {
       if (!arriving.has(request)) return undefined;
-      // The metric must count the answer that the client actually got.
+      // The metric must count the response that the client actually got.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
       switch (codeOf(error)) {
@@ -92,7 +95,7 @@ function problemOfCode(code: string | undefined): ProblemError {
   }
 }
 
-function answerTo(problem: ProblemError): string {
+function responseTo(problem: ProblemError): string {
   const requestId = randomUUID();
   const body = problemBody(problem, requestId);
   const headers = {

@@ -1,19 +1,22 @@
-// Ends an HTTP server in bounded time, whatever its clients do. Node's own `close` waits for every
-// connection that has a request, and no longer checks their time-outs. A single client that sends
-// its body byte by byte, or never reads its answer, could keep the gateway alive forever.
+// Closes an HTTP server in bounded time, no matter what its clients do. Node's own `close` waits
+// for every connection that has a request, and stops checking their time-outs. A single client
+// could then keep the gateway alive forever by sending its body byte by byte, or by never reading
+// the response.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiInstance } from './http.ts';
 import { answerProblem, dependencyRetryAfterS, ProblemError } from './problem.ts';
 
-/** Answers under way take milliseconds, and event streams end when the close begins. */
+/**
+ * This is plenty: pending responses take milliseconds, and event streams end when the close begins.
+ */
 const defaultGraceMs = 500;
 
 /**
- * Bounds `close` by a grace period. It first cuts the connections that never had a request. During
- * the grace period, requests under way get their answer, and new requests get a 503 with
- * `Connection: close`. Then it cuts the remaining connections.
+ * Bounds `close` by a grace period. Connections that never had a request are cut first. During the
+ * grace period, pending requests get their response, and new requests get a 503 with `Connection:
+ * close`. Then the remaining connections are cut.
  */
 export function closeInTime(
   server: ApiInstance,

@@ -1,14 +1,11 @@
-// Serves `/docs`: a page that shows the OpenAPI document and sends requests. It works offline: the
-// gateway serves everything that the page loads. The page contains no secrets; it asks the user for
-// the credentials that a request needs.
+// Serves `/docs`: a page that shows the OpenAPI document and sends requests. It works offline
+// because the gateway serves everything that the page loads. The page contains no secrets. Users
+// enter the credentials that a request needs.
 
 import swaggerUi from '@fastify/swagger-ui';
 import type { ApiInstance } from './http.ts';
 
-/**
- * The page may use its own scripts and styles and send requests to its own origin, and nothing
- * else.
- */
+/** The page may only use its own scripts and styles, and only send requests to its own origin. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,8 +25,8 @@ const headers = {
 };
 
 /**
- * Sets `Accept`, which Swagger UI would not set to JSON. The function runs in the browser, which
- * receives it as text.
+ * Sets `Accept` to JSON, which Swagger UI doesn't do on its own. This function is sent to the
+ * browser as text and runs there.
  */
 function acceptJson(request: { [name: string]: unknown }) {
   const headers = request['headers'] as object;
@@ -40,7 +37,7 @@ type Parameter = { readonly name: string; readonly schema?: { readonly pattern?:
 type Operation = { readonly parameters?: readonly Parameter[]; readonly requestBody?: unknown };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** Removes the parts of the document that would keep the page from sending a request. */
+/** Removes the parts of the document that would prevent the page from sending a request. */
 function sendablePaths(paths: Paths) {
   const entries = Object.entries(paths).map(([path, operations]) => [
     path,
@@ -57,20 +54,21 @@ function sendablePaths(paths: Paths) {
 function sendable(method: string, { requestBody, parameters, ...operation }: Operation): Operation {
   return {
     ...operation,
-    // Browsers do not send a body with a GET.
+    // Browsers don't send a body with a GET.
     ...(requestBody === undefined || method === 'get' ? {} : { requestBody }),
     ...(parameters === undefined
       ? {}
       : {
-          // `acceptJson` sets this header. The page would ask for a value and then not send it.
+          // `acceptJson` sets this header. Otherwise the page asks for a value that it then doesn't
+          // send.
           parameters: parameters.filter(({ name }) => name !== 'accept').map(withoutUnicodePattern),
         }),
   };
 }
 
 /**
- * Removes a pattern with `\p{…}`. The page compiles patterns without the flag `u`, takes `\p` for
- * the letter p, and so refuses valid values. The gateway still checks the pattern.
+ * Removes a pattern that contains `\p{…}`. The page compiles patterns without the `u` flag, so `\p`
+ * matches the letter p and valid values are rejected. The gateway still checks the pattern.
  */
 function withoutUnicodePattern(parameter: Parameter): Parameter {
   const { pattern, ...schema } = parameter.schema ?? {};
@@ -78,8 +76,8 @@ function withoutUnicodePattern(parameter: Parameter): Parameter {
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
-  // For people who know only the gateway's address. The redirect is relative, because a proxy may
-  // serve the gateway under a path.
+  // This helps people who only know the gateway's address. The redirect is relative because a proxy
+  // may serve the gateway under a path.
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('docs'));
   await server.register((scope, _options, done) => {
     scope.addHook('onSend', async (_request, reply) => {
@@ -95,8 +93,8 @@ export async function registerDocsPage(server: ApiInstance): Promise<void> {
         persistAuthorization: false,
         requestInterceptor: acceptJson,
       },
-      // Requests go to the page's own origin, whatever the public URL is: the page's policy allows
-      // no other origin.
+      // Requests go to the page's own origin even if the public URL differs, because the page's
+      // policy allows no other origin.
       transformSpecification: (document) => ({
         ...document,
         servers: [{ url: '..' }],

@@ -1,5 +1,5 @@
-// Sends server-sent events (HTML standard, section 9.2). Limits the streams that an app may have
-// open, and cuts off clients that do not read.
+// Sends server-sent events (HTML standard, section 9.2). Limits how many streams an app may have
+// open, and cuts off clients that don't read.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -8,8 +8,11 @@ import type { Logger } from '../lib/logger.ts';
 import type { ApiInstance } from './http.ts';
 import { ProblemError } from './problem.ts';
 
-/** Streams that one app may have open at one gateway: enough for a few screens and programs. */
-export const mostConnections = 50;
+/**
+ * How many streams one app may have open at one gateway. This is enough for a few screens and
+ * programs.
+ */
+export const maxConnections = 50;
 
 export type EventSource = (options: {
   readonly signal: AbortSignal;
@@ -18,12 +21,12 @@ export type EventSource = (options: {
 
 export type EventStreams = {
   /**
-   * Occupies one of the app's connections while the work runs.
+   * Occupies one of the app's connections while `work` runs.
    *
    * @throws ProblemError if the app has too many connections
    */
   within<Result>(appId: string, work: () => Promise<Result>): Promise<Result>;
-  /** Streams what the source yields until the client leaves, is too slow, or loses access. */
+  /** Streams the source's events until the client leaves, is too slow, or loses access. */
   send(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -35,7 +38,7 @@ export type EventStreams = {
 };
 
 export type EventStreamOptions = {
-  /** Whether the app still has access. Called before each piece, keep-alive comments included. */
+  /** Whether the app still has access. Called before each chunk, including keep-alive comments. */
   readonly mayRead: (appId: string) => Promise<boolean>;
   readonly logger: Logger;
 };
@@ -51,7 +54,7 @@ export function createEventStreams(
 
   const within: EventStreams['within'] = async (appId, work) => {
     const count = open.get(appId) ?? 0;
-    if (count >= mostConnections) throw tooMany();
+    if (count >= maxConnections) throw tooMany();
     open.set(appId, count + 1);
     try {
       return await work();
@@ -72,7 +75,8 @@ export function createEventStreams(
         raw.on('close', () => left.abort());
         const signal = AbortSignal.any([left.signal, closing.signal]);
         const pieces = source({ signal, onTooSlow: () => raw.destroy() })[Symbol.asyncIterator]();
-        // The status goes out with the first piece, so an earlier error still becomes a problem.
+        // The status goes out with the first chunk, so we can still turn an earlier error into a
+        // problem.
         const first = await pieces.next();
         reply.hijack();
         raw.writeHead(200, headersFor(request));
@@ -112,7 +116,7 @@ function headersFor(request: FastifyRequest): Record<string, string> {
     'x-request-id': request.id,
     // No request follows a stream. A kept-alive connection would only delay the shutdown.
     connection: 'close',
-    // Without this header, nginx buffers events.
+    // nginx buffers events without this header.
     'x-accel-buffering': 'no',
   };
 }
@@ -120,13 +124,13 @@ function headersFor(request: FastifyRequest): Record<string, string> {
 function tooMany(): ProblemError {
   return new ProblemError(
     'too-many-requests',
-    `The app already has ${mostConnections} event connections open at this gateway.`,
+    `The app already has ${maxConnections} event connections open at this gateway.`,
     { retryAfterS: 15 },
   );
 }
 
 /**
- * Returns the `Last-Event-ID` of a client that reconnects.
+ * Returns the `Last-Event-ID` that a reconnecting client sent.
  *
  * @returns undefined if the header is missing or was sent twice
  */

@@ -1,5 +1,5 @@
-// `/live`, `/ready` and `/metrics`, for operators and process supervisors. They need no token, so
-// bind the port to an address that only operators can reach, or filter these paths in a proxy.
+// `/live`, `/ready` and `/metrics`, for operators and process supervisors. They don't need a token,
+// so bind the port to an address that only operators can reach, or filter these paths in a proxy.
 
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
@@ -9,11 +9,11 @@ import type { Metrics } from './metrics.ts';
 /** A check that `/ready` runs. */
 export type HealthCheck = {
   readonly name: string;
-  /** What a failure means. The text is public: it must not reveal internals. */
+  /** What a failure means. This text is public, so it must not reveal internals. */
   readonly failure: string;
   /**
-   * The name of the check in `degraded`, if the gateway stays ready while it fails. Undefined if a
-   * failure makes the gateway unready.
+   * The check's name in `degraded`, if the gateway stays ready while the check fails. Undefined if
+   * a failure makes the gateway unready.
    */
   readonly degradedAs?: string;
   check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
@@ -26,8 +26,8 @@ export type HealthDependencies = {
 };
 
 /**
- * Probes usually give up after one or two seconds. The answer, which names the check that hangs,
- * must arrive before that.
+ * Probes usually give up after one or two seconds. We must respond before that, because the
+ * response names the check that hangs.
  */
 const checkTimeoutMs = 1_000;
 
@@ -68,13 +68,13 @@ type BoundedCheck = Pick<HealthCheck, 'name' | 'failure' | 'degradedAs'> & {
 };
 
 /**
- * Bounds the time of a check. A check that hangs is not started again until it returns, so probes
- * do not pile up behind it.
+ * Bounds how long a check may take. If a check hangs, it isn't started again until it returns, so
+ * probes don't pile up behind it.
  */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   let running: Promise<boolean> | undefined;
   let wasOk = true;
-  // Log only changes: during a shutdown or an outage, a load balancer asks every second.
+  // Only log changes. Load balancers probe every second, even during a shutdown or an outage.
   const logChange = (ok: boolean, why: object): boolean => {
     if (!ok && wasOk) logger.warn({ check: check.name, ...why }, 'health check failed');
     if (ok && !wasOk) logger.info({ check: check.name }, 'health check passes again');

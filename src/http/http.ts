@@ -26,32 +26,32 @@ export type ApiInstance = FastifyInstance<
 
 /** What a route requires of its client. */
 export type Access = {
-  /** Undefined if something other than a scope decides, such as the grants of a data table. */
+  /** Undefined if something other than a scope decides, e.g. a data table's grants. */
   readonly scope?: Scope;
   /**
-   * `jwt`: header `auth` with a JWT. `apiKey`: header `x-api-key`. The other header is ignored.
-   * Default: `jwt`.
+   * `jwt` reads the `auth` header, `apiKey` reads the `x-api-key` header. The other header is
+   * ignored. Default: `jwt`.
    */
   readonly scheme?: 'jwt' | 'apiKey';
   /** Name of the path parameter that names the bot. Undefined if the path has no bot. */
   readonly botParameter?: string;
-  /** Content type of a success. Default: JSON. Problems are always JSON. */
-  readonly answers?: 'text/event-stream';
+  /** Content type of a successful response. Default: JSON. Problems are always JSON. */
+  readonly contentType?: 'text/event-stream';
 };
 
 /** Authenticates the clients of the API. */
 export type Clients = {
-  /** Returns the `onRequest` hook of a route. It runs before any byte of the body is read. */
+  /** Returns a route's `onRequest` hook, which runs before any byte of the body is read. */
   readonly require: (access: Access) => (request: FastifyRequest) => Promise<void>;
-  /** Returns the app of a request that has passed the hook. */
+  /** Returns the app that the hook authenticated. */
   readonly appOf: (request: FastifyRequest) => App;
-  /** Returns the id of the key that verified the token. Undefined for an API key. */
+  /** Returns the id of the key that verified the token, or undefined for an API key. */
   readonly keyIdOf: (request: FastifyRequest) => string | undefined;
   /** Returns the bot in the path, which may name it by id or by stream identifier. */
   readonly botOf: (request: FastifyRequest) => Bot;
 };
 
-/** Returns the access to a route below `/bot/:botId` that needs a scope. */
+/** Returns the requirements of a route below `/bot/:botId` that needs a scope. */
 export function botRoute(scope: Scope): Access {
   return { scope, botParameter: 'botId' };
 }
@@ -71,7 +71,7 @@ export function createClients(authenticate: Authenticator, bots: BotDirectory): 
   };
   return {
     require:
-      ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
+      ({ scheme = 'jwt', scope, botParameter = '', contentType = 'application/json' }) =>
       async (request) => {
         const client = await authenticate[scheme](request.headers, request.method).catch(
           (error: unknown) => {
@@ -83,13 +83,13 @@ export function createClients(authenticate: Authenticator, bots: BotDirectory): 
         if (name === undefined) {
           authenticated.set(request, client);
         } else {
-          // The route itself refuses a name that is not an id with a 400, without a query.
+          // If the name isn't an id, the route itself rejects it with a 400. That needs no query.
           const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
           authenticated.set(request, { ...client, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
-        // Checked last, so that a client without access learns nothing about the route.
-        assertAccepts(request.headers.accept, answers);
+        // We check this last so that a client without access learns nothing about the route.
+        assertAccepts(request.headers.accept, contentType);
       },
     appOf: (request) => clientOf(request).app,
     keyIdOf: (request) => clientOf(request).keyId,
@@ -114,7 +114,7 @@ function tooManyFailures(retryAfterS: number): ProblemError {
  *
  * @throws ProblemError if `Accept` excludes that representation
  */
-function assertAccepts(accept: string | undefined, answers: string): void {
+function assertAccepts(accept: string | undefined, contentType: string): void {
   if (accept === undefined || accept.trim() === '') return;
   const quality = new Map(
     accept.split(',').map((range) => {
@@ -123,10 +123,10 @@ function assertAccepts(accept: string | undefined, answers: string): void {
       return [type, q === undefined ? 1 : Number(q)] as const;
     }),
   );
-  const wanted = [answers, answers.replace(/\/.*/, '/*'), '*/*']
+  const wanted = [contentType, contentType.replace(/\/.*/, '/*'), '*/*']
     .map((type) => quality.get(type))
     .find((q) => q !== undefined);
   if (wanted === undefined || wanted === 0) {
-    throw new ProblemError('not-acceptable', `The answer is ${answers}.`);
+    throw new ProblemError('not-acceptable', `The response is ${contentType}.`);
   }
 }

@@ -5,14 +5,14 @@ import type { App } from '../store/apps/app-directory.ts';
 import { isPublicKeyAlgorithm } from '../store/apps/jwt-keys.ts';
 
 /**
- * A token that lives longer than a month is as good as a password. An app that needs one has to
- * sign it itself.
+ * A token that lives longer than a month is as good as a password. Apps that need such a token have
+ * to sign it themselves.
  */
-export const longestTokenTtlS = 31 * 86_400;
+export const maxIssuedTokenTtlS = 31 * 86_400;
 
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
 
-/** @returns undefined if the app signs with a private key that only the app has */
+/** @returns undefined if the app signs with its own private key, which we don't have */
 export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
   const [jwtSecret] = jwtKeys;
   return jwtSecret === undefined || isPublicKeyAlgorithm(jwtAlgorithm)

@@ -1,12 +1,14 @@
-// Parses a body's bytes as JSON. If a member is given twice, the last one counts, as in JSON.parse.
-// Everything else that two parsers could read differently is refused.
+// Parses a body's bytes as JSON. If a field occurs twice, the last one wins, as in JSON.parse.
+// Anything else that two parsers could read differently is rejected.
 
 import { jsonMistake } from './json-syntax.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
-/** RFC 8259 section 8.1: JSON between systems is UTF-8. The decoder drops a byte order mark. */
+/**
+ * JSON between systems must be UTF-8 (RFC 8259 section 8.1). The decoder drops a byte order mark.
+ */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Replaces invalid bytes by U+FFFD, so that the error can say where they are. */
+/** Replaces invalid bytes with U+FFFD so that the error can say where they are. */
 const lenientUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const replacement = '\ufffd';
 const replacementBytes = Buffer.from(replacement);
@@ -23,7 +25,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   } catch (error) {
     throw invalidBody(describeMistake(text), error);
   }
-  // Most bodies cannot contain a forbidden name, so we skip the walk.
+  // We can skip the walk for most bodies because they can't contain a forbidden name.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
   if (path === undefined) return body;
   const message = 'is refused: no member may be `__proto__`, or `constructor` with a `prototype`';
@@ -45,7 +47,7 @@ function decoded(bytes: Uint8Array): string {
 
 function describeMistake(text: string): string {
   const mistake = jsonMistake(text);
-  // Only if `jsonMistake` and JSON.parse disagree.
+  // This only happens if `jsonMistake` and JSON.parse disagree.
   if (mistake === undefined) return 'The body is not JSON.';
   const { index, expected } = mistake;
   const at = placeIn(text, index);
@@ -53,15 +55,17 @@ function describeMistake(text: string): string {
   return `The body is not JSON: at ${at} ${expected}${foundAt(text, index)}.`;
 }
 
-/** Quotes the character at `index`. Empty if it would be invisible or ambiguous in print. */
+/**
+ * Quotes the character at `index`, or returns '' if it would be invisible or ambiguous in print.
+ */
 function foundAt(text: string, index: number): string {
   const char = String.fromCodePoint(text.codePointAt(index) ?? 0);
   return /^[!-~]$/.test(char) ? `, not \`${char}\`` : '';
 }
 
 /**
- * Returns the line and column of an index, both counted from 1 as in editors. Each character is one
- * column; a byte order mark does not count.
+ * Returns the line and column of an index, both counted from 1 as in editors. Each character takes
+ * up one column, except that a byte order mark doesn't count.
  */
 function placeIn(text: string, index: number): string {
   const lines = text
@@ -80,7 +84,7 @@ function firstInvalidBytes(bytes: Uint8Array): readonly [string, number] {
   let from = 0;
   for (let index = text.indexOf(replacement); index >= 0; index = text.indexOf(replacement, from)) {
     offset += Buffer.byteLength(text.slice(from, index));
-    // The body may contain U+FFFD itself.
+    // The body itself may legitimately contain U+FFFD.
     if (!replacementBytes.equals(bytes.subarray(offset, offset + 3))) return [text, index];
     offset += replacementBytes.length;
     from = index + 1;
@@ -95,13 +99,14 @@ type Place = {
 };
 
 /**
- * Finds a member whose name would change the prototype of an object made from the body.
+ * Finds a field whose name would change the prototype of an object made from the body.
  *
- * @returns its dotted path, or undefined if there is no such member
+ * @returns the field's dotted path, or undefined if there is no such field
  */
 function pathToPrototype(body: unknown): string | undefined {
   if (!isObject(body)) return undefined;
-  // The list grows while we walk it. Recursion could overflow the stack: a body may be that deep.
+  // The list grows while we walk it. We don't use recursion because a deep body could overflow the
+  // stack.
   const places: Place[] = [{ value: body, name: '', parent: undefined }];
   for (const place of places) {
     for (const [name, value] of Object.entries(place.value)) {

@@ -1,11 +1,11 @@
-// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often does
-// not report the place, and its messages differ between versions of V8. This parser runs only on
-// texts that JSON.parse has refused.
+// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often
+// doesn't report the position, and its messages differ between V8 versions. This parser only runs
+// on texts that JSON.parse has rejected.
 
 export type JsonMistake = {
-  /** Index in the text, or its length if it ends too early. */
+  /** Index in the text, or the text's length if the text ends too early. */
   readonly index: number;
-  /** What is expected at this place, in words for people. */
+  /** A human-readable description of what is expected here. */
   readonly expected: string;
 };
 
@@ -26,7 +26,8 @@ const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /**
- * Finds the first mistake. It is not recursive: only a body's length limits how deeply it nests.
+ * Finds the first mistake. The parser isn't recursive, so a deeply nested body can't overflow the
+ * stack.
  *
  * @returns undefined if the text is JSON
  */

@@ -1,4 +1,4 @@
-// Prometheus metrics of one process. Other modules get the functions that they need, never the
+// Prometheus metrics of one process. Other modules only get the functions that they need, not the
 // registry.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,7 +16,7 @@ export type GatewayMetric = {
 
 export type Metrics = {
   readonly contentType: string;
-  /** Returns the text that `/metrics` answers. */
+  /** Returns the response body of `/metrics`. */
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
@@ -26,10 +26,10 @@ export type Metrics = {
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
-/** Sampling interval of the event loop's delay. Each sample wakes the process. */
+/** Sampling interval for the event loop delay. Each sample wakes the process. */
 const loopDelayEveryMs = 10;
 
-/** Counters of the bots' audio streams since this process started, and their current levels. */
+/** Counters for the bots' audio streams since this process started, and the current levels. */
 export type StreamMetric = {
   readonly open: number;
   readonly framesSent: number;
@@ -43,7 +43,7 @@ export type StreamMetric = {
   readonly heldBytes: number;
 };
 
-/** Counters of the media workers of this process, since they started. */
+/** Counters of this process's media workers since they started. */
 export type MediaMetric = {
   readonly packetsReceived: number;
   readonly packetsDiscarded: number;
@@ -125,8 +125,8 @@ export function createMetrics(
 
 type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
 
-// Every counter exists with 0 from the first scrape. Prometheus does not see a counter rise that
-// begins at 1, so the first dead letter would not raise an alert.
+// Every counter is 0 at the first scrape. If a counter only appeared with the value 1, Prometheus
+// wouldn't see it rise, and the first dead letter wouldn't raise an alert.
 
 function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
   const ended = new Counter({
@@ -203,7 +203,7 @@ const rtpCounters = {
 function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
   const setStreams = streamMetrics(registry);
-  // The media workers hold the counts. Each scrape asks them.
+  // The media workers hold the counts, so we ask them on each scrape.
   return async () => {
     const now = await read();
     setRtp(now);
@@ -241,7 +241,7 @@ function counters<Member extends string>(
   );
   return (now) => {
     for (const [member, counter] of all) {
-      // The counts of a worker that died are lost. Prometheus handles a counter that is reset.
+      // If a worker dies, its counts are lost. Prometheus can handle a counter reset.
       counter.reset();
       counter.inc(now[member]);
     }
@@ -249,15 +249,15 @@ function counters<Member extends string>(
 }
 
 /**
- * Metrics of the process itself. Sampling starts with the first scrape, so that a process without a
- * scraper is never woken for it.
+ * Metrics of the process itself. Sampling starts with the first scrape, so it never wakes a process
+ * that isn't scraped.
  */
 function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
-    // Without a sample the delays would be NaN. A sample needs two turns of the event loop, and on
-    // a busy machine one long pause may not contain any.
+    // Without a sample the delays would be NaN. A sample needs two turns of the event loop, so on a
+    // busy machine a single long pause may not yield one.
     for (let turn = 0; turn < 3; turn += 1) await pause(loopDelayEveryMs);
   };
   return () => (measuring ??= start());

@@ -1,7 +1,7 @@
-// Turns every error that leaves the API into a problem document (RFC 9457). Code throws a
-// `ProblemError` for errors that the client should read. Any other error becomes a 500, or a 503
-// while the database is unreachable. That document hides the cause; it has a request id, with which
-// operators find the cause in the log.
+// Turns every error that leaves the API into a problem document (RFC 9457). Throw a `ProblemError`
+// for errors that the client should read. Any other error becomes a 500, or a 503 while the
+// database is unreachable. In that case the document doesn't reveal the cause, but operators can
+// find it in the log by the document's request id.
 
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
@@ -10,13 +10,13 @@ import type { MemberError } from '../calls/contract/schema.ts';
 import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
-/** The status and title of each kind. They also make the table of problems in src/api/README.md. */
+/** The status and title of each kind. The problems table in src/api/README.md is made from them. */
 export const problemKinds = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
   forbidden: { status: 403, title: 'Not permitted' },
   'not-found': { status: 404, title: 'Not found' },
-  'method-not-allowed': { status: 405, title: 'The address does not take this method' },
+  'method-not-allowed': { status: 405, title: 'The address does not accept this method' },
   'not-acceptable': { status: 406, title: 'No acceptable representation' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
   conflict: { status: 409, title: 'Not possible in the current state' },
@@ -39,9 +39,9 @@ export type { MemberError };
 type ProblemExtras = {
   readonly errors?: readonly MemberError[];
   readonly retryAfterS?: number;
-  /** The scheme in `WWW-Authenticate` of a 401. Default: `Bearer`. */
+  /** The scheme in a 401's `WWW-Authenticate` header. Default: `Bearer`. */
   readonly challenge?: string;
-  /** The methods that the address takes, for a 405. */
+  /** The methods that the address accepts, for a 405. */
   readonly allow?: readonly string[];
   readonly cause?: unknown;
 };
@@ -69,7 +69,7 @@ export class ProblemError extends Error {
 }
 
 export function invalidRequest(errors: readonly MemberError[]): ProblemError {
-  const count = errors.length === 1 ? 'One member is' : `${errors.length} members are`;
+  const count = errors.length === 1 ? 'One field is' : `${errors.length} fields are`;
   return new ProblemError('invalid-request', `${count} not valid; see errors.`, { errors });
 }
 
@@ -83,15 +83,15 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
     'cache-control': 'no-store',
     ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
     ...(problem.allow === undefined ? {} : { allow: problem.allow.join(', ') }),
-    // RFC 9110 section 11.6.1: a 401 names the scheme. Clients send credentials in the headers
-    // `auth` or `x-api-key`, not in `Authorization`.
+    // A 401 must name the scheme (RFC 9110 section 11.6.1). Note that clients send their
+    // credentials in the `auth` or `x-api-key` header, not in `Authorization`.
     ...(problem.kind === 'unauthorized'
       ? { 'www-authenticate': `${problem.challenge} realm="offhook"` }
       : {}),
   };
 }
 
-/** Returns the document as text, because a response schema could change or refuse an object. */
+/** Returns the document as text because a response schema could change or reject an object. */
 export function problemBody(problem: ProblemError, requestId: string): string {
   const { status, title } = problemKinds[problem.kind];
   return JSON.stringify({
@@ -117,19 +117,17 @@ export function answerProblem(
 
 export const problemSchema = z
   .object({
-    type: z
-      .string()
-      .describe('`urn:offhook:problem:<kind>`; programs should decide by this member'),
+    type: z.string().describe('`urn:offhook:problem:<kind>`; programs should decide by this field'),
     title: z.string(),
     status: z.number().int(),
     detail: z.string().describe('what went wrong with this request, for people'),
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .describe('each wrong member of the request with its dotted path'),
+      .describe('each invalid field of the request with its dotted path'),
     requestId: z
       .string()
-      .describe('also in the header `x-request-id`; quote it when you ask the operator'),
+      .describe('also in the `x-request-id` header; quote it when you ask the operator'),
   })
   .meta({
     id: 'Problem',
@@ -139,7 +137,7 @@ export const problemSchema = z
         type: 'urn:offhook:problem:invalid-request',
         title: 'The request is not valid',
         status: 400,
-        detail: 'One member is not valid; see errors.',
+        detail: 'One field is not valid; see errors.',
         errors: [{ path: 'target', message: 'must be a tel: or sip: URI' }],
         requestId: '0b1c0cf9-6d8e-4f0a-9c4e-2a3d6b0a7c11',
       },
@@ -147,18 +145,21 @@ export const problemSchema = z
   });
 
 /**
- * In bytes. A request with every member at its limit has under 40 KiB; the rest is room for members
- * that we ignore.
+ * In bytes. A request with every field at its limit is smaller than 40 KiB. The rest is room for
+ * fields that we ignore.
  */
 export const defaultBodyLimit = 256 * 1_024;
 
-/** Time to wait while a dependency is unreachable. Most restarts and fail-overs take less. */
+/**
+ * How long clients should wait while a dependency is unreachable. Most restarts and fail-overs are
+ * faster.
+ */
 export const dependencyRetryAfterS = 5;
 
 /**
  * Translates any error into a problem.
  *
- * @param bodyLimit the route's limit in bytes, which the problem of an oversized body names
+ * @param bodyLimit the route's limit in bytes, for the message about an oversized body
  */
 export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): ProblemError {
   if (error instanceof ProblemError) return error;
@@ -198,7 +199,7 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
   const cause = { cause: error };
   switch (error.statusCode ?? 500) {
     case 400:
-      // A wrong Content-Length, or a bad escape in the path.
+      // Either a wrong Content-Length, or a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
     case 403: // The path leads out of the folder of static files.
     case 404:
@@ -218,7 +219,7 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
     case 503:
       return new ProblemError(
         'unavailable',
-        'The answer took too long, or the gateway is shutting down.',
+        'The response took too long, or the gateway is shutting down.',
         {
           retryAfterS: dependencyRetryAfterS,
           cause: error,

@@ -8,7 +8,7 @@ const descriptions = {
   401: 'The credentials that this operation needs are missing or not valid. Until the signature of a token is verified, `detail` is the same for every fault; after that it names the wrong claim',
   403: 'The app lacks the scope or the access, or may not dial the number; or the link is no longer valid',
   404: 'The resource does not exist, or the app may not see it',
-  406: 'The answer is JSON, and `Accept` excludes it',
+  406: 'The response is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request, or the operation is not possible in the current state',
   413: 'The body is larger than the operation accepts: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`, or another content type that the operation accepts',
@@ -17,13 +17,17 @@ const descriptions = {
   503: 'The database, or another service that the request needs, is unreachable; or too many reads of the account are under way; or this read took too long. See `Retry-After`',
 } as const;
 
-/** Describes the 429 of a route that answers 429 only to clients that fail to authenticate. */
+/**
+ * Describes the 429 response of a route that only sends it to clients that fail to authenticate.
+ */
 const tooManyFailuresDescription =
   'Too many requests with bad credentials came from the same address. Requests with good credentials are still accepted. See `Retry-After`';
 
 export type ProblemStatus = keyof typeof descriptions;
 
-/** Builds the `response` of a route: its success, and the problems that it may return. */
+/**
+ * Builds a route's `response`: the successful response, and the problems that the route may return.
+ */
 export function responses<Success extends z.ZodType>(
   description: string,
   success: Success,
@@ -53,12 +57,12 @@ export function accepted<Success extends z.ZodType>(
   success: Success,
   problems: readonly ProblemStatus[],
 ) {
-  const { 200: answer, ...others } = responses(description, success, problems);
-  return { 202: answer, ...others };
+  const { 200: described, ...others } = responses(description, success, problems);
+  return { 202: described, ...others };
 }
 
-/** Spread into the schema of a route that needs a token. */
+/** Spread this into the schema of a route that needs a token. */
 export const authenticated = { security: [{ auth: [] }] };
 
-/** Spread into the schema of a route that needs an API key instead, as connections do. */
+/** Spread this into the schema of a route that needs an API key instead, as connections do. */
 export const authenticatedByApiKey = { security: [{ apiKey: [] }] };

@@ -1,21 +1,22 @@
-// Checks JSON from clients before it is stored. It bounds size and depth, and refuses what
-// PostgreSQL cannot store.
+// Checks JSON from clients before it is stored. It limits size and depth, and rejects values that
+// PostgreSQL can't store.
 
 /**
- * Deeper nesting is an attack on code that walks JSON recursively, including PostgreSQL's parser.
+ * No honest client nests deeper. An attacker would, to break code that walks JSON recursively,
+ * including PostgreSQL's parser.
  */
-const deepest = 32;
+const maxDepth = 32;
 
 /**
  * Checks a value that was parsed from JSON.
  *
  * @returns what is wrong with the value, or undefined if it may be stored
  */
-export function jsonProblem(value: unknown, longestBytes: number): string | undefined {
+export function jsonProblem(value: unknown, maxBytes: number): string | undefined {
   const problem = walk(value, 0);
   if (problem !== undefined) return problem;
   const bytes = Buffer.byteLength(JSON.stringify(value));
-  return bytes > longestBytes ? `must be at most ${longestBytes} bytes of JSON` : undefined;
+  return bytes > maxBytes ? `must be at most ${maxBytes} bytes of JSON` : undefined;
 }
 
 function walk(value: unknown, depth: number): string | undefined {
@@ -24,7 +25,7 @@ function walk(value: unknown, depth: number): string | undefined {
   if (typeof value === 'number' && !Number.isFinite(value))
     return 'must have numbers below 1.8e308';
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth >= deepest) return `must not be nested more than ${deepest} levels deep`;
+  if (depth >= maxDepth) return `must not be nested more than ${maxDepth} levels deep`;
   for (const [key, child] of Object.entries(value)) {
     const problem = stringProblem(key) ?? walk(child, depth + 1);
     if (problem !== undefined) return problem;
@@ -39,7 +40,7 @@ function stringProblem(text: string): string | undefined {
 }
 
 /**
- * Serialises a value with its members in alphabetical order, so that equal values give equal texts
+ * Serialises a value with its fields in alphabetical order. Equal values therefore give equal texts
  * to hash or compare.
  */
 export function canonicalJson(value: unknown): string {

@@ -1,23 +1,24 @@
-// Checks the claims of a token after its signature was verified. The error names the wrong claim.
+// Checks a token's claims once its signature has been verified. The error names the wrong claim.
 
 import { errors, type JWTPayload } from 'jose';
 
 /**
- * The clocks of dialers and gateways differ. An operator should notice a difference of more than
- * 30 s.
+ * The clocks of dialers and gateways differ a little. If they differ by more than 30 s, the
+ * operator should notice.
  */
 export const clockToleranceS = 30;
 
 export type ClaimRules = {
-  /** Accepted values of `aud`, if a token has this claim (RFC 7519 section 4.1.3). */
+  /** Accepted values of `aud`, if the token has this claim (RFC 7519 section 4.1.3). */
   readonly audiences: readonly string[];
-  /** Maximum lifetime of a token in seconds. Undefined if the token alone decides. */
+  /** A token's maximum lifetime in seconds. Undefined if only the token itself limits it. */
   readonly maxTtlS: number | undefined;
   readonly nowS: number;
 };
 
 /**
- * Checks what jose does not check. jose has already verified that `iat` and `exp` are numbers.
+ * Checks the rules that jose doesn't check. jose has already verified that `iat` and `exp` are
+ * numbers.
  *
  * @returns the message about the wrong claim, or undefined if all are right
  */
@@ -25,14 +26,14 @@ export function wrongClaim(
   { iat, exp = Number.NaN, aud }: JWTPayload,
   { audiences, maxTtlS, nowS }: ClaimRules,
 ): string | undefined {
-  // JSON has no infinity, but JSON.parse reads 1e999 as Infinity.
+  // JSON has no infinity, but JSON.parse turns 1e999 into Infinity.
   if (!Number.isFinite(exp)) return notValid('exp');
   if (iat !== undefined && !Number.isFinite(iat)) return notValid('iat');
   if (iat !== undefined && iat > nowS + clockToleranceS) {
     return 'The claim `iat` is in the future.';
   }
-  // A token without `iat` must expire within the maximum lifetime from now, give or take the
-  // clocks.
+  // Without `iat`, the token must expire within the maximum lifetime from now, give or take the
+  // clock tolerance.
   const livesS = iat === undefined ? exp - nowS - clockToleranceS : exp - iat;
   if (maxTtlS !== undefined && livesS > maxTtlS) {
     return `The claim \`exp\` is too late: tokens of this app may live for ${maxTtlS} s from \`iat\`, or from now if they have no \`iat\`.`;
@@ -44,9 +45,9 @@ export function wrongClaim(
 }
 
 /**
- * Describes the error of a claim that jose checked after it had verified the signature.
+ * Describes a claim error that jose found after verifying the signature.
  *
- * @returns undefined for any other error: the signature is not verified then
+ * @returns undefined for any other error, because the signature may not have been verified
  */
 export function describeClaimError(error: unknown): string | undefined {
   if (error instanceof errors.JWTExpired) return 'The token has expired (claim `exp`).';

@@ -1,6 +1,6 @@
-// Finds the app that signed a token. Until the signature is verified, all refusals look the same
-// and take about the same time. For an unknown app, or another algorithm than the app's, the
-// signature is checked against a decoy key.
+// Finds the app that signed a token. Until the signature is verified, all rejections look the same
+// and take about the same time. If the app is unknown, or the algorithm isn't the app's, we check
+// the signature against a decoy key.
 
 import {
   createPublicKey,
@@ -25,14 +25,14 @@ import {
 } from '../store/apps/jwt-keys.ts';
 import { clockToleranceS, describeClaimError } from './token-claims.ts';
 
-const longestAppId = 128;
+const maxAppIdLength = 128;
 /**
- * Verified tokens that are cached: a dialer sends the same token with each request until it
- * expires. The cache takes 4 MB at most.
+ * How many verified tokens are cached. Dialers usually send the same token with each request until
+ * it expires. The cache uses at most 4 MB.
  */
-const mostKept = 1_000;
-/** In characters. Longer tokens are unusual, and not cached. */
-const longestKept = 2_000;
+const maxCachedTokens = 1_000;
+/** In characters. Longer tokens are unusual, so we don't cache them. */
+const maxCachedChars = 2_000;
 
 export type VerifiedToken =
   /** jose has also checked `exp` and `nbf`, and that all times are numbers. */
@@ -44,7 +44,7 @@ export type VerifiedToken =
       readonly keyId: string;
     }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }
-  /** Nothing is known about the sender. */
+  /** We know nothing about the sender. */
   | { readonly kind: 'unverified'; readonly cause?: unknown };
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
@@ -56,11 +56,11 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
 type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
 
 /**
- * Caches verified tokens. A token is verified again after its app was changed or revoked: the
- * directory then returns another object for the app, or undefined.
+ * Caches verified tokens. If the app changes or is revoked, the directory returns a different
+ * object or undefined, and the token is verified again.
  */
 function cached(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
-  const known = new LRUCache<string, Verified>({ max: mostKept });
+  const known = new LRUCache<string, Verified>({ max: maxCachedTokens });
   return async (text) => {
     const before = known.get(text);
     if (before !== undefined && !hasExpired(before.claims)) {
@@ -68,13 +68,14 @@ function cached(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
       known.delete(text);
     }
     const token = await verify(text);
-    if (token.kind === 'verified' && text.length <= longestKept) known.set(text, token);
+    if (token.kind === 'verified' && text.length <= maxCachedChars) known.set(text, token);
     return token;
   };
 }
 
 function createVerifier(apps: AppDirectory): TokenVerifier {
-  // The directory caches each `App` object for some seconds. We import its keys only once.
+  // The directory caches each `App` object for a few seconds, so we import the keys once per
+  // object.
   const imported = new WeakMap<App, readonly AppKey[]>();
   const keysOf = (app: App): readonly AppKey[] => {
     const keys = imported.get(app) ?? importKeys(app);
@@ -102,19 +103,22 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
   };
 }
 
-/** Compares whole seconds, as jose does. `nbf` was in the past before, and still is. */
+/**
+ * Compares whole seconds, as jose does. There's no need to check `nbf` again, because it was
+ * already in the past.
+ */
 function hasExpired({ exp = 0 }: JWTPayload): boolean {
   return exp <= Math.floor(Date.now() / 1_000) - clockToleranceS;
 }
 
-/** What an unverified token says about its app and key. */
+/** What an unverified token claims about its app and key. */
 type Hints = {
   readonly appId: string;
   readonly algorithm: JwtAlgorithm;
   readonly kid: string | undefined;
 };
 
-/** Reads the token before anything in it is trusted, to find the app and key to verify it with. */
+/** Reads the untrusted token to find the app and key that can verify it. */
 function readHints(token: string): Hints | undefined {
   if (!token.split('.').every(isCanonical)) return undefined;
   try {
@@ -122,8 +126,8 @@ function readHints(token: string): Hints | undefined {
     const algorithm = jwtAlgorithms.find((name) => name === alg);
     const appId = decodeJwt(token)['appId'];
     if (algorithm === undefined || typeof appId !== 'string') return undefined;
-    // An id with a NUL would be a database error, not an unknown app.
-    if (appId.length > longestAppId || !/^[\x21-\x7e]+$/.test(appId)) return undefined;
+    // An id that contains NUL would cause a database error instead of an unknown app.
+    if (appId.length > maxAppIdLength || !/^[\x21-\x7e]+$/.test(appId)) return undefined;
     return { appId, algorithm, kid: typeof kid === 'string' ? kid : undefined };
   } catch {
     return undefined;
@@ -132,8 +136,8 @@ function readHints(token: string): Hints | undefined {
 
 /**
  * Whether a part is base64url without padding (RFC 7515 section 2), with zero bits beyond the last
- * byte (RFC 4648 section 3.5). Otherwise one token could be written in many ways, and evade a list
- * of revoked tokens.
+ * byte (RFC 4648 section 3.5). Otherwise the same token could be written in many ways, and slip
+ * past a list of revoked tokens.
  */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
@@ -152,7 +156,7 @@ function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly AppKey[] {
   });
 }
 
-/** Returns the keys that match a token's `kid`. A key registered without one matches any token. */
+/** Returns the keys that match a token's `kid`. Keys registered without a `kid` match any token. */
 function candidates(keys: readonly AppKey[], kid: string | undefined): readonly AppKey[] {
   return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
 }
@@ -161,7 +165,9 @@ type Verification =
   | { readonly claims: JWTPayload; readonly keyId: string; readonly error?: never }
   | { readonly claims?: never; readonly keyId?: never; readonly error: unknown };
 
-/** Tries the keys in turn. During the grace time after a rotation, the old key is among them. */
+/**
+ * Tries the keys one after the other. They include the old key during a rotation's grace period.
+ */
 async function verifyWithOneOf(
   token: string,
   algorithm: JwtAlgorithm,
@@ -185,12 +191,13 @@ async function verifyWithOneOf(
 }
 
 /**
- * Makes a random key for each algorithm, to check the tokens of unknown apps and keys against. So
- * the time of a refusal does not reveal which app ids exist.
+ * Makes a random key for each algorithm. We check the tokens of unknown apps and keys against them,
+ * so that the response time doesn't reveal which app ids exist.
  */
 function makeDecoyKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
-  // Any odd random number of 2048 bits will do: nothing checks that it is a product of two primes.
+  // Any odd 2048-bit random number will do, because nothing checks that it's a product of two
+  // primes.
   const modulus = randomBytes(256);
   modulus[0] = 0x80 | (modulus[0] ?? 0);
   modulus[255] = 0x01 | (modulus[255] ?? 0);

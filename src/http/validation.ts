@@ -1,12 +1,14 @@
-// Checks requests with zod schemas. All mistakes of a request become one problem.
+// Checks requests with zod schemas. All of a request's mistakes end up in one problem.
 
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest, type MemberError } from './problem.ts';
 
-/** Nobody reads more, and a body full of mistakes must not cause a far larger answer. */
-export const mostErrors = 100;
+/**
+ * Nobody reads more than this, and a body full of mistakes must not cause a far larger response.
+ */
+export const maxErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {
   if (!(schema instanceof z.ZodType)) throw new TypeError('routes are described by zod schemas');
@@ -18,13 +20,13 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
   };
 };
 
-/** Checks everything but the body. For routes that parse the body in their handler. */
+/** Checks everything except the body, for routes that parse the body in their handler. */
 export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
   part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part);
 
 /**
- * Adds the place to an error that would be ambiguous without it: a header may have the name of a
- * parameter, and the whole body has no name.
+ * Adds the location to an error that would be ambiguous without it. For example, a header may share
+ * its name with a parameter, and the body as a whole has no name.
  */
 export function withPlace(
   { path, message }: MemberError,
@@ -34,31 +36,28 @@ export function withPlace(
   return { path, message: path === '' ? `${message} (${httpPart})` : message };
 }
 
-/** Returns the first `mostErrors` errors, each with its dotted path below `parent`. */
+/** Returns the first `maxErrors` errors, each with its dotted path below `parent`. */
 export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]): MemberError[] {
   return error.issues
     .flatMap(({ path, message, ...issue }) =>
       issue.code === 'unrecognized_keys'
-        ? issue.keys.slice(0, mostErrors).map((key) => ({
+        ? issue.keys.slice(0, maxErrors).map((key) => ({
             path: [...parent, ...path, key].join('.'),
             message: 'is not known',
           }))
         : [{ path: [...parent, ...path].join('.'), message }],
     )
-    .slice(0, mostErrors);
+    .slice(0, maxErrors);
 }
 
 /**
- * An array whose length is checked before its items. `z.array().max()` would check all of a million
- * items.
+ * An array that checks its length before its items. `z.array().max()` would first check every item,
+ * even if there are a million.
  */
-export function boundedArray<Item extends z.ZodType>(item: Item, longest: number) {
-  return z.preprocess(
-    (value, context) => {
-      if (!Array.isArray(value) || value.length <= longest) return value;
-      context.addIssue({ code: 'custom', message: `must be at most ${longest} items long` });
-      return z.NEVER;
-    },
-    z.array(item).meta({ maxItems: longest }),
-  );
+export function boundedArray<Item extends z.ZodType>(item: Item, maxItems: number) {
+  return z.preprocess((value, context) => {
+    if (!Array.isArray(value) || value.length <= maxItems) return value;
+    context.addIssue({ code: 'custom', message: `must be at most ${maxItems} items long` });
+    return z.NEVER;
+  }, z.array(item).meta({ maxItems }));
 }

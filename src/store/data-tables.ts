@@ -18,7 +18,7 @@ export type StoredRow = {
 
 export type DataTables = {
   /**
-   * Stores a definition. Existing rows stay as they are.
+   * Stores a definition. Existing rows don't change.
    *
    * @returns false if a table of that name exists and `replace` is false
    */

@@ -1,7 +1,7 @@
-// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. `pg` speaks to both, so
-// all other code treats both alike, including their errors. On PostgreSQL there are three kinds of
-// connection, so that neither calls nor the lease wait for reads by API clients. PGlite has a
-// single session.
+// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. `pg` connects to both,
+// so the rest of the code treats them alike, including their errors. On PostgreSQL there are three
+// kinds of connection, so that neither calls nor the lease wait for API clients' reads. PGlite has
+// a single session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -27,7 +27,7 @@ export type Database = {
 
 export type DatabaseOptions = {
   readonly databaseUrl?: string;
-  /** The folder that contains `pglite`, the folder of the embedded database. */
+  /** The folder that contains `pglite`, the embedded database's folder. */
   readonly dataDir: string;
   readonly logger: Logger;
   /**
@@ -38,16 +38,16 @@ export type DatabaseOptions = {
 };
 
 const timeouts = {
-  /** How long a caller waits for a free connection, or for a new one to open. */
+  /** How long a caller waits for a free connection, or for a new connection to open. */
   connectionTimeoutMillis: 10_000,
   /**
-   * All statements are small. A statement that takes this long is stuck, and its caller gives up
-   * anyway.
+   * All statements are small. If a statement takes this long, it's stuck, and its caller has given
+   * up anyway.
    */
   statement_timeout: 15_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  /** The client's own limit, for a server that disappeared without closing the connection. */
+  /** The client's own limit, in case the server disappeared without closing the connection. */
   query_timeout: 20_000,
 } as const satisfies PoolConfig;
 
@@ -59,22 +59,28 @@ const readTimeouts = {
 } as const satisfies PoolConfig;
 
 /**
- * Even for several nodes, the sum stays far below PostgreSQL's default of 100 connections. Group
- * commit needs only a few.
+ * Even with several nodes, the total stays far below PostgreSQL's default of 100 connections. Group
+ * commit only needs a few.
  */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
-/** A renewal that waited longer for a connection would only delay the next renewal. */
+/** If a renewal waited longer for a connection, it would only delay the next renewal. */
 const leaseConnectTimeoutMs = 2_000;
 /**
  * How long an idle connection stays open. A new connection parses each statement and plans it five
- * times. That costs 15 ms of CPU, as much as thirty executions. The load comes in bursts: with the
- * pool's default of ten seconds, a new connection was opened every other second at twenty calls a
- * second. Firewalls drop an idle connection after about four minutes.
+ * times. That costs 15 ms of CPU, as much as thirty executions. Because the load comes in bursts,
+ * the pool's default of ten seconds caused a new connection every other second at twenty calls per
+ * second. Firewalls usually drop idle connections after about four minutes.
  */
 const idleConnectionMs = 120_000;
-/** A connection keeps prepared statements that name a day. Closing it after a day frees them. */
-const longestConnectionS = 86_400;
-/** How long a start waits for a database that is still starting (a compose file, a fail-over). */
+/**
+ * Each connection accumulates prepared statements that name a day. Closing it after a day frees
+ * them.
+ */
+const maxConnectionAgeS = 86_400;
+/**
+ * How long a start waits for a database that is still starting, e.g. in Compose or after a
+ * fail-over.
+ */
 const startPatienceMs = 30_000;
 const closePatienceMs = 500;
 
@@ -91,7 +97,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
       connectionString: databaseUrl,
       application_name: 'offhook',
       idleTimeoutMillis: idleConnectionMs,
-      maxLifetimeSeconds: longestConnectionS,
+      maxLifetimeSeconds: maxConnectionAgeS,
       keepAlive: true,
       ...timeouts,
       ...options,
@@ -133,14 +139,14 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     user: 'postgres',
     database: 'postgres',
     // PGlite has one session, see pglite-worker.ts. A transaction must not wait for a query outside
-    // of itself: that query waits for the same connection, which would be a deadlock.
+    // of itself. That query would be waiting for the same connection, which is a deadlock.
     max: 1,
     idleTimeoutMillis: 0,
-    maxLifetimeSeconds: longestConnectionS,
+    maxLifetimeSeconds: maxConnectionAgeS,
     ...timeouts,
     verify: (client, done) => {
-      // The session outlives its connection. A new connection must not inherit state from a broken
-      // one.
+      // The session outlives its connection. A new connection must not inherit a broken
+      // connection's state.
       client.query('discard all', (error) => {
         if (error) done(error);
         else client.query(`set default_statistics_target = ${statisticsTarget}`, done);
@@ -153,7 +159,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   );
   const close = async (): Promise<void> => {
     const ended = Promise.all([growth.stop(), pool.end()]);
-    // Waits for code that still uses the connection, but not for code that never returns it.
+    // Wait for code that is still using the connection, but not for code that never returns it.
     await Promise.race([ended, pause(closePatienceMs, undefined, { ref: false })]);
     await server.close();
   };
@@ -168,17 +174,17 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
 }
 
 /**
- * Logs lost idle connections, which the pool replaces. Without a listener, the error would end the
- * process.
+ * Logs lost idle connections. The pool replaces them, but without a listener the error would end
+ * the process.
  */
 function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
-  // The pool listens only to idle connections. If a connection is lost in a transaction, its
-  // current or next statement fails with that error.
+  // The pool only listens to idle connections. If a connection is lost during a transaction, the
+  // current or next statement fails with that error anyway.
   pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
-/** Fails on a read-only server, as any write would. The pool then closes the connection. */
+/** Fails on a read-only server, just as any write would. The pool then closes the connection. */
 const writableStatement = `
 do $$ begin
   if current_setting('transaction_read_only')::boolean then
@@ -187,9 +193,9 @@ do $$ begin
 end $$`;
 
 /**
- * Checks that the database answers and accepts writes.
+ * Checks that the database responds and accepts writes.
  *
- * @throws Error if the database does not answer, or is read-only, as a standby is.
+ * @throws Error if the database doesn't respond, or is read-only (e.g. a standby)
  */
 export async function checkWritable(pool: Pick<Pool, 'query'>): Promise<void> {
   await pool.query(writableStatement);
@@ -203,12 +209,12 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       await checkWritable(pool);
       return;
     } catch (error) {
-      // Any other error is a mistake in the configuration, and waiting does not repair it.
+      // Any other error is a configuration mistake, so waiting won't help.
       if (!isUnreachable(error) || Date.now() > deadline) {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
       const { code } = error as { code?: unknown };
-      // Logs once for each reason, not for each attempt.
+      // Log once per reason, not once per attempt.
       if (code !== logged) logger.warn({ code }, 'waiting for the database');
       logged = code;
       await pause(500);

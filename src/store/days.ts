@@ -1,20 +1,20 @@
-// Some tables keep their rows as long as their call. They have one partition per day, so that
-// retention can drop whole days. That takes a moment, whereas deleting the rows would take minutes
-// of writes.
+// Some tables keep their rows for as long as the call itself. They have one partition per day so
+// that retention can drop whole days. Dropping a partition takes a moment, whereas deleting the
+// rows would take minutes of writes.
 //
-// The day is the UTC day on which the call was accepted, whenever the row itself is written. All
-// rows of a call are therefore in one partition. A key that includes the day is as unique as the
-// same key without it, and code that runs after midnight finds the rows from before midnight.
+// The day is the UTC day on which the call was accepted, no matter when the row itself is written.
+// All of a call's rows are therefore in one partition. Including the day in a key doesn't change
+// its uniqueness, and code that runs after midnight finds the rows from before midnight.
 //
-// A statement of the hot path names the day in its text (`where day = '2026-03-01'`) and is
-// prepared once for each day. Its plan then has one partition. If the day is a parameter or comes
-// from a join, each execution locks and opens the partitions of all days: three times the CPU with
-// 30 of them.
+// On the hot path, statements contain the day as text (`where day = '2026-03-01'`) and are prepared
+// once per day, so their plans have a single partition. If the day is a parameter or comes from a
+// join, each execution locks and opens every day's partition. With 30 partitions, that costs three
+// times the CPU.
 //
-// Every table also has a default partition (`call_events_rest`). An insert therefore never fails
-// because its day has no partition, for example after a pause of several days or with a wrong
-// clock. If the default partition already has a row of a day, all rows of that day go there, and
-// retention deletes them one by one.
+// Every table also has a default partition (`call_events_rest`). This way an insert can't fail
+// because its day has no partition, e.g. after the gateway was down for several days, or with a
+// wrong clock. If the default partition already has a row for a day, all of that day's rows go
+// there, and retention deletes them one by one.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../lib/logger.ts';
@@ -22,8 +22,8 @@ import { hasCode } from './sql-errors.ts';
 import { inTransaction } from './transaction.ts';
 
 /**
- * `YYYY-MM-DD`, which is safe in the text of a statement. The column `day` of `calls` has the same
- * value in SQL.
+ * `YYYY-MM-DD`, which is safe in a statement's text. In SQL, the `day` column of `calls` has the
+ * same value.
  */
 export type Day = `${number}-${number}-${number}`;
 
@@ -62,25 +62,25 @@ export function restOf(table: TableByDay): string {
 }
 
 /**
- * How many days ahead partitions are created. A dump that reads all tables blocks their creation,
- * but no dump takes this long.
+ * How many days ahead we create partitions. A dump that reads all tables blocks their creation, but
+ * no dump takes this long.
  */
 const daysAhead = 2;
 const dayMs = 86_400_000;
 /**
- * The time limit for a table lock. While a statement waits for one, all later statements on the
- * table queue behind it.
+ * How long to wait for a table lock. While a statement waits, all later statements on the table
+ * queue up behind it.
  */
 const lockTimeoutMs = 200;
 /**
- * Key of the advisory lock that makes nodes create partitions one after the other. It differs from
- * the lock key of the schema.
+ * Key of the advisory lock that makes nodes create partitions one after the other. Must differ from
+ * the schema's lock key.
  */
 const lockKey = '31366214770880364';
-const longestWaitMs = 10_000;
+const maxWaitMs = 10_000;
 
 /**
- * Creates the missing partitions of today and of the next days. Each node calls it at its start,
+ * Creates the missing partitions for today and the next days. Each node calls this when it starts,
  * and then every hour.
  */
 export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<void> {
@@ -108,7 +108,7 @@ async function missingOf(pool: Pool, days: readonly Day[]): Promise<readonly Par
  */
 async function makePartition(client: PoolClient, table: TableByDay, day: Day): Promise<void> {
   const name = nameOf({ table, day });
-  await client.query(`set local lock_timeout = ${longestWaitMs}`);
+  await client.query(`set local lock_timeout = ${maxWaitMs}`);
   await client.query(`select pg_advisory_xact_lock(${lockKey})`);
   await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
   await client.query(`
@@ -133,30 +133,30 @@ export async function listDays(pool: Pick<Pool, 'query'>): Promise<readonly Part
 }
 
 /**
- * Drops the partition if `isOver` still holds once no other session uses the table. It gives up on
- * the lock after a moment, so that calls do not queue behind it while a long read holds the table.
- * The next purge tries again.
+ * Drops the partition if `isExpired` still holds once we have the table lock. Gives up on the lock
+ * after a moment, so that calls don't queue up behind it while a long read holds the table. The
+ * next purge tries again.
  */
 export async function dropDay(
   pool: Pool,
   logger: Logger,
   partition: Partition,
-  isOver: (queries: Pick<Pool, 'query'>) => Promise<boolean>,
+  isExpired: (queries: Pick<Pool, 'query'>) => Promise<boolean>,
 ): Promise<void> {
-  if (!(await isOver(pool))) return;
+  if (!(await isExpired(pool))) return;
   await unlessBusy(logger, partition, 'drop', () =>
     inTransaction(pool, async (client) => {
       await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
       await client.query(`lock table only ${partition.table} in access exclusive mode`);
       // Another node may have dropped the partition first.
-      if (await isOver(client)) await client.query(`drop table if exists ${nameOf(partition)}`);
+      if (await isExpired(client)) await client.query(`drop table if exists ${nameOf(partition)}`);
     }),
   );
 }
 
 /**
- * Runs `change`. Postpones it if other sessions use the table (55P03), or if the default partition
- * has rows of that day (23514).
+ * Runs `change`. Postpones it if other sessions are using the table (55P03), or if the default
+ * partition already has rows for that day (23514).
  */
 async function unlessBusy(
   logger: Logger,

@@ -1,10 +1,10 @@
-// Statements get their query plans while their tables are small, and keep them. For rows that
-// arrive as JSON, the planner expects a hundred rows. Reading a whole small table is then cheaper
-// than a hundred index look-ups. Once the table has grown, such a plan still reads it whole.
+// Query plans are made while tables are small, and then cached. For rows that arrive as JSON, the
+// planner expects a hundred rows. It then decides that reading the whole small table is cheaper
+// than a hundred index look-ups. Once the table has grown, the cached plan still reads all of it.
 
 /**
- * Returns a condition that is true for every row but makes the planner expect one row, so that it
- * looks up each row by its key.
+ * Returns a condition that is true for every row but makes the planner expect a single row. The
+ * planner then looks up each row by its key.
  *
  * @param column the name of a text column that is not null
  */

@@ -1,5 +1,5 @@
-// Group commit for SQL: many small writes become one statement. If the database refuses a row, only
-// that row fails. The other rows of its batch are written without it.
+// Group commit for SQL: combines many small writes into one statement. If the database refuses a
+// row, only that row fails. The rest of the batch is written without it.
 
 import { Batcher, type BatcherOptions } from '../lib/batcher.ts';
 import { isRefusedData, retryConflicts } from './sql-errors.ts';
@@ -11,9 +11,9 @@ export type Settled<Result> =
 type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
 /**
- * Groups items into calls of `write`, which must be one statement that stores all of its items or
- * none. A statement never contains two items with the same key. Items with the same key are written
- * in the order in which they were added, if the concurrency is 1.
+ * Groups items into calls to `write`, which must run one statement that stores either all of its
+ * items or none. A statement never contains two items with the same key. If the concurrency is 1,
+ * items with the same key are written in the order in which they were added.
  */
 export class GroupWriter<Item extends { readonly key: string }, Result> {
   readonly #batcher: Batcher<Item, Settled<Result>>;
@@ -24,7 +24,7 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
   async add(item: Item): Promise<Result> {
     const settled = await this.#batcher.add(item);
-    // All items of a batch share one error. Each caller gets its own error, with its own stack.
+    // All items of a batch share one error, so we wrap it to give each caller its own stack.
     if (!settled.ok) throw new Error('the database did not store it', { cause: settled.error });
     return settled.value;
   }
@@ -33,8 +33,8 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 type Entry<Item> = { readonly item: Item; readonly index: number };
 
 /**
- * Writes a batch. A statement can change a row only once, so the second item of a key goes into the
- * next statement. Most batches need only one statement.
+ * Writes a batch. A statement can only change a row once, so the second item with the same key goes
+ * into the next statement. Most batches need only one statement.
  */
 async function writeStatements<Item extends { readonly key: string }, Result>(
   items: readonly Item[],
@@ -68,11 +68,11 @@ export async function writeIsolated<Item, Result>(
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {
   try {
-    // Two nodes that write the same rows can deadlock. The loser tries again.
+    // Two nodes that write the same rows can deadlock. In that case the loser tries again.
     const results = await retryConflicts(() => write(items));
     return results.map((value) => ({ ok: true, value }));
   } catch (error) {
-    // If the database is unreachable or in trouble, trying row by row would only make it worse.
+    // If the database is unreachable or in trouble, trying row by row would only make things worse.
     if (items.length === 1 || !isRefusedData(error)) return items.map(() => ({ ok: false, error }));
     // Halving finds one bad row among 200 with about 15 statements.
     const middle = Math.ceil(items.length / 2);

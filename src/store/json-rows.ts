@@ -1,14 +1,14 @@
-// Builds the only parameter of a statement that takes many rows: one JSON array, read by
-// `json_to_recordset`. The text of the statement is therefore the same for any number of rows.
+// Builds the single parameter of a statement that writes many rows: a JSON array for
+// `json_to_recordset`. The statement's text is therefore the same for any number of rows.
 
 /**
- * Returns JSON that `jsonb` accepts. PostgreSQL refuses U+0000 and lone surrogates, which a SIP
- * peer may send in a reason phrase and a client in metadata. Both become U+FFFD, because the end of
- * a call must be storable whatever the far end sent.
+ * Returns JSON that `jsonb` accepts. PostgreSQL rejects U+0000 and lone surrogates, which a SIP
+ * peer may send in a reason phrase, or a client in metadata. We replace both with U+FFFD, because
+ * we must be able to store a call's end no matter what the far end sent.
  */
 export function storableJson(value: unknown): string {
-  // JSON.stringify writes only these two as such escapes. The pattern also matches an escaped
-  // backslash, to step over it.
+  // JSON.stringify only writes U+0000 and lone surrogates as such escapes. The pattern also matches
+  // escaped backslashes in order to skip them.
   return JSON.stringify(value).replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (match) =>
     match === '\\\\' ? match : '\\ufffd',
   );

@@ -1,12 +1,12 @@
-// The processes that share the database, with their leases. Leases run by the database's clock, so
-// that no other clock matters. A process that does not renew in time is marked lost by another
-// process, once, and can never renew again.
+// The processes that share the database, and their leases. Leases use the database's clock, so no
+// other clock matters. If a process doesn't renew in time, another process marks it lost, and it
+// can never renew again.
 //
-// After an outage of the database all leases have expired, although every process may be alive. So
-// only a steady process marks others lost: its own renewals have arrived for a whole lease without
-// a gap, so the others could renew in that time, too. The statement that marks them checks this
-// itself, from the stored rows and by the database's clock, because a statement sent before an
-// outage may arrive after it.
+// After a database outage all leases have expired, although every process may be alive. That's why
+// only a steady process may mark others lost. A process is steady if its own renewals have arrived
+// for a whole lease without a gap, so the others could have renewed in that time too. The marking
+// statement checks this itself, using the stored rows and the database's clock, because a statement
+// sent before an outage may arrive after it.
 
 import type { Database } from './database.ts';
 import type { Queries } from './queries.ts';
@@ -17,11 +17,14 @@ export type NodeRow = {
   readonly version: string;
   readonly startedAt: Date;
   readonly renewedAt: Date;
-  /** `late`: the lease expired, and no process has taken over yet. */
+  /** `late` means that the lease has expired but no process has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
-  /** For a lost process: its calls that have not ended yet, not the number it last reported. */
+  /**
+   * For a lost process, how many of its calls have not ended yet. Otherwise the number it last
+   * reported.
+   */
   readonly calls: number;
-  /** Milliseconds since the last renewal of the lease, by the database's clock. */
+  /** Milliseconds since the lease was last renewed, by the database's clock. */
   readonly leaseAgeMs: number;
 };
 
@@ -32,33 +35,36 @@ export type NodeState = { readonly calls: number; readonly draining: boolean };
 export type NodeStore = {
   register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
   /**
-   * Renews the lease. `afterFailure`: the previous renewal failed.
+   * Renews the lease. Set `afterFailure` if the previous renewal failed.
    *
    * @returns false if another process has marked this process lost
    */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks processes with an expired lease as lost, and takes over their calls. Returns their owner
-   * ids.
+   * Marks processes with expired leases as lost, and takes over their calls. Returns the owner ids
+   * of the lost processes.
    *
-   * While this process is not steady, it marks only its predecessors: processes with the same
-   * `NODE_ID` that have not renewed since it started. `evenIfRunning` marks all other processes,
-   * for a process that has the database to itself.
+   * While this process isn't steady, it only marks its predecessors, i.e. processes with the same
+   * `NODE_ID` that have not renewed since this process started. `evenIfRunning` marks all other
+   * processes. Use it if this process has the database to itself.
    */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
   /**
-   * Takes over calls of processes that are gone, including calls that a process took in its last
-   * moment. Returns the number of calls.
+   * Takes over the calls of processes that are gone, including calls that a process took at the
+   * last moment. Returns the number of calls.
    */
   takeOverLeft(): Promise<number>;
-  /** Removes this process, which is about to exit and owes nothing, and its lost predecessors. */
+  /**
+   * Removes this process and its lost predecessors. Call this when the process is about to exit and
+   * owes nothing.
+   */
   leave(): Promise<void>;
   /** Forgets lost processes after a day, and the takes of processes that are gone. */
   forgetLost(): Promise<void>;
 };
 
-/** The time limit for a renewal. A renewal that hangs must not prevent the next attempt. */
-const longestRenewalMs = 2_000;
+/** Time-out for a renewal, so that a hanging renewal can't prevent the next attempt. */
+const renewalTimeoutMs = 2_000;
 
 /** Returns milliseconds as an SQL interval. */
 function interval(ms: number): string {
@@ -71,9 +77,9 @@ export function createNodeStore(
   leaseMs: number,
 ): NodeStore {
   const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and one may take another quarter. So an outage of
-  // half a lease costs no process its lease.
-  const longestGap = interval(leaseMs / 2);
+  // Renewals are a quarter of the lease apart, and each may take another quarter. No process loses
+  // its lease because of an outage that lasts half a lease.
+  const maxGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {
       await pool.query(
@@ -84,13 +90,13 @@ export function createNodeStore(
     },
     async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
       const renewal = {
-        // `between`: after a fail-over, the new server's clock may be behind.
+        // We use `between` because the new server's clock may be behind after a fail-over.
         text: `update nodes set renewed_at = now(), lease_until = now() + ${lease}, calls = $2, draining = $3,
-                 steady_since = case when $4 or renewed_at not between now() - ${longestGap} and now()
+                 steady_since = case when $4 or renewed_at not between now() - ${maxGap} and now()
                    then now() else steady_since end
                where owner_id = $1 and lost_at is null`,
         values: [ownerId, calls, draining, afterFailure],
-        query_timeout: Math.min(longestRenewalMs, leaseMs / 2),
+        query_timeout: Math.min(renewalTimeoutMs, leaseMs / 2),
       };
       const { rowCount } = await leasePool.query(renewal);
       return rowCount === 1;
@@ -101,7 +107,7 @@ export function createNodeStore(
            update nodes other set lost_at = now()
            where owner_id <> $1 and lost_at is null and ($2 or lease_until < now() and exists (
              select from nodes self where self.owner_id = $1 and self.lost_at is null and (
-               self.steady_since <= now() - ${lease} and self.renewed_at >= now() - ${longestGap}
+               self.steady_since <= now() - ${lease} and self.renewed_at >= now() - ${maxGap}
                or other.node_id = self.node_id and other.renewed_at < self.started_at)))
            returning owner_id
          ), taken_over as (
@@ -139,8 +145,8 @@ export function createNodeStore(
 }
 
 /**
- * `alone`: the asking process has the database to itself, so no other process runs, whatever its
- * lease says.
+ * `alone` means that the asking process has the database to itself. No other process is running,
+ * even if a lease says otherwise.
  */
 export type Onlooker = { readonly alone: boolean };
 
@@ -149,7 +155,7 @@ export function createNodeDirectory(pool: Queries, onlooker?: Onlooker): NodeDir
 }
 
 /**
- * Lists the processes. It omits a lost process that has no calls left if a process with the same
+ * Lists the processes. Omits a lost process if it has no calls left and a process with the same
  * name started later.
  */
 export async function listNodes(

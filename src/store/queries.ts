@@ -1,4 +1,4 @@
-// Runs one statement at a time. A pool implements it, and so does an account's share of a pool.
+// Runs one statement at a time. Implemented by a pool, and by an account's share of a pool.
 
 import type { QueryConfig, QueryResultRow } from 'pg';
 

@@ -1,20 +1,17 @@
-// Reads by API clients, which may ask as often as they like for lists, timelines and the history.
-// Reads have their own connections. A read's statement is stopped after some seconds, and an
-// account may run only a few at once. Further reads wait for a moment, and are then refused.
+// Reads by API clients. Clients may ask for lists, timelines and the history as often as they like,
+// so reads have their own connections. A read's statement is stopped after a few seconds, and each
+// account may only run a few concurrently. Further reads wait for a moment, and are then rejected.
 
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { takeTurns } from '../lib/turns.ts';
 import type { Queries } from './queries.ts';
 import { isStatementTimeout } from './sql-errors.ts';
 
-/** The time limit for a read's statement on PostgreSQL. PGlite cannot interrupt a statement. */
+/** Statement time-out for reads on PostgreSQL. PGlite can't interrupt a statement. */
 export const readTimeoutMs = 5_000;
 
 export type ReadLimits = {
-  /**
-   * The scope of the limits: the statements of each account, or the statements of all accounts
-   * together.
-   */
+  /** Whether the limits apply to each account separately, or to all accounts together. */
   readonly share: 'account' | 'all';
   readonly running: number;
   readonly waiting: number;
@@ -22,22 +19,26 @@ export type ReadLimits = {
 };
 
 /**
- * How many reads may wait. Several pages of a dashboard load at once, and all get through if a
- * statement takes milliseconds.
+ * How many reads may wait. A dashboard may load several pages simultaneously, and they all get
+ * through if their statements only take milliseconds.
  */
 const maxWaiting = 200;
 /**
- * Half of the connections for each account: slow reads of one account leave the other half free.
+ * Each account may use half of the connections, so one account's slow reads leave the other half
+ * free.
  */
 export const postgresReads: ReadLimits = {
   ...{ share: 'account', running: 3, waiting: maxWaiting, waitMs: 5_000 },
 };
-/** PGlite's one session runs the statements of calls in between. */
+/** PGlite's only session also has to run the statements of calls in between. */
 export const pgliteReads: ReadLimits = {
   ...{ share: 'all', running: 1, waiting: maxWaiting, waitMs: 10_000 },
 };
 
-/** Thrown if a read is too expensive, or if too many reads wait, while the database is healthy. */
+/**
+ * Thrown if a read is too expensive or too many reads are waiting, although the database is
+ * healthy.
+ */
 export class ReadRefusedError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? {} : { cause });
@@ -45,7 +46,7 @@ export class ReadRefusedError extends Error {
   }
 }
 
-/** Returns the queries of one account. */
+/** Returns `Queries` for one account. */
 export type Reads = (accountId: string) => Queries;
 
 export function createReads(pool: Pool, limits: ReadLimits): Reads {
@@ -55,7 +56,7 @@ export function createReads(pool: Pool, limits: ReadLimits): Reads {
       () => new ReadRefusedError('Too many reads are under way. Try again shortly.'),
     );
   const turnsOfAll = makeTurns();
-  // Has one entry for each account. Only known accounts can read, so the map stays small.
+  // The map stays small because only known accounts can read.
   const turnsByAccount = new Map<string, typeof turnsOfAll>();
   const turnsOf = (accountId: string): typeof turnsOfAll => {
     if (limits.share === 'all') return turnsOfAll;

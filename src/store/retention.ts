@@ -1,24 +1,25 @@
-// Deletes old rows in small batches, so that no statement takes long and live calls never wait.
+// Deletes old rows in small batches, so that statements stay short and live calls don't have to
+// wait.
 //
-// Calls are deleted one by one. The partitions of a day are dropped when the day is past its
-// retention and has no calls left. The events and notifications of a call therefore remain up to a
-// day longer than the call itself, or longer if another call of its day still owes something.
+// Calls are deleted one by one. A day's partitions are dropped once the day's retention has passed
+// and the day has no calls left. A call's events and notifications may therefore outlive the call
+// itself by up to a day, or longer if another call of that day still owes something.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
 import type { Database } from './database.ts';
 import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from './days.ts';
 
-/** Rows per statement, which then takes about 100 ms on a slow disk. */
+/** Rows per statement. With this size, a statement takes about 100 ms on a slow disk. */
 const batchRows = 500;
-/** Pause between batches, in which the single session of the embedded database serves others. */
+/** Pause between batches. It lets the embedded database's single session serve other statements. */
 const pauseMs = 20;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
 const dayMs = 86_400_000;
 
-// A call that still owes something is kept, however old it is: its end is not on the stream, or it
-// has notifications to deliver.
+// We keep a call that still owes something, no matter how old it is. Either its end isn't on the
+// stream, or it has notifications to deliver.
 const callStatement = `
 with doomed as (
   select call_id from calls
@@ -44,7 +45,10 @@ select exists (
   select from (select started_at from delivery_attempts where day = $1 order by attempt_id desc limit 1) as newest
   where started_at >= $2::timestamptz - interval '${attemptRetention}') as found`;
 
-/** Deletes rows from the default partition, which holds days that had no partition in time. */
+/**
+ * Deletes rows from the default partition, which holds days that didn't get their own partition in
+ * time.
+ */
 const restStatement = (table: TableByDay) => `
 delete from ${restOf(table)} where ctid = any(array(
   select r.ctid from ${restOf(table)} r
@@ -60,7 +64,7 @@ delete from notification_replays where replay_id in (
   select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
 
-// Forgets receivers that no longer get notifications, because nothing would show that they have
+// Forgets receivers that no longer get notifications, because we'd never find out that they have
 // recovered.
 const endpointStatement = `
 delete from notification_endpoints where (app_id, origin) in (
@@ -100,17 +104,17 @@ const tables = ['calls', 'call_legs', 'idempotency_keys', ...tablesByDay.map(res
 
 type Stored = Pick<Database, 'kind' | 'pool'>;
 type Limits = {
-  /** Calls that ended before this time are deleted. */
+  /** Delete calls that ended before this time. */
   readonly before: Date;
   readonly now: Date;
-  /** Stops the purge early. The next purge continues it. */
+  /** Stops the purge early. The next purge continues where it left off. */
   readonly stopped?: AbortSignal | undefined;
 };
 
 /**
- * Deletes calls that ended before `before`, with everything that belongs to them. Also deletes rows
- * with a shorter retention of their own: attempts, replays, failing receivers and idempotency keys.
- * Returns the number of deleted calls.
+ * Deletes calls that ended before `before`, along with all their data. Also deletes rows that have
+ * their own, shorter retention: attempts, replays, failing receivers and idempotency keys. Returns
+ * the number of deleted calls.
  */
 export async function purgeExpired(
   database: Stored,
@@ -133,8 +137,8 @@ export async function purgeExpired(
 }
 
 /**
- * Drops the days that are past their retention and have no calls left. The attempts of a day are
- * dropped earlier, once all of them are old.
+ * Drops the days that are past their retention and have no calls left. A day's attempts are dropped
+ * earlier, as soon as all of them are old enough.
  */
 async function dropOldDays(
   { pool }: Stored,
@@ -171,8 +175,8 @@ export async function forgetTraceIds(
 }
 
 /**
- * Deletes old messages between bots and users, and conversations and test runs that were last
- * updated before `before`. Returns the number of deleted rows.
+ * Deletes messages between bots and users that are older than `before`. Also deletes conversations
+ * and test runs that were last updated before then. Returns the number of deleted rows.
  */
 export async function purgeHistory(
   database: Stored,
@@ -188,7 +192,7 @@ export async function purgeHistory(
   return messages + conversations + testRuns;
 }
 
-/** Deletes in batches. If the signal aborts, it ends early, and the next purge continues. */
+/** Deletes in batches. Stops early if the signal aborts. The next purge then continues. */
 async function deleteAll(
   { pool }: Stored,
   statement: string,
@@ -205,7 +209,7 @@ async function deleteAll(
   return total;
 }
 
-/** PGlite has no autovacuum. Without this its files would only grow. */
+/** PGlite has no autovacuum, so its files would only grow without this. */
 async function vacuum({ kind, pool }: Stored, names: readonly string[]): Promise<void> {
   if (kind !== 'pglite') return;
   for (const name of names) await pool.query(`vacuum (analyze) ${name}`);

@@ -1,6 +1,7 @@
-// Creates the schema in an empty database, and refuses a database that another version made. Nodes
-// that start together take turns, each in one transaction. The functions that take calls are
-// separate from the tables: a start replaces a function whose text has changed.
+// Creates the schema in an empty database, and refuses to use a database that a different version
+// made. Nodes that start at the same time take turns, each in one transaction. The functions that
+// take calls are separate from the tables. If a function's text has changed, the next start
+// replaces the function.
 
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
@@ -18,7 +19,7 @@ import { takeSlot } from './schema/take-slot.ts';
 import { trunks } from './schema/trunks.ts';
 
 export type Schema = {
-  /** The release that defined the tables in their present form. */
+  /** The release that defined the tables in their current form. */
   readonly version: string;
   /** SQL statements, executed in this order. */
   readonly tables: readonly string[];
@@ -35,7 +36,7 @@ const currentSchema: Schema = {
   functions: { take_calls: takeCalls, take_slot: takeSlot },
 };
 
-/** The name of a database in messages, and the advice if this version cannot use it. */
+/** A database's name in messages, and advice in case this version can't use the database. */
 export type DatabaseHome = { readonly name: string; readonly remedy: string };
 
 export const postgresHome: DatabaseHome = {
@@ -48,14 +49,14 @@ export function pgliteHome(dataDir: string): DatabaseHome {
   return { name: `the data folder ${dataDir}`, remedy };
 }
 
-/** A number that no other program uses for an advisory lock: the letters `offhook`. */
+/** The letters `offhook` as a number, which no other program uses for an advisory lock. */
 const lockKey = '31366214770880363';
 /**
- * Nodes that start together wait for the first one. If a node waits this long, the first one is
- * stuck.
+ * Nodes that start at the same time wait for the first node. If they wait this long, the first node
+ * is stuck.
  */
-const longestWaitMs = 120_000;
-/** The row of `schema_migrations` with the version of the tables. The other rows are functions. */
+const maxWaitMs = 120_000;
+/** The `schema_migrations` row with the tables' version. The other rows are functions. */
 const tablesRow = 'tables';
 const notesTable = `
 create table if not exists schema_migrations (
@@ -65,9 +66,9 @@ create table if not exists schema_migrations (
 );`;
 
 /**
- * Reads the version of the database and writes nothing.
+ * Reads the database's version. Doesn't write anything.
  *
- * @returns one sentence that says what to do, or undefined if this version can use the database
+ * @returns a sentence that says what to do, or undefined if this version can use the database
  */
 export async function refusalOf(
   sql: Pick<PoolClient, 'query'>,
@@ -77,9 +78,9 @@ export async function refusalOf(
 }
 
 /**
- * Creates whatever is missing of the schema, in one transaction.
+ * Creates the missing parts of the schema in one transaction.
  *
- * @throws Error with the sentence of `refusalOf`.
+ * @throws Error with the sentence from `refusalOf`
  */
 export async function ensureSchema(
   pool: Pool,
@@ -90,8 +91,8 @@ export async function ensureSchema(
   let failure: Error | undefined;
   try {
     await client.query('begin');
-    await client.query(`set local statement_timeout = ${longestWaitMs}`);
-    await client.query(`set local lock_timeout = ${longestWaitMs}`);
+    await client.query(`set local statement_timeout = ${maxWaitMs}`);
+    await client.query(`set local lock_timeout = ${maxWaitMs}`);
     await patiently(client, `select pg_advisory_xact_lock(${lockKey})`);
     const made = await makeMissing(client, home, schema);
     await client.query('commit');
@@ -135,8 +136,7 @@ async function makeMissing(
   if (known.size === 0) await make(tablesRow, version, [notesTable, ...tables].join('\n'));
   for (const [name, sql] of Object.entries(functions)) {
     const hash = createHash('sha256').update(sql).digest('hex');
-    // `create or replace` would keep the old parameters and columns, so the function is dropped
-    // first.
+    // `create or replace` would keep the old parameters and columns, so we drop the function first.
     if (known.get(name) !== hash)
       await make(name, hash, `drop function if exists ${name};\n${sql}`);
   }
@@ -144,7 +144,8 @@ async function makeMissing(
 }
 
 /**
- * Reads the recorded versions by name. Versions before 0.9 recorded a number for each migration.
+ * Reads the recorded versions by name. Note that versions before 0.9 recorded a number for each
+ * migration.
  */
 async function readVersions(sql: Pick<PoolClient, 'query'>): Promise<ReadonlyMap<string, string>> {
   const { rows: tables } = await sql.query(
@@ -170,8 +171,11 @@ function refusal(
     : `${name} was made by Offhook ${found ?? '0.2 or earlier'}, and ${version} cannot read its data: ${remedy}`;
 }
 
-/** Runs a statement with a long time-out. The pool's own time-out is meant for small statements. */
+/**
+ * Runs a statement with a long time-out, because the pool's own time-out is meant for small
+ * statements.
+ */
 async function patiently(client: PoolClient, text: string): Promise<void> {
-  const query = { text, query_timeout: longestWaitMs };
+  const query = { text, query_timeout: maxWaitMs };
   await client.query(query);
 }

@@ -1,6 +1,6 @@
 // Encrypts stored values that must not be readable in a dump: JWT, webhook and stream secrets,
-// connections, and notification headers. AES-256-GCM: `| version 1 | nonce 12 | ciphertext | tag 16
-// |`. The additional data binds a ciphertext to its purpose and row.
+// connections, and notification headers. We use AES-256-GCM. The format is `| version 1 | nonce 12
+// | ciphertext | tag 16 |`. The additional data binds a ciphertext to its purpose and row.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
@@ -15,18 +15,18 @@ export type SecretPurpose =
   | 'notify-headers'
   | 'connection';
 /**
- * Values that the gateway signs for itself: it gives them to a client, which presents them again
+ * Values that the gateway signs for itself. A client receives such a value and presents it again
  * later.
  */
 export type SignedPurpose = 'result-link';
 
 /**
- * `id` is the row that owns the value. A ciphertext that was moved to another row or column cannot
- * be opened.
+ * `id` is the row that owns the value. If a ciphertext is moved to a different row or column, it
+ * can't be opened.
  */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
-  /** @throws Error if the key differs, or if the ciphertext was changed or moved */
+  /** @throws Error if the key is different, or if the ciphertext was changed or moved */
   open(purpose: SecretPurpose, id: string, sealed: Uint8Array): string;
   /** Returns an HMAC-SHA256, with a separate key for each purpose. */
   sign(purpose: SignedPurpose, text: string): Buffer;
@@ -36,13 +36,13 @@ const algorithm = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Identifies the key, so that a later key can be distinguished from it. */
+/** Identifies the key, so that we can tell it from a future key. */
 const keyVersion = 1;
 const keyFileName = 'secrets.key';
 
 /**
- * Opens the box with SECRETS_KEY. Without it, as in the embedded profile, uses a generated key that
- * is stored beside the data.
+ * Opens the box with SECRETS_KEY. If there's no such key (e.g. in the embedded profile), uses a
+ * generated key that is stored next to the data.
  */
 export async function openSecretBox(options: {
   readonly secretsKey?: string;
@@ -98,7 +98,7 @@ export const keyForm =
   'must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)';
 
 /**
- * Reads 64 hex digits, or base64 (also base64url, also without padding) of 32 bytes.
+ * Reads 32 bytes from 64 hex digits, base64 or base64url. Padding is optional.
  *
  * @returns undefined if it is neither
  */
@@ -125,7 +125,7 @@ async function readOrCreateKeyFile(dataDir: string, path: string): Promise<strin
     await file.close();
   }
   try {
-    // Linking is atomic, and never replaces a key that another process has just made.
+    // Linking is atomic, and can't replace a key that another process has just created.
     await link(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

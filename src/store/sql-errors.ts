@@ -1,41 +1,44 @@
-// Classifies database errors by what they mean for the caller: the data will never be accepted, the
-// same statement may succeed if repeated, or the database is unreachable. PostgreSQL reports a
-// SQLSTATE (its Appendix A), and the network a system error code.
+// Classifies database errors by what they mean for the caller. Either the data will never be
+// accepted, or the same statement may succeed if repeated, or the database is unreachable.
+// PostgreSQL reports a SQLSTATE (see its Appendix A), and the network reports a system error code.
 
-/** Error classes that one row's content can cause: cardinality, data, integrity, program limits. */
+/**
+ * Error classes that a single row's content can cause: cardinality, data, integrity, program
+ * limits.
+ */
 const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
 /**
- * Serialization failure and deadlock. The rest of class 40 is excluded: 40003 does not say whether
- * the statement took effect.
+ * Serialization failure and deadlock. We exclude the rest of class 40, because with 40003 it's
+ * unknown whether the statement took effect.
  */
 const conflict = /^(40001|40P01)$/;
 /**
- * Errors of sockets and host names; class 08, shutdown and start-up; too many clients; time-outs of
- * a statement or a lock.
+ * Socket and host name errors, class 08, shutdown and start-up, too many clients, and statement or
+ * lock time-outs.
  */
 const unreachable =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
 /**
- * The subset of `unreachable` that can only occur while connecting: the socket, the host name, or a
- * PostgreSQL that is starting or has no free connection.
+ * The subset of `unreachable` that can only occur while connecting: socket and host name errors,
+ * and a PostgreSQL server that is starting or has no free connection.
  */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
-/** A read-only server: a standby, or a primary that was configured as read-only. */
+/** A read-only server, i.e. a standby, or a primary that was configured as read-only. */
 const readOnly = /^25006$/;
-/** Messages of `pg` for errors that have no code. */
+/** `pg`'s messages for errors that have no code. */
 const unconnectedPool =
   /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect)$/;
 const poolFailure =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
 
 /**
- * Drivers wrap errors: the database's own error is the cause of a query's error. No driver nests
- * deeper than this.
+ * Drivers wrap errors, so the database's own error may be a `cause`. No driver nests deeper than
+ * this.
  */
 const maxDepth = 8;
 const conflictRetries = 3;
 
-/** Reports whether the database refuses the data itself. The same write would fail each time. */
+/** Reports whether the database refuses the data itself. The same write would fail every time. */
 export function isRefusedData(error: unknown): boolean {
   return dataRefusal(error) !== undefined;
 }
@@ -53,16 +56,16 @@ export function dataRefusal(error: unknown): string | undefined {
 }
 
 /**
- * Reports whether another session changed the same rows. The statement did nothing, and may be
- * repeated immediately.
+ * Reports whether another session changed the same rows. In that case the statement had no effect,
+ * and can be repeated immediately.
  */
 export function isConflict(error: unknown): boolean {
   return chainOf(error).some((each) => conflict.test(codeOf(each)));
 }
 
 /**
- * Reports whether the database cannot be reached, or is too busy to answer. The statement itself
- * may be fine.
+ * Reports whether the database can't be reached or is too busy to respond. The statement itself may
+ * be fine.
  */
 export function isUnreachable(error: unknown): boolean {
   return (
@@ -71,7 +74,7 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** Reports whether the server answers but is read-only. */
+/** Reports whether the server responds but is read-only. */
 export function isReadOnlyServer(error: unknown): boolean {
   return chainOf(error).some((each) => readOnly.test(codeOf(each)));
 }
@@ -86,8 +89,8 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Reports whether the statement certainly had no effect: it never left for the database, or the
- * database undid it. False if this is unknown, for example after a lost answer.
+ * Reports whether the statement certainly had no effect, because it was never sent or the database
+ * undid it. False if we can't know, e.g. after a lost response.
  */
 export function isCertainlyUndone(error: unknown): boolean {
   const isUnsent = chainOf(error).some(
@@ -96,7 +99,7 @@ export function isCertainlyUndone(error: unknown): boolean {
   return isUnsent || isReadOnlyServer(error) || isRefusedData(error) || isConflict(error);
 }
 
-/** Repeats `run` after a conflict. `run` must be one statement or one transaction. */
+/** Repeats `run` after a conflict. `run` must execute a single statement or transaction. */
 export async function retryConflicts<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -107,7 +110,7 @@ export async function retryConflicts<Result>(run: () => Promise<Result>): Promis
   }
 }
 
-/** Reports whether the database refused with a SQLSTATE that matches `code`. */
+/** Reports whether the database's SQLSTATE matches `code`. */
 export function hasCode(error: unknown, code: RegExp): boolean {
   return chainOf(error).some((each) => code.test(codeOf(each)));
 }

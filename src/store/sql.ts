@@ -1,15 +1,15 @@
-// Builds statements from parts, for optional filters and selected columns. Their text comes only
-// from the program, because only `sql` makes it. Each inserted value becomes a parameter, unless it
-// is a part that `sql` made. `pg` accepts the result as it is: `pool.query(sql`select … where id =
-// ${id}`)`. A statement that never varies is a plain string.
+// Builds statements from parts, e.g. for optional filters and selected columns. User input can't
+// end up in a statement's text, because only `sql` makes parts. Any other inserted value becomes a
+// parameter. You can pass the result to `pg` directly: `pool.query(sql`select … where id =
+// ${id}`)`. Use a plain string for a statement that never varies.
 
-/** A parameter. Undefined is excluded because `pg` would send it as null. */
+/** A parameter. We exclude undefined because `pg` would send it as null. */
 type Value = string | number | boolean | Date | Buffer | readonly string[] | null;
 
 class Sql {
   readonly text: string;
   readonly values: Value[];
-  /** The texts around the values: one more than there are values. */
+  /** The texts around the values. There is one more text than there are values. */
   readonly #texts: readonly string[];
 
   constructor(texts: readonly string[], parts: readonly (Sql | Value)[]) {
@@ -40,10 +40,10 @@ export function joined(parts: readonly Sql[], separator: ', ' | ' + ' | ' and ')
   return new Sql(['', ...parts.slice(1).map(() => separator), ''], parts);
 }
 
-/** Joins conditions with `and`. Undefined entries are filters that the caller omitted. */
+/** Joins conditions with `and`. Undefined entries (filters that the caller omitted) are skipped. */
 export function all(conditions: readonly (Sql | undefined)[]): Sql {
   const asked = conditions.filter((condition) => condition !== undefined);
-  // Parentheses keep an `or` in one condition from changing another.
+  // The parentheses keep an `or` in one condition from affecting the others.
   return asked.length === 0
     ? sql`true`
     : joined(

@@ -1,5 +1,5 @@
-// The definition of a data table: its columns with their types, and the apps that may write to it.
-// The operator of the service creates it.
+// A data table's definition: its columns with their types, and the apps that may write to the
+// table. The service's operator creates definitions.
 
 import { z } from 'zod';
 import { plainId } from '../lib/ids.ts';
@@ -25,10 +25,10 @@ export const systemColumns = [
   '_id',
 ] as const;
 
-/** A row with this many short values still fits into a request. */
+/** A row with this many short values still fits in a request. */
 export const maxColumns = 500;
 
-/** JSON parsers refuse `__proto__`, so no request could ever fill such a column. */
+/** Our JSON parser rejects `__proto__`, so no request could ever fill such a column. */
 const reservedNames = new Set([...systemColumns, '__proto__'].map((name) => name.toLowerCase()));
 
 const column = z.strictObject({
@@ -52,7 +52,7 @@ export const tableDefinition = z.strictObject({
 });
 export type TableDefinition = Readonly<z.infer<typeof tableDefinition>>;
 
-/** Compares names without case: two names that differ only in case would be confused. */
+/** Ignores case, because people would confuse two names that only differ in case. */
 function areDistinct(columns: readonly { readonly name: string }[]): boolean {
   return new Set(columns.map(({ name }) => name.toLowerCase())).size === columns.length;
 }

@@ -4,8 +4,8 @@ import type { Pool, PoolClient } from 'pg';
 import { isUnreachable } from './sql-errors.ts';
 
 /**
- * Runs `work` in a transaction. `work` must send all its queries through the client that it gets:
- * the embedded database has only one connection, so any other query would wait for ever.
+ * Runs `work` in a transaction. `work` must send all its queries through the client that it
+ * receives. The embedded database has only one connection, so any other query would wait forever.
  */
 export async function inTransaction<Result>(
   pool: Pool,
@@ -19,14 +19,15 @@ export async function inTransaction<Result>(
     await client.query('commit');
     return result;
   } catch (error) {
-    // The server does not answer, or is read-only: the next transaction would fail there, too.
+    // The server doesn't respond or is read-only, so the next transaction would fail on this
+    // connection too.
     if (isUnreachable(error)) failure = new Error('the database is unreachable', { cause: error });
     await client.query('rollback').catch((cause: unknown) => {
       failure = new Error('a transaction could not be rolled back', { cause });
     });
     throw error;
   } finally {
-    // A client that may still be inside a transaction is not used again.
+    // Passing the error discards the client, which may still be inside a transaction.
     client.release(failure);
   }
 }

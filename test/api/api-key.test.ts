@@ -33,7 +33,7 @@ describe('an endpoint of API keys', () => {
   });
 
   test.each<[string, Record<string, string>, RegExp]>([
-    ['no key', {}, /Send an API key in the header `x-api-key`/],
+    ['no key', {}, /Send an API key in the `x-api-key` header/],
     ['an empty key', { 'x-api-key': ' ' }, /Send an API key/],
     ['an unknown key', { 'x-api-key': 'ofk_of-nobody' }, /does not belong to a registered app/],
     ['a key in the header of tokens', { auth: 'ofk_of-app-1' }, /Send an API key/],

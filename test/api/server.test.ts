@@ -36,7 +36,7 @@ describe('problem documents', () => {
       type: 'urn:offhook:problem:invalid-request',
       title: 'The request is not valid',
       status: 400,
-      detail: 'One member is not valid; see errors.',
+      detail: 'One field is not valid; see errors.',
       errors: [{ path: 'target', message: 'must be a tel: or sip: URI, e.g. tel:+12025550110' }],
       requestId: response.headers['x-request-id'],
     });

@@ -61,7 +61,7 @@ export async function token(
 
 /** The `detail` of every 401 before the signature is verified. */
 export const unverifiedDetail =
-  'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
+  "Send a JWT in the `auth` header, with the `appId` of a registered app, signed with that app's key and algorithm.";
 
 export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
 

@@ -169,7 +169,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     [
       'a missing key',
       (context) => createApp(context, { ...acme, jwtAlgorithm: 'RS256' }),
-      '400: One member is not valid; see errors.\n  publicKeys: RS256 needs a public key',
+      '400: One field is not valid; see errors.\n  publicKeys: RS256 needs a public key',
     ],
     [
       'a missing file',

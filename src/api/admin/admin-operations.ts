@@ -1,6 +1,6 @@
-// What the command line can do to apps, bots, data tables and nodes: each operation with the schema
-// of its input. On PostgreSQL, the command runs the operation itself. On the embedded database, the
-// admin server runs it in the gateway that has the database open.
+// The operations on apps, bots, data tables and nodes that the command line offers, each with its
+// input schema. On PostgreSQL, the command runs the operation itself. With the embedded database,
+// the admin server runs it in the gateway that has the database open.
 
 import { z } from 'zod';
 import {
@@ -10,15 +10,15 @@ import {
   numberReadingMembers,
   oneReadingOnly,
 } from '../../calls/target/number-reading.ts';
-import { issueToken, longestTokenTtlS, signerOf } from '../../http/issue-token.ts';
+import { issueToken, maxIssuedTokenTtlS, signerOf } from '../../http/issue-token.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { identifier, plainId } from '../../lib/ids.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import {
-  longestGraceS,
-  longestTokenMaxTtlS,
+  maxGraceS,
+  maxTokenMaxTtlS,
+  minTokenMaxTtlS,
   rotatable,
-  shortestTokenMaxTtlS,
 } from '../../store/apps/app-credentials.ts';
 import { jwtAlgorithms, scopes } from '../../store/apps/app-directory.ts';
 import type { AppStore } from '../../store/apps/apps.ts';
@@ -78,7 +78,7 @@ const newTable = tableDefinition.extend({ accountId: plainId, replace: z.boolean
 const rotation = z.strictObject({
   appId: plainId,
   what: z.enum(rotatable),
-  graceS: z.number().int().min(0).max(longestGraceS),
+  graceS: z.number().int().min(0).max(maxGraceS),
   publicKeys: publicKeys.optional(),
   force: z.boolean().default(false),
 });
@@ -89,7 +89,7 @@ const prefixes = z
   .max(1_000);
 const count = z.number().int().min(0).max(1_000_000_000);
 
-/** An omitted member stays unchanged. Null removes the limit. */
+/** Omitted fields stay unchanged. Null removes a limit. */
 const appLimits = z
   .strictObject({
     appId: plainId,
@@ -97,7 +97,7 @@ const appLimits = z
     deniedPrefixes: prefixes.nullish(),
     callsAtOnce: count.nullish(),
     callsPerDay: count.nullish(),
-    tokenMaxTtlS: z.number().int().min(shortestTokenMaxTtlS).max(longestTokenMaxTtlS).nullish(),
+    tokenMaxTtlS: z.number().int().min(minTokenMaxTtlS).max(maxTokenMaxTtlS).nullish(),
     defaultCountry: defaultCountry.nullish(),
     bareNumbers: bareNumbers.nullish(),
   })
@@ -148,14 +148,14 @@ export const adminOperations = {
     return { appId: app };
   }),
   'apps.token': operation(
-    z.strictObject({ appId: plainId, ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
+    z.strictObject({ appId: plainId, ttlS: z.number().int().min(1).max(maxIssuedTokenTtlS) }),
     async ({ apps }, { appId, ttlS }) => {
       const app = await apps.find(appId);
       if (app === undefined) throw noSuchApp();
       const signer = signerOf(app);
       if (signer === undefined)
         throw refused('appId', 'signs with a private key that only the app has');
-      const { tokenMaxTtlS: maxTtlS = longestTokenTtlS } = app;
+      const { tokenMaxTtlS: maxTtlS = maxIssuedTokenTtlS } = app;
       if (ttlS > maxTtlS) {
         throw refused(
           'ttlS',
@@ -192,7 +192,7 @@ type AsJson<Value> = Value extends Date
     ? { [Member in keyof Value]: AsJson<Value[Member]> }
     : Value;
 
-/** @throws ProblemError if the input is not valid, or the operation is not possible */
+/** @throws ProblemError if the input isn't valid, or the operation isn't possible */
 export async function runAdminOperation(
   stores: AdminStores,
   name: string,

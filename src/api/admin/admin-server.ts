@@ -1,7 +1,7 @@
-// Runs operations of the command line in a gateway with the embedded database: PGlite is a single
-// session of a single process, so no other process can open the database. The server listens on
-// loopback. Its key is new at each start and is written to runtime.json, so only users who may read
-// that file have access.
+// Runs the command line's operations inside a gateway with the embedded database. No other process
+// can open that database, because PGlite allows a single session in a single process. The server
+// listens on loopback. It generates a new key at each start and writes it to runtime.json, so only
+// users who can read that file have access.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyRequest } from 'fastify';
@@ -23,7 +23,7 @@ export type AdminServerOptions = {
 export function createAdminServer({ stores, key, logger }: AdminServerOptions): ApiInstance {
   const faults = createClientFaults(logger);
   const server: ApiInstance = fastify({
-    // Twice what an app with a thousand bots needs.
+    // An app with a thousand bots needs half of this.
     bodyLimit: 256 * 1_024,
     // The only client is a command on the same machine.
     requestTimeout: 5_000,
@@ -41,7 +41,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
   closeInTime(server);
   faults.watch(server);
   server.setErrorHandler((error, request, reply) => {
-    const problem = faults.problemOf(request, error) ?? toProblem(error);
+    const problem = faults.problemFor(request, error) ?? toProblem(error);
     if (problem.status >= 500)
       logger.error({ err: problem.cause ?? problem }, 'admin request failed');
     return answerProblem(problem, request, reply);
@@ -58,7 +58,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
   return server;
 }
 
-/** Compares hashes, so that the time reveals neither the length nor the content. */
+/** Compares hashes, because the timing of a plain comparison would reveal length and content. */
 function isSame(given: string, expected: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(given), hash(expected));

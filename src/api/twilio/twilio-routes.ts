@@ -1,10 +1,9 @@
-// Two requests in the form of Twilio's REST API, for programs that were written with Twilio's
-// libraries:
+// Serves two requests from Twilio's REST API, for programs that use Twilio's libraries:
 //
 //   GET  /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json                    reads a call
 //   POST /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json  Status=completed  hangs up, as DELETE does
 //
-// Twilio's libraries dictate the paths, the form and the errors.
+// The paths, the form and the errors are the ones those libraries expect.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -22,7 +21,7 @@ import { callResource, callResourceSchema, endingCallSchema } from './call-resou
 type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'commands' | 'streams'>;
 type Dependencies = {
   readonly services: TwilioServices;
-  readonly faults: Pick<ClientFaults, 'problemOf'>;
+  readonly faults: Pick<ClientFaults, 'problemFor'>;
   readonly logger: Logger;
 };
 
@@ -34,7 +33,7 @@ const params = z.object({
   callSid: z
     .string()
     .describe(
-      '`CA…`, the `callSid` of the stream. If the call has no stream: `CA` and the hex digits of the call id',
+      '`CA…`, the stream’s `callSid`. For a call without a stream: `CA` plus the hex digits of the call id',
     ),
 });
 
@@ -58,7 +57,7 @@ const errors = {
   unreachable: { status: 503, code: 20_503 },
 } as const;
 
-/** An error that is answered in Twilio's form. */
+/** An error that the client receives in Twilio's form. */
 class TwilioError extends Error {
   readonly kind: keyof typeof errors;
   readonly retryAfterS: number | undefined;
@@ -88,12 +87,13 @@ export function registerTwilioRoutes(
           Object.fromEntries(new URLSearchParams(body)),
       );
       scope.setErrorHandler((error, request, reply) =>
-        answerError(faults.problemOf(request, error) ?? error, { request, reply, logger }),
+        answerError(faults.problemFor(request, error) ?? error, { request, reply, logger }),
       );
       scope.setNotFoundHandler((_request, reply) =>
         reply.code(404).send({ ...errors.unknown, message: notServed }),
       );
-      // The handlers check the form, after the credentials, and answer errors in Twilio's form.
+      // Don't validate here: the handlers check the credentials first and then the form, so that
+      // errors are reported in Twilio's form.
       scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
       scope.get(path, { schema: schemas.read }, async (request) => {
         const call = await authenticate(request);
@@ -111,14 +111,14 @@ export function registerTwilioRoutes(
   );
 }
 
-/** A call and the app that placed it, with their ids in Twilio's libraries. */
+/** A call and the app that placed it, with the ids that Twilio's libraries use. */
 type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId: string };
 
 /**
  * Finds the call and checks the client's credentials.
  *
- * @throws TwilioError, the same for an unknown call and for bad credentials, so that a wrong guess
- * reveals nothing
+ * @throws TwilioError if the call is unknown or the credentials are bad. Both get the same error, so
+ * a wrong guess reveals nothing
  */
 function createAuthentication({ apps, streams }: TwilioServices) {
   const failures = createFailedAuthentications();
@@ -161,7 +161,7 @@ async function detailsOf(
   { accountId, callId }: TwilioCall,
 ): Promise<CallDetails> {
   const details = await calls.details({ accountId, botIds: 'all' }, callId);
-  // Retention has just removed the call.
+  // This can happen if retention has just removed the call.
   if (details === undefined) throw new TwilioError('unknown', 'There is no such call');
   return details;
 }
@@ -175,9 +175,9 @@ async function end({ commands }: TwilioServices, { callId, appId }: TwilioCall):
 }
 
 /**
- * Answers a hang-up. The call ends a moment later, so `status` is the status that it will have
- * then. The answer is a success even if the call cannot be read: a client that repeated the request
- * would get a 404, because the call has ended.
+ * Returns the response to a hang-up. Since the call ends a moment later, `status` is the status it
+ * will have then. We report success even if the call can't be read: a client that repeated the
+ * request would get a 404, because the call has ended.
  */
 async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   const details = await detailsOf(services, call).catch(() => undefined);
@@ -187,7 +187,7 @@ async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   return { ...callResource(details, call), status };
 }
 
-/** @throws TwilioError that names the parameters that Offhook does not support */
+/** @throws TwilioError that names any parameters that Offhook doesn't support */
 function checkForm(body: unknown): void {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const others = members.map(([name]) => name).filter((name) => name !== 'Status');
@@ -230,8 +230,8 @@ function answerError(error: unknown, { request, reply, logger }: Answering): Fas
 }
 
 const descriptions = {
-  400: 'The form has other parameters than `Status=completed`',
-  401: 'The credentials are not those of the call, or there is no such call',
+  400: 'The form contains parameters other than `Status=completed`',
+  401: 'The credentials do not belong to the call, or there is no such call',
   404: 'There is no such call, or it has ended',
   413: 'The form is too large',
   415: 'The body is not a form',
@@ -260,15 +260,15 @@ const schemas = {
   read: {
     ...common,
     operationId: 'readCallAsTwilio',
-    summary: "Read a call in the form of Twilio's REST API",
+    summary: "Read a call as in Twilio's REST API",
     response: answersOf('The call', callResourceSchema, [401, 404, 429, 500, 503]),
   },
   hangUp: {
     ...common,
     operationId: 'hangUpAsTwilio',
-    summary: "Hang a call up in the form of Twilio's REST API",
+    summary: "Hang up a call as in Twilio's REST API",
     description:
-      '`Status=completed` ends the call in any state, as `DELETE` does. Other parameters of an update are a 400 that names them.',
+      '`Status=completed` ends the call whatever its state, as `DELETE` does. If the update contains any other parameters, you get a 400 that names them.',
     consumes: ['application/x-www-form-urlencoded'],
     body: form,
     response: answersOf(

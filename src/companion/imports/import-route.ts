@@ -7,7 +7,7 @@ import { botId } from '../../api/dialout/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
-import { exceptBody, memberErrors, mostErrors } from '../../http/validation.ts';
+import { exceptBody, memberErrors, maxErrors } from '../../http/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
@@ -138,7 +138,7 @@ async function readBody(body: unknown, { headerAccountId, ...named }: Named) {
     errors.push({ path: `metaData.${member}`, message: 'differs from the query parameter' });
   }
   const records = await checkRecords(data, errors);
-  if (errors.length > 0) throw invalidRequest(errors.slice(0, mostErrors));
+  if (errors.length > 0) throw invalidRequest(errors.slice(0, maxErrors));
   return { records, importedBy: metaData.userId };
 }
 
@@ -146,7 +146,7 @@ async function checkRecords(data: readonly unknown[], errors: MemberError[]) {
   const records: z.output<typeof skillGroup>[] = [];
   const places = new Map<string, number>();
   for (const [index, value] of data.entries()) {
-    if (errors.length >= mostErrors) break;
+    if (errors.length >= maxErrors) break;
     if (index % recordsPerTurn === 0) await turn();
     const parsed = skillGroup.safeParse(value, { error: describeIssues });
     if (parsed.success) {

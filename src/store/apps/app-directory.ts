@@ -1,4 +1,4 @@
-// Apps: who may call the API, for which account and bots, and the keys of their tokens and
+// The apps that may call the API, their accounts and bots, and the keys for their tokens and
 // notifications.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
@@ -17,13 +17,13 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** The algorithms with a shared secret, then those with public keys. */
+/** The shared-secret algorithms, followed by the public-key algorithms. */
 export const jwtAlgorithms = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const;
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
 /**
- * The default reading of numbers, for requests that name no reading, has at most one of its two
- * members.
+ * An app sets at most one of the two fields of `NumberReading`. It applies to requests that don't
+ * set their own reading.
  */
 export type App = NumberReading & {
   readonly appId: string;
@@ -34,8 +34,8 @@ export type App = NumberReading & {
   readonly scopes: readonly Scope[];
   readonly jwtAlgorithm: JwtAlgorithm;
   /**
-   * The valid keys, newest first: shared secrets, or JWKS documents if the algorithm has public
-   * keys.
+   * The valid keys, newest first. They are shared secrets, or JWKS documents if the algorithm uses
+   * public keys.
    */
   readonly jwtKeys: readonly string[];
   /** The hashes of the valid API keys, newest first. */
@@ -45,13 +45,13 @@ export type App = NumberReading & {
   readonly createdAt: Date;
   /** Default: no limits. */
   readonly limits?: AppLimits;
-  /** The longest lifetime of a token. Default: the token alone decides. */
+  /** Maximum lifetime of a token. Default: only the token itself limits it. */
   readonly tokenMaxTtlS?: number;
 };
 
 export type AppDirectory = {
   /**
-   * Finds an app. Cached for a few seconds, because every request asks.
+   * Finds an app. Results are cached for a few seconds because every request asks.
    *
    * @returns undefined if the app is unknown or revoked
    */

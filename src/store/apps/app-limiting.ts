@@ -1,4 +1,4 @@
-// Sets and lifts the limits of an app, and its reading of numbers without `+`.
+// Sets and lifts an app's limits, and how the app's numbers without `+` are read.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
@@ -6,7 +6,7 @@ import type { Database } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { type AppColumns, readingOf } from './app-rows.ts';
 
-/** A member that is undefined lifts the setting. An omitted member keeps it. */
+/** An explicit `undefined` lifts the setting. If a field is omitted, its setting doesn't change. */
 export type LimitChange = {
   readonly [Setting in keyof Settings]?: Settings[Setting] | undefined;
 };
@@ -63,7 +63,7 @@ function settingsAfter(app: Columns, change: LimitChange): Settings {
   ) as Settings;
 }
 
-/** Drops the previous reading if either setting is new, because an app has at most one. */
+/** Drops the previous reading if either setting is new, because an app can only have one. */
 function readingAfter(before: NumberReading, change: LimitChange): NumberReading {
   const isReplaced = change.defaultCountry !== undefined || change.bareNumbers !== undefined;
   return isReplaced ? {} : before;

@@ -1,7 +1,6 @@
-// Replaces a credential while the previous one stays valid for a grace time, so that clients can
-// switch. At most two credentials of a kind are valid. A second rotation within the grace time
-// would immediately end the oldest one, which a client may still use. Such a rotation must be
-// forced.
+// Replaces a credential. The previous credential stays valid for a grace period so that clients can
+// switch. At most two credentials of a kind are valid. A second rotation within the grace period
+// immediately ends the oldest credential, which a client may still be using, so it must be forced.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -22,20 +21,25 @@ import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type Rotation = {
   readonly what: RotatableCredential;
-  /** How long the former credential is still accepted, or still signs. 0 ends it immediately. */
+  /** How long the previous credential is still accepted, or still signs. 0 ends it immediately. */
   readonly graceS: number;
-  /** PEM, JWK or JWKS: the new public keys for `jwt`, if the app signs with its own private key. */
+  /**
+   * The new public keys for `jwt` as PEM, JWK or JWKS, if the app signs with its own private key.
+   */
   readonly publicKeys?: string;
   /**
-   * Rotates even if the credential before the present one is in its grace time. That older
-   * credential ends immediately.
+   * Rotates even if the previous credential is still in its grace period. That older credential
+   * ends immediately.
    */
   readonly force?: boolean;
 };
 
 export type Rotated = {
   readonly appId: string;
-  /** The new credential, shown once. All are absent if the app brought its own key. */
+  /**
+   * The new credential, only shown once. None of these fields is set if the app brought its own
+   * key.
+   */
   readonly apiKey?: string;
   readonly jwtSecret?: string;
   readonly webhookSecret?: string;
@@ -47,9 +51,9 @@ export type RotationResult =
   | { readonly kind: 'rotated'; readonly rotated: Rotated }
   /** The app is unknown or revoked. */
   | { readonly kind: 'unknown' }
-  /** The given key does not suit the app. */
+  /** The given key doesn't suit the app. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** Two credentials are already valid, the older one until this time. */
+  /** Two credentials are already valid. The older credential ends at this time. */
   | { readonly kind: 'in-grace'; readonly until: Date };
 
 export type RotationDependencies = {
@@ -74,8 +78,8 @@ export async function rotate(
   const now = dependencies.clock.now();
   const until = new Date(now.getTime() + graceS * 1_000);
   return await inTransaction(dependencies.database.pool, async (client) => {
-    // Two simultaneous rotations would leave a secret that never expires. `for update` makes the
-    // second one wait.
+    // Two simultaneous rotations would leave behind a secret that never expires. `for update` makes
+    // the second rotation wait.
     const { rows } = await client.query<AppColumns>(
       'select * from apps where app_id = $1 and revoked_at is null for update',
       [appId],
@@ -109,9 +113,9 @@ const formerUntil = {
 } as const;
 
 /**
- * Returns when the credential before the present one expires.
+ * Returns when the previous credential expires.
  *
- * @returns undefined if no former credential is valid
+ * @returns undefined if no previous credential is valid
  */
 async function graceEnd(
   client: PoolClient,
@@ -195,7 +199,7 @@ async function rotateStreamSecret({ client, app, until, secrets }: Step) {
 async function rotateWebhookSecret({ client, app, until, secrets, clock }: Step) {
   const { app_id: appId } = app;
   const now = clock.now();
-  // The present secret ends after its grace time, and the one before it ends now.
+  // The current secret ends after its grace period. If there's an older secret, it ends now.
   await client.query(
     `update webhook_secrets set expires_at = case when expires_at is null then $3 else $2::timestamptz end
      where app_id = $1 and (expires_at is null or expires_at > $2)`,

@@ -14,15 +14,16 @@ export type AppColumns = {
   /** The only algorithm that this app's tokens may be signed with. */
   readonly jwt_algorithm: App['jwtAlgorithm'];
   /**
-   * Verifies the app's tokens, encrypted with SECRETS_KEY: the shared secret, or a JWKS document.
-   * Public keys are encrypted too, so that an attacker who can write this table cannot plant one.
+   * The shared secret, or the JWKS document, that verifies the app's tokens. Encrypted with
+   * SECRETS_KEY. We encrypt public keys too, so that an attacker who can write to this table can't
+   * plant a key.
    */
   readonly jwt_secret: Buffer;
   /** SHA-256 of the API key. The key is random and long, so a slow hash would add nothing. */
   readonly api_key_hash: string;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
-  /** The credential before the last rotation, and until when it is accepted. */
+  /** The credential before the last rotation, and when it expires. */
   readonly previous_jwt_secret: Buffer | null;
   readonly previous_jwt_secret_until: Date | null;
   readonly previous_api_key_hash: string | null;
@@ -33,11 +34,11 @@ export type AppColumns = {
   readonly previous_stream_secret_until: Date | null;
   /** Null if the app has no limits. */
   readonly limits: AppLimits | null;
-  /** Null: the token alone decides how long it lives. */
+  /** Null if only the token itself limits how long it lives. */
   readonly token_max_ttl_s: number | null;
   /**
-   * How numbers without `+` are read, for requests that name no reading. At most one of the two is
-   * not null.
+   * How numbers without `+` are read if the request doesn't say. At least one of the two columns is
+   * null.
    */
   readonly default_country: string | null;
   readonly bare_numbers: BareNumberReading | null;

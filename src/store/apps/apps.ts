@@ -1,5 +1,5 @@
-// Apps and their secrets. Credentials are shown once. The API key is kept only as a hash, and the
-// other secrets are encrypted.
+// Apps and their secrets. Credentials are only shown once. We store the API key as a hash, and
+// encrypt the other secrets.
 
 import { randomUUID } from 'node:crypto';
 import type { NumberReading } from '../../calls/target/number-reading.ts';
@@ -35,7 +35,7 @@ export type NewApp = NumberReading & {
   /** Bot ids, or `*` alone. */
   readonly bots: readonly string[];
   readonly scopes: readonly Scope[];
-  /** The algorithm of the shared secret. Default: HS256. */
+  /** The shared secret's algorithm. Default: HS256. */
   readonly jwtAlgorithm?: SharedSecretAlgorithm;
 };
 
@@ -51,7 +51,7 @@ export type AppSummary = Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> & 
   readonly revokedAt?: Date;
 };
 
-/** The stored secrets of an app, decrypted. */
+/** An app's stored secrets, decrypted. */
 export type StoredApp = {
   readonly credentials: Omit<AppCredentials, 'apiKey'>;
   readonly apiKeyHash: string;
@@ -59,8 +59,7 @@ export type StoredApp = {
 
 export type AppStore = AppDirectory & {
   /**
-   * Reads past the cache, so that it sees rotations and revocations that another process made a
-   * moment ago.
+   * Bypasses the cache, so it sees rotations and revocations that another process has just made.
    */
   findNow(appId: string): Promise<App | undefined>;
   createApp(app: NewApp): Promise<AppCredentials>;
@@ -69,29 +68,29 @@ export type AppStore = AppDirectory & {
     app: Omit<NewApp, 'jwtAlgorithm'>,
     keys: PublicKeys,
   ): Promise<Omit<AppCredentials, 'jwtSecret'>>;
-  /** Lists all apps, also revoked ones, oldest first. */
+  /** Lists all apps, oldest first, including revoked apps. */
   list(): Promise<readonly AppSummary[]>;
   rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
   /**
-   * Changes the given limits. A member that is undefined lifts its limit. Other processes apply the
+   * Changes the given limits. An explicit `undefined` lifts a limit. Other processes apply the
    * change within seconds.
    *
    * @returns undefined if the app is unknown or revoked
    */
   limit(appId: string, change: LimitChange): Promise<LimitedApp | undefined>;
   /**
-   * Revokes an app. All processes refuse it within seconds. Notifications that its calls still owe
-   * are delivered.
+   * Revokes an app. Within seconds, all processes reject its requests. Notifications that its calls
+   * still owe are delivered anyway.
    *
    * @returns false if the app is unknown
    */
   revoke(appId: string): Promise<boolean>;
   /**
-   * Returns all valid secrets, newest first. Each notification is signed with every one of them.
-   * Cached for a few seconds.
+   * Returns all valid secrets, newest first. Each notification is signed with all of them. Results
+   * are cached for a few seconds.
    */
   webhookSecrets(appId: string): Promise<readonly string[]>;
-  /** Reads past the cache, for code that also keeps the credentials elsewhere. */
+  /** Bypasses the cache. For code that also keeps the credentials elsewhere. */
   load(appId: string): Promise<StoredApp | undefined>;
   /** Stores an app with credentials that were issued before. */
   insert(app: NewApp, credentials: AppCredentials): Promise<void>;
@@ -99,12 +98,13 @@ export type AppStore = AppDirectory & {
 };
 
 export type AppStoreDependencies = RotationDependencies & {
-  /** The token lifetime of apps that this store creates. */
+  /** The maximum token lifetime for apps that this store creates. */
   readonly tokenMaxTtlS: number;
 };
 
 /**
- * How long a revoked app or secret is still accepted. Every request asks, so results are cached.
+ * Results are cached because every request asks. The TTL is how long a revoked app or secret is
+ * still accepted.
  */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
@@ -116,7 +116,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
   const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
   const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
 
-  /** Clears the caches after a change, so that this process sees its own change immediately. */
+  /** Clears the caches after a change so that this process sees its own change immediately. */
   async function changing<Result>(change: () => Promise<Result>): Promise<Result> {
     const result = await change();
     for (const cache of [known, keyOwners, signing]) cache.clear();
@@ -135,7 +135,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
     find: (appId) => known.memo(appId),
     findNow: (appId) => readApp(dependencies, appId),
     async findByApiKey(apiKey) {
-      // A text that cannot be a key must not reach the database, nor push a key out of the cache.
+      // Text that can't be a key must not reach the database, or push a key out of the cache.
       const appId = apiKeyPattern.test(apiKey)
         ? await keyOwners.memo(hashApiKey(apiKey))
         : undefined;

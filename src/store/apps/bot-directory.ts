@@ -1,6 +1,6 @@
-// Bots: the account that owns each bot, and the names that requests may use for it. A request can
-// use a bot that is not registered. A registered bot belongs to its account for good. Ids and
-// stream aliases share one set of names.
+// Stores which account owns each bot, and the names that requests may use for the bot. Requests can
+// also use unregistered bots. Once registered, a bot belongs to its account for good. Ids and
+// stream aliases share one namespace.
 
 import type { Clock } from '../../calls/ports.ts';
 import { isId } from '../../lib/ids.ts';
@@ -21,18 +21,19 @@ export type Bot = {
   readonly streamId?: string;
   readonly iconUrl?: string;
   /**
-   * The address that takes the audio of a call whose request names no address. Omitted if the bot
-   * has none.
+   * The address that receives a call's audio if the request doesn't name an address. Omitted if the
+   * bot has no such address.
    */
   readonly stream?: StreamAddress;
 };
 
-/** Given members replace the stored ones. `stream: null` removes the stream. */
+/** The given fields replace the stored fields. `stream: null` removes the stream. */
 export type ChangedBot = Omit<Bot, 'stream'> & { readonly stream?: StreamAddress | null };
 
 export type BotDirectory = {
   /**
-   * Finds a bot by its id or stream alias. Cached for a few seconds, because every request asks.
+   * Finds a bot by its id or stream alias. Results are cached for a few seconds because every
+   * request asks.
    *
    * @returns undefined if the bot is not registered
    */
@@ -46,7 +47,7 @@ export type BotDirectory = {
 };
 
 export type BotStore = BotDirectory & {
-  /** Adds or changes a bot. If the bot exists, omitted members keep their values. */
+  /** Adds or changes a bot. If the bot exists, omitted fields keep their values. */
   add(bot: ChangedBot): Promise<AddedBot>;
   /** Lists all bots, oldest first. */
   list(): Promise<readonly Bot[]>;
@@ -64,8 +65,8 @@ export type BotDirectoryDependencies = {
 };
 
 /**
- * Null means that the caller omitted the member, which keeps the column. For the stream, $6 says
- * whether it was given, because null removes it.
+ * If a parameter is null, the caller omitted the field, and the column doesn't change. For the
+ * stream, null means removal, so $6 says whether the caller passed it.
  */
 const upsert = `
 insert into bots (bot_id, account_id, stream_id, icon_url, created_at, stream_url, stream_query, stream_connect)
@@ -77,7 +78,7 @@ on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots
   stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
 returning *`;
 
-/** How long other processes may miss a change. */
+/** The TTL is how long other processes may miss a change. */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 10_000 };
 
 export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
@@ -90,8 +91,8 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotS
   return {
     find: (name) => known.memo(name),
     async ownerOf(name) {
-      // A producer may put anything into a subject. The database would refuse such a name each time
-      // the message is redelivered.
+      // A producer may put anything into a subject. Without this check, the database would reject
+      // the name each time the message is redelivered.
       if (!isId(name)) return undefined;
       const bot = await known.memo(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
@@ -128,8 +129,8 @@ async function addBot(
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
-    // No index can keep the values of two columns distinct from each other. The lock is rare: only
-    // an operator's command takes it.
+    // No index can keep the values of two columns distinct from each other. We rarely take this
+    // lock because only operators' commands get here.
     await client.query('lock table bots in share row exclusive mode');
     const { rows: named } = await client.query<BotColumns>(
       'select * from bots where bot_id = any($1) or stream_id = any($1)',

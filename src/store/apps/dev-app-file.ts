@@ -1,4 +1,4 @@
-// DATA_DIR/dev-app.json holds the credentials of the dev app, where the command line finds them.
+// DATA_DIR/dev-app.json holds the dev app's credentials for the command line.
 
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -22,8 +22,8 @@ const fileSchema = z.object({
 });
 
 /**
- * Updates the file after a rotation by the command line, so that its next command knows the new
- * credential. Other apps have no file.
+ * Updates the file after the command line has rotated a credential, so that the next command knows
+ * the new credential. Other apps have no file.
  */
 export async function updateDevAppFile(
   dataDir: string,
@@ -36,7 +36,7 @@ export async function updateDevAppFile(
   await writeDevAppFile(dataDir, { ...file, apiKey, jwtSecret, webhookSecret, streamSecret });
 }
 
-/** @returns undefined if there is no file, or if its content is not valid */
+/** @returns undefined if the file is missing or its content isn't valid */
 export async function readDevAppFile(dataDir: string): Promise<AppCredentials | undefined> {
   try {
     const parsed = fileSchema.safeParse(
@@ -50,7 +50,7 @@ export async function readDevAppFile(dataDir: string): Promise<AppCredentials | 
   }
 }
 
-/** Writes the file atomically. Other users can never read it, not even for a moment. */
+/** Writes the file atomically. Other users can't read it, not even for a moment. */
 export async function writeDevAppFile(dataDir: string, credentials: AppCredentials): Promise<void> {
   const path = join(dataDir, fileName);
   await makeFolder(dataDir);

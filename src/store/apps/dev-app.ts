@@ -1,5 +1,5 @@
-// The app for a first try: it has every scope and every bot. Its credentials are in a file beside
-// the data, where the command line finds them.
+// The app for a first try. It has every scope and may use every bot. Its credentials are in a file
+// next to the data, where the command line finds them.
 
 import { type AppCredentials, hashApiKey, newApiKey } from './app-credentials.ts';
 import { scopes } from './app-directory.ts';
@@ -9,9 +9,9 @@ import { devAccountId, devAppId, readDevAppFile, writeDevAppFile } from './dev-a
 const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
 
 /**
- * Makes the file and the row agree, whichever of them is missing. An empty database takes the
- * credentials of the file, so that the developer who holds them can continue. A missing file is
- * written again, with a new API key, because only a hash of the old one is stored.
+ * Makes the file and the row agree if either is missing. An empty database gets the credentials
+ * from the file, so the developer's credentials keep working. If the file is missing, we write it
+ * again with a new API key, because we only stored a hash of the old API key.
  */
 export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<AppCredentials> {
   const file = await readDevAppFile(dataDir);

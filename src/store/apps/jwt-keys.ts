@@ -14,24 +14,26 @@ const kinds = {
 export type PublicKeyAlgorithm = keyof typeof kinds;
 
 export type VerificationKey = {
-  /** Absent if the key has no id. It then verifies a token whatever `kid` the token names. */
+  /** Undefined if the key has no id. Such a key can verify tokens with any `kid`. */
   readonly kid?: string;
   readonly key: KeyObject;
 };
 
 /**
- * Issuers publish the present key, the next and the last one. Each further key would cost a check
- * for tokens without `kid`.
+ * Issuers usually publish the current, the next and the last key. Each additional key costs another
+ * check for tokens without `kid`.
  */
 const maxKeys = 10;
-/** Ten RSA keys of 8192 bits with their certificates fit. */
+/** Large enough for ten 8192-bit RSA keys with their certificates. */
 export const maxKeyDocumentChars = 64 * 1_024;
 /** RFC 7518 section 3.3. */
 const minRsaBits = 2_048;
 
 const jwkSchema = z.looseObject({
   kty: z.string(),
-  /** Members of private and shared keys. The parser looks for them only to refuse them. */
+  /**
+   * Fields of private and shared keys. The parser only looks for these fields to reject such keys.
+   */
   d: z.unknown().optional(),
   k: z.unknown().optional(),
   crv: z.string().optional(),
@@ -50,7 +52,7 @@ export function isPublicKeyAlgorithm(algorithm: JwtAlgorithm): algorithm is Publ
   return algorithm in kinds;
 }
 
-/** Reads what an operator provides: a PEM public key or certificate, a JWK, or a JWKS document. */
+/** Parses an operator's PEM public key or certificate, JWK, or JWKS document. */
 export function parsePublicKeys(text: string, algorithm: PublicKeyAlgorithm): ParsedKeys {
   try {
     if (text.length > maxKeyDocumentChars) throw new KeyProblem('is longer than 64 KiB');
@@ -61,12 +63,12 @@ export function parsePublicKeys(text: string, algorithm: PublicKeyAlgorithm): Pa
     return { ok: true, jwks: JSON.stringify({ keys: keys.map(toJwk) }) };
   } catch (error) {
     if (error instanceof KeyProblem) return { ok: false, message: error.message };
-    // The messages of node:crypto for an unreadable key describe OpenSSL internals.
+    // For unreadable keys, node:crypto's messages describe OpenSSL internals.
     return { ok: false, message: 'is not a public key in PEM, JWK or JWKS' };
   }
 }
 
-/** Reads a document that `parsePublicKeys` made. */
+/** Reads a document that `parsePublicKeys` returned. */
 export function readVerificationKeys(jwks: string): readonly VerificationKey[] {
   return jwksSchema.parse(JSON.parse(jwks)).keys.map(readJwk);
 }
@@ -84,8 +86,7 @@ function fromJson(text: string, algorithm: PublicKeyAlgorithm): readonly Verific
   const all = whole.success ? whole.data.keys : [jwkSchema.parse(document)];
   if (all.some(({ d, k }) => d !== undefined || k !== undefined)) throw privateKey();
   const { name, kty, curve } = kinds[algorithm];
-  // An issuer's document may hold keys for encryption, or for other algorithms, which this app does
-  // not use.
+  // An issuer's document may hold keys for encryption, or for algorithms that this app doesn't use.
   const fitting = all.filter(
     (jwk) =>
       jwk.kty === kty &&

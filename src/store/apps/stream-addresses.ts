@@ -1,6 +1,6 @@
-// The stored form of a bot's stream URL. The query string may be a secret, and is encrypted; the
-// rest is not. The ciphertext is bound to the bot, so that a request can reuse the address of its
-// bot.
+// The stored form of a bot's stream URL. The query string may be a secret, so it is encrypted. The
+// rest isn't. The ciphertext is bound to the bot, so that requests for this bot can reuse the
+// address.
 
 import type { RequestedStream, StreamConnect } from '../../calls/stream/stream.ts';
 import type { SecretBox } from '../secrets.ts';
@@ -39,7 +39,7 @@ export type StreamColumns = {
   readonly stream_connect: StreamConnect | null;
 };
 
-/** Returns the columns in the order address, query string, time of connecting. */
+/** Returns the columns in this order: address, query string, when to connect. */
 export function streamColumnsOf(
   stream: StreamAddress | null | undefined,
 ): readonly [string | null, Buffer | null, StreamConnect | null] {

@@ -26,8 +26,8 @@ type Item = {
   /** The call id. */
   readonly key: string;
   /**
-   * The row as JSON. It is built for each call separately, so that a call that cannot be serialised
-   * fails alone.
+   * The row as JSON. Each call's row is built separately, so a call that can't be serialised
+   * doesn't fail the others.
    */
   readonly row: string;
   readonly requestHash: string | undefined;
@@ -38,13 +38,12 @@ type KeyedItem = Item & { readonly requestHash: string };
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
-// A call takes its key if the key is free or expired. A call that did not get its key is not
-// inserted. `distinct on` sorts the keys, so that two batches with the same keys wait for each
-// other in the same order.
+// A call gets its key if the key is free or expired. Otherwise the call isn't inserted. `distinct
+// on` sorts the keys, so two batches with the same keys lock them in the same order.
 const acceptStatement = { name: 'accept calls', text: acceptText('') };
 
 /**
- * The statement for a batch in which at least one request selects the first event of its call. It
+ * The statement for a batch in which at least one call owes a notification of its first event. It
  * stores the notification and its queue in the same commit.
  */
 const acceptOwingStatement = {
@@ -94,21 +93,21 @@ select call_id from accepted`;
 }
 
 /**
- * Writes one batch at a time on the one session of PGlite. On PostgreSQL, a second batch is written
- * while the first is synced to disk.
+ * On PGlite, which has only one session, writes one batch at a time. On PostgreSQL, writes a second
+ * batch while the first is being synced to disk.
  */
 export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
   const batches = {
     maxBatch: 200,
-    // As many calls as a node can take in ten seconds. The intake refuses with 429 long before
-    // that.
+    // A node can accept this many calls in ten seconds. In practice, the intake responds with 429
+    // long before this limit.
     maxWaiting: 5_000,
   };
   const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items), {
     ...batches,
     concurrency,
   });
-  // A separate writer, so that calls without limits wait for no lock.
+  // A separate writer, so that calls without limits don't wait for locks.
   const limitedWriter = new GroupWriter<LimitedItem, Acceptance>(
     (items) => acceptLimitedBatch(pool, items),
     { ...batches, concurrency: 1 },
@@ -138,7 +137,7 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
       return verdict;
     }
   };
-  // Batched as well: when the intake queue is full, many clients repeat their requests.
+  // We batch these too, because many clients repeat their requests when the intake queue is full.
   const asked = new Batcher<KeyedItem, EarlierResult | undefined>(
     (items) => readEarlier(pool, items),
     {
@@ -263,13 +262,13 @@ type Earlier = {
 };
 
 /**
- * Never throws: the other calls of the batch are already accepted, and their clients must get that
- * answer.
+ * Never throws, because the other calls in the batch are already accepted and their clients must
+ * get that response.
  */
 async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {
     const earlier = await readEarlier(pool, late);
-    // Only happens if the key expired and was purged between the two statements.
+    // This only happens if the key expired and was purged between the two statements.
     const gone = {
       kind: 'unanswered',
       cause: new Error('the idempotency key was deleted'),

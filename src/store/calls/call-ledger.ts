@@ -1,4 +1,4 @@
-// The ledger of calls: accepts, reads and deletes them. `outbox` stores what happens in between.
+// Accepts, reads and deletes calls. `outbox` stores everything that happens in between.
 
 import type { CallIntake } from '../../calls/dialout-ports.ts';
 import type { Clock } from '../../calls/ports.ts';
@@ -12,8 +12,8 @@ import { type CallReads, createCallReads } from './call-reads.ts';
 export type CallLedger = CallReads &
   CallIntake & {
     /**
-     * Deletes calls that ended before `before`, with everything that belongs to them, and expired
-     * keys and attempts. Returns the number of deleted calls.
+     * Deletes calls that ended before `before`, along with all their data, and expired keys and
+     * attempts. Returns the number of deleted calls.
      */
     purge(before: Date, stopped?: AbortSignal): Promise<number>;
   };

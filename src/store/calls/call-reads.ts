@@ -1,4 +1,4 @@
-// Reads of calls for sweeps, recovery, commands and the notifier.
+// Reads calls for sweeps, recovery, commands and the notifier.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -14,10 +14,10 @@ import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 export type CallNotifying = {
   readonly appId: string;
   readonly accountId: string;
-  /** Absent if the call sends no notifications. */
+  /** Undefined if the call sends no notifications. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
-  /** The W3C Trace Context of the request that created the call. */
+  /** W3C Trace Context of the request that created the call. */
   readonly trace?: TraceHeaders;
 };
 
@@ -27,38 +27,38 @@ export type CallOwnership =
   | { readonly phase: 'ended' };
 
 export type CallReads = {
-  /** Returns calls of this process that have not ended, oldest first. */
+  /** Returns this process's calls that have not ended, oldest first. */
   unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
   /**
-   * Returns ended calls of this process that may still owe something, oldest first. `except`: calls
-   * that the process already works on.
+   * Returns this process's ended calls that may still owe something, oldest first. `except` lists
+   * calls that this process is already working on.
    */
   unsettledEnds(
     ownerId: string,
     except: readonly CallId[],
     limit: number,
   ): Promise<readonly UnsettledEnd[]>;
-  /** Returns no entry for an unknown call. */
+  /** The map has no entry for an unknown call. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
   /**
-   * Finds a call with a stream by `digits`, the digits of the CallSid that its bot knows. Finds a
-   * call without a stream by `callId`.
+   * Finds a call. If the call has a stream, `digits` must match the CallSid that the bot knows.
+   * Otherwise `callId` must match.
    */
   callOfSid(digits: string, callId: string): Promise<{ callId: CallId; appId: string } | undefined>;
   /** @returns undefined if there is no such call */
   ownership(callId: CallId): Promise<CallOwnership | undefined>;
 };
 
-// Each condition names `end_published_at is null`, although `ended_at is null` implies it. The
-// planner recognises the partial index `calls_open` by it.
+// Each condition includes `end_published_at is null`, although `ended_at is null` implies it.
+// Otherwise the planner wouldn't use the partial index `calls_open`.
 const openCondition = 'end_published_at is null and ended_at is null';
 
 const storedLegs =
   '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
 
 /**
- * The events after `sequence`, without the members that identify the call: those are in the row of
- * the call.
+ * The events after `sequence`, without the fields that identify the call, because the call's row
+ * already has them.
  */
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
@@ -135,7 +135,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async callOfSid(digits, callId) {
       const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
-        // These are the expressions of the index `calls_by_call_sid`.
+        // These expressions must match the index `calls_by_call_sid`.
         `select call_id, app_id from calls
          where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1
          union all
@@ -201,9 +201,8 @@ function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger):
 }
 
 /**
- * Decrypts the headers of a call's notifications. If they cannot be decrypted, this call's
- * notifications are sent without them, so that they do not hold up the notifications of other
- * calls.
+ * Decrypts a call's notification headers. If that fails, this call's notifications are sent without
+ * the headers, so that they don't hold up other calls' notifications.
  */
 function openHeaders(
   callId: string,

@@ -1,6 +1,6 @@
-// Takes calls within the limits of trunks, across all nodes. A row of `trunk_pacing` is a trunk's
-// clock. A row of `trunk_slots` is a leg that may be on the trunk's wire. A row of `call_takes` is
-// what a process took last from a source. The SQL functions are in `../schema`.
+// Takes calls within the trunks' limits, across all nodes. A `trunk_pacing` row is a trunk's clock.
+// A `trunk_slots` row is a leg that may be on the trunk's wire. A `call_takes` row records what a
+// process last took from a source. The SQL functions are in `../schema`.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -14,8 +14,8 @@ import type {
 } from '../../calls/dialout-ports.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 
-// `offset 0` makes the planner look up each call by its key. The planner assumes that the function
-// returns a thousand rows, and would otherwise read all calls.
+// `offset 0` makes the planner look up each call by its key. Otherwise it would read all calls,
+// because it assumes that the function returns a thousand rows.
 const takeStatement = `
 select t.*, c.last_event_sequence, c.published_event_sequence
 from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
@@ -30,21 +30,21 @@ where trunk = $1
 returning extract(epoch from next_start_at - clock_timestamp())::double precision * 1000 - $2 as start_in_ms,
   extract(epoch from clock_timestamp() - statement_timestamp())::double precision * 1000 as took_ms`;
 
-/** How long recovery may need to hang up the far end of a call whose node was lost. */
+/** How long recovery may need to hang up a call's far end after the call's node was lost. */
 const lostSlotAge = '10 seconds';
 /**
- * A taken call gets its state machine within milliseconds, or when the take is repeated. A call
- * that still has none after this time is reported as `not here`.
+ * A call usually gets its state machine within milliseconds after the take, or when the take is
+ * repeated. If it still has no state machine after this time, the sweep reports it as `not here`.
  */
 const notHereAge = '10 seconds';
 /**
- * The largest number of calls of each kind in one sweep. All expired calls of a sweep share two
+ * The maximum number of calls of each kind per sweep. All expired calls of a sweep share two
  * statements. The next sweep finds the rest.
  */
-const expiredAtOnce = 1_000;
+const maxExpiredPerSweep = 1_000;
 const notHereAtOnce = 1_000;
 
-// The planner recognises the index of open calls by `end_published_at is null`.
+// With `end_published_at is null`, the planner uses the index of open calls.
 const sweepStatement = `
 with released as (
   delete from trunk_slots s where taken_at < clock_timestamp() - interval '${lostSlotAge}'
@@ -57,7 +57,7 @@ with released as (
   where end_published_at is null and ended_at is null
 ), expired as (
   select call_id from open where dial_started_at is null and dial_before <= clock_timestamp()
-  order by accepted_at limit ${expiredAtOnce}
+  order by accepted_at limit ${maxExpiredPerSweep}
 )
 select 'waiting' as kind, trunk, count(*)::integer as count, null as call_id, null as sid, null as conversation_id,
   null as account_id, null as app_id, null as bot_id, null::timestamptz as accepted_at, null::jsonb as request
@@ -141,8 +141,8 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
 }
 
 /**
- * Reports what is stored of a call's first event. This statement cannot see a call that was
- * accepted during the take. Storing its event again does no harm.
+ * Reports whether a call's first event is stored or even published. The take statement can't see
+ * the event of a call that was accepted during the take, but storing that event again does no harm.
  */
 function queuedOf(stored: number | null, published: number | null): Grant['queued'] {
   if (stored === null) return 'unknown';

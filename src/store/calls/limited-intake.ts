@@ -1,10 +1,10 @@
-// Accepts calls of apps with limits. The counts are exact across nodes: a transaction locks the row
-// of `app_usage` from the count to the commit, so that the next node that accepts calls of the app
-// sees what this one accepted.
+// Accepts calls for apps with limits. The counts are exact across nodes, because a transaction
+// locks the app's `app_usage` row from the count to the commit. The next node that accepts calls
+// for this app therefore sees what this node has accepted.
 //
-// Simultaneous calls are counted from the calls themselves, because a counter would be wrong for
-// ever after a process has died. The calls of a day are a counter, because a day may have a
-// million.
+// We count simultaneous calls by looking at the calls themselves, because a counter would stay
+// wrong forever once a process has died. For the daily limit we use a counter, because there may be
+// a million calls in a day.
 
 import type { Pool, PoolClient } from 'pg';
 import type { DialTarget } from '../../calls/call-types.ts';
@@ -17,17 +17,17 @@ export type LimitedCall = {
   readonly callId: string;
   readonly appId: string;
   readonly acceptedAt: Date;
-  /** The target of the call, and the targets that the person may be connected to. */
+  /** The call's target, and the targets that the person may be connected to. */
   readonly targets: readonly DialTarget[];
   readonly limits: AppLimits;
-  /** Unique for an app and bot. Omitted if the request has no key. */
+  /** Unique per app and bot. Omitted if the request has no key. */
   readonly idempotencyKey?: string;
   readonly botId: string;
 };
 
 const dayMs = 86_400_000;
 
-// The clocks of nodes differ: once a day has begun for one node, it has begun for all.
+// The nodes' clocks differ. Once a day has begun for one node, it has begun for all nodes.
 const lockStatement = `
 insert into app_usage (app_id, day, calls)
 select app_id, day, 0 from json_to_recordset($1::json) as i(app_id text, day integer) order by app_id
@@ -35,7 +35,7 @@ on conflict (app_id) do update set day = greatest(app_usage.day, excluded.day),
   calls = case when app_usage.day < excluded.day then 0 else app_usage.calls end
 returning app_id, calls`;
 
-// The planner recognises the index of open calls by `end_published_at is null`.
+// With `end_published_at is null`, the planner uses the index of open calls.
 const openStatement = `
 select app_id, count(*)::integer as calls from calls
 where end_published_at is null and ended_at is null and app_id = any($1::text[]) group by app_id`;
@@ -45,9 +45,9 @@ update app_usage u set calls = u.calls + i.calls
 from json_to_recordset($1::json) as i(app_id text, calls integer) where u.app_id = i.app_id`;
 
 /**
- * Refuses the calls that are over a limit, and passes the others to `accept`, all in one
- * transaction. `accept` returns the ids of the calls that are new. A repeated request is passed on
- * too: it gets its first answer, and counts for nothing.
+ * Rejects the calls that exceed a limit, and passes the rest to `accept`, all in one transaction.
+ * `accept` returns the ids of the new calls. Repeated requests are passed on too. They get the
+ * original response and don't count towards any limit.
  */
 export async function acceptWithin(
   pool: Pool,
@@ -86,7 +86,8 @@ async function lockUsage(
   const rows = [...days].map(([appId, day]) => ({ app_id: appId, day }));
   type Count = { readonly app_id: string; readonly calls: number };
   const today = await client.query<Count>(lockStatement, [JSON.stringify(rows)]);
-  // A separate statement after the lock, because it must see what other nodes accepted before.
+  // This must be a separate statement after the lock, so that it sees what other nodes accepted
+  // before.
   const open = await client.query<Count>(openStatement, [[...days.keys()]]);
   const openByApp = new Map(open.rows.map((row) => [row.app_id, row.calls]));
   return new Map(
@@ -132,7 +133,7 @@ function refuse(
       call.idempotencyKey === undefined
         ? undefined
         : JSON.stringify([call.appId, call.botId, call.idempotencyKey]);
-    // A call that repeats another call of the same batch is a replay of it.
+    // If a call repeats another call in the same batch, it's a replay.
     if (known.has(call.callId) || (key !== undefined && keys.has(key))) continue;
     const more = admitted.get(call.appId) ?? 0;
     const limit = limitReached(call, usage.get(call.appId), more);

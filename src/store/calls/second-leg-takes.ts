@@ -1,12 +1,13 @@
-// What a second leg needs from SQL: a slot of its trunk, and a place within its app's daily limit.
+// Reserves what a second leg needs in SQL: a slot on its trunk, and a place within its app's daily
+// limit.
 
 import type { Pool } from 'pg';
 import type { SecondLegTakes } from '../../calls/dialout-ports.ts';
 
 const dayMs = 86_400_000;
 
-// Counts one leg, as `limited-intake.ts` counts first legs. Returns no row if the app has reached
-// its daily limit.
+// Counts one leg, just as `limited-intake.ts` counts first legs. Returns no row if the app has
+// reached its daily limit.
 const countStatement = `
 insert into app_usage as known (app_id, day, calls) select $1, $2::integer, 1 where $3::integer > 0
 on conflict (app_id) do update set day = greatest(known.day, excluded.day),
@@ -16,9 +17,9 @@ returning app_id`;
 
 export function createSecondLegTakes(pool: Pool, ownerId: string): SecondLegTakes {
   return {
-    async countToday(appId, mostToday, at) {
+    async countToday(appId, maxToday, at) {
       const day = Math.floor(at.getTime() / dayMs);
-      const { rowCount } = await pool.query(countStatement, [appId, day, mostToday]);
+      const { rowCount } = await pool.query(countStatement, [appId, day, maxToday]);
       return rowCount === 1;
     },
     async takeSlot({ legId, callId, trunk, limits }) {

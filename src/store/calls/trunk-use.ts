@@ -1,4 +1,4 @@
-// Counts the calls on each trunk, and the calls that wait for it, over all nodes.
+// Counts the calls on each trunk and the calls waiting for it, across all nodes.
 
 import type { Queries } from '../queries.ts';
 

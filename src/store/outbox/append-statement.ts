@@ -1,22 +1,21 @@
-// Stores what happened to calls in one statement, and so in one commit: their events, the state of
-// their rows, the notifications that they owe, and the queues of those notifications.
+// Stores call updates in one statement, and therefore in one commit. It writes events, the state of
+// the calls' rows, the notifications that the events owe, and the notification queues.
 //
-// The fence: a call accepts events only from the process that owns it, and none after its end. A
-// process that takes over the calls of a lost process first sets their `owner_id`, so steps that
-// the lost process still sends match no row. The statement stores the leg of such a step
-// nevertheless, because another process has to hang it up. It never replaces the leg of an
-// established dialog.
+// The fence: a call only accepts events from the process that owns it, and none after its end. A
+// process that takes over a lost process's calls sets their `owner_id` first, so steps that the
+// lost process still sends match no row. The statement stores the leg of such a step nevertheless,
+// because another process has to hang it up. It never replaces the leg of an established dialog.
 //
-// An answered call never ends as failed, whichever process believes that it failed. Such a step
-// matches no row. Recovery later finds the call without its end, and ends it from its row.
+// An answered call never ends as failed, even if some process believes that it failed. Such a step
+// matches no row. Recovery later finds that the call has no end, and ends it based on its row.
 //
-// A repetition after a lost answer succeeds in the same way: the statement recognises the end by
-// its event, and events and notifications by their keys.
+// If the database's response is lost and the step is repeated, the result is the same, because the
+// statement recognises the end by its event, and events and notifications by their keys.
 
 import type { Day } from '../days.ts';
 import { fewRows } from '../few-rows.ts';
 
-/** The ending that applies: some depend on whether the answer was stored. */
+/** The ending that applies. Some endings depend on whether the answer was stored. */
 const ending =
   'case when i.ending_if_answered is not null and c.answered_at is not null then i.ending_if_answered else i.ending end';
 
@@ -24,7 +23,7 @@ const isAnswer = 'i.answered_at is not null';
 const rings =
   "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
 
-/** The steps ($1). A call has one row here, because a statement can change a row only once. */
+/** The steps ($1). Each call has one row here, because a statement can only change a row once. */
 const given = `given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean,
     ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
@@ -33,8 +32,9 @@ const given = `given as materialized (
 )`;
 
 /**
- * Updates the rows of the calls, for this process ($2). Returns the calls that accept their step:
- * the fence is its condition. All other parts but `legs` and `released` store only for these calls.
+ * Updates the calls' rows on behalf of this process ($2). The condition is the fence, so this
+ * returns the calls that accept their step. All other parts except `legs` and `released` only store
+ * data for these calls.
  */
 const moved = `moved as (
   update calls c set
@@ -67,7 +67,7 @@ const moved = `moved as (
     c.published_event_sequence as published
 )`;
 
-/** Stores the legs ($8) of all calls, including those of calls that this process no longer owns. */
+/** Stores the legs ($8) of all calls, even if this process no longer owns the call. */
 const legs = `legs as (
   insert into call_legs as known (call_id, leg_id, leg)
   select call_id, leg_id, leg
@@ -78,7 +78,7 @@ const legs = `legs as (
   where known.leg ->> 'dialogId' is null or excluded.leg ->> 'dialogId' is not null
 )`;
 
-/** Deletes the legs that are off the wire: their entries of $8 have no leg. */
+/** Deletes the legs that are off the wire, i.e. the entries of $8 without a leg. */
 const released = `released as (
   delete from call_legs known
   using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
@@ -98,7 +98,7 @@ const stored = (day: Day) => `stored as (
   returning call_id
 )`;
 
-/** The notifications ($4) that the stored events owe. `only_if` selects them like the events. */
+/** The notifications ($4) that the stored events owe. `only_if` works as for events. */
 const owed = `owed as materialized (
   select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text,
     account_id text, bot_id text, origin text, sequence integer, body text, lease boolean,
@@ -108,8 +108,8 @@ const owed = `owed as materialized (
 )`;
 
 /**
- * Adds to each owed notification whether the receiver has answered 410 to an earlier one of the
- * call.
+ * For each owed notification, adds whether the receiver has answered 410 to an earlier notification
+ * of the same call.
  */
 const judged = (day: Day) => `judged as materialized (
   select owed.*, (
@@ -118,7 +118,7 @@ const judged = (day: Day) => `judged as materialized (
   from owed
 )`;
 
-/** Inserts the notifications, at the time $5. After a 410 they are dead letters from the start. */
+/** Inserts the notifications at time $5. After a 410 they are dead letters from the start. */
 const inserted = (day: Day) => `inserted as (
   insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body,
     state, attempts, created_at, failed_at, failure)
@@ -133,10 +133,10 @@ const inserted = (day: Day) => `inserted as (
 /**
  * The queue of each call with a new pending notification, and whether this process leases it.
  *
- * A statement sees the rows that existed when it began. A queue that existed then may be gone when
- * `queued` inserts: another process let it go meanwhile, and its receiver may have answered 410.
- * The queue that `queued` creates in its place is therefore not leased. A dispatcher reads it again
- * (`loadStatement`) before it sends anything from it, and finds the 410.
+ * A statement sees the rows that existed when it began. A queue that existed then may be gone by
+ * the time `queued` inserts, because another process has let it go, and the receiver may have
+ * answered 410. In that case `queued` creates a new queue, but without a lease. The dispatcher
+ * re-reads that queue (`loadStatement`) before it sends anything, and finds the 410.
  */
 const queues = `queues as (
   select inserted.call_id,
@@ -148,9 +148,10 @@ const queues = `queues as (
 )`;
 
 /**
- * Creates the queues, leased until $6, or makes existing queues due. A queue keeps the time of its
- * next attempt while it retries a notification that was not refused before $7. An existing lease
- * ends a millisecond later: the dispatcher that holds it recognises the addition by that.
+ * Creates the queues, leased until $6, or makes existing queues due. While a queue is retrying a
+ * notification, it keeps the time of its next attempt, unless the notification was refused before
+ * $7. An existing lease is extended by a millisecond, so that the dispatcher that holds it notices
+ * the addition.
  */
 const queued = (day: Day) => `queued as (
   insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at,
@@ -171,7 +172,8 @@ const queued = (day: Day) => `queued as (
 )`;
 
 /**
- * One row for each call that accepted its step: how many events are new, and what its queue has.
+ * One row for each call that accepted its step, with the number of new events and the state of the
+ * call's queue.
  */
 const results = `
 select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored,
@@ -183,7 +185,7 @@ from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
 left join queued using (call_id)`;
 
-/** The statement for calls that were accepted on `day`, prepared once for each day. */
+/** The statement for calls that were accepted on `day`. It is prepared once per day. */
 export const appendStatement = (day: Day) => ({
   name: `append to calls of ${day}`,
   text: `with ${[

@@ -1,5 +1,4 @@
-// Turns the steps of calls into rows for `appendStatement`, and its answer into one result for each
-// step.
+// Turns calls' steps into rows for `appendStatement`, and its response into one result per step.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -18,7 +17,7 @@ export type WaitingStep = {
   readonly isRepeated: boolean;
 };
 
-/** A notification that an event owes, as it is signed and sent. */
+/** A notification that an event owes. It is signed and sent in this form. */
 export type OwedNotification = {
   readonly eventId: string;
   readonly callId: string;
@@ -37,28 +36,28 @@ export type AppendPorts = {
   readonly pool: Pool;
   readonly ownerId: string;
   /**
-   * Builds the notification of an event.
+   * Builds the notification for an event.
    *
    * @returns undefined if the event owes no notification
    */
   readonly owedFor: (call: AcceptedCall, event: CallEvent) => OwedNotification | undefined;
   /**
-   * Returns the number of the last event that is known to be on the stream.
+   * Returns the sequence number of the last event that is known to be on the stream.
    *
    * @returns undefined if nothing new is known
    */
   readonly publishedThrough: (callId: string) => number | undefined;
   readonly now: () => Date;
-  /** Returns when the lease of a queue that is created at `now` ends. */
+  /** Returns when the lease ends if the queue is created at `now`. */
   readonly leaseUntil: (now: Date) => Date;
-  /** A refused notification holds up the later ones for this long. */
+  /** How long a refused notification holds up later notifications. */
   readonly passRefusedAfterMs: number;
 };
 
 export type AppendedStep =
   /** The call has ended, or another process owns it. */
   | { readonly kind: 'not owned' }
-  /** Another process has stored different events under these numbers. */
+  /** Another process has stored different events under these sequence numbers. */
   | { readonly kind: 'contradicted' }
   | {
       readonly kind: 'stored';
@@ -90,8 +89,8 @@ type OnlyIf = 'answered' | 'unanswered';
 type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
 
 /**
- * Appends steps of different calls, all of which were accepted on the same day. Returns one result
- * for each step, in the same order.
+ * Appends steps of different calls. All of these calls must have been accepted on the same day.
+ * Returns one result per step, in the same order.
  */
 export async function appendSteps(
   ports: AppendPorts,
@@ -121,8 +120,8 @@ export async function appendSteps(
 }
 
 /**
- * If it is unknown whether the answer was stored, the call has two possible ends with the same
- * event id. Only `onlyIf` tells which of them applies.
+ * If it's unknown whether the answer was stored, the call has two possible ends with the same event
+ * id. `onlyIf` says which end applies.
  */
 type Owed = { readonly notification: OwedNotification; readonly onlyIf: OnlyIf | undefined };
 
@@ -178,7 +177,7 @@ function resultOf(
   const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
     onlyIf === undefined || onlyIf === holding;
   const events = candidates.filter(holds).map(({ event }) => event);
-  // The state machine gave this answer up, but it was stored. Its events are appended again, so
+  // The state machine gave up on this answer, but the answer was stored. Append its events again so
   // that they are published.
   const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
   const mayBeKnown = waiting.isRepeated || isDoubted;

@@ -1,20 +1,22 @@
-// Stores what happens to the calls of this process. At most one step waits for each call; later
-// steps are folded into it. All waiting steps share a statement.
+// Stores updates to this process's calls. At most one step waits per call, and later steps are
+// folded into it. All waiting steps share a statement.
 //
 // A step has two states:
 //
-// waiting: in memory. It leaves with the next statement: immediately if an answer is among the
-// waiting steps, otherwise after some milliseconds, so that steps that come close together share a
-// commit.
+// waiting: in memory, until the next statement. If an answer is among the waiting steps, that
+// statement is sent immediately. Otherwise it's sent after a few milliseconds, so that steps in
+// quick succession share a commit.
 //
 // under way: in a statement. Four results are possible:
-// - Stored: the outbox reports it to the appender and to `onStored`.
-// - No row: the call has ended or another process owns it. This process stores nothing more for it.
-// - SQL is unreachable: the step waits again, ahead of later steps of its call. It may already be
-//   stored.
-// - SQL refuses the content: the step is dropped, except for the call's end.
+// - Stored: the outbox reports this to the appender and to `onStored`.
+// - No row: the call has ended or another process owns it. This process stores nothing more for the
+//   call.
+// - SQL is unreachable: the step waits again, ahead of later steps of the same call. Note that the
+//   step may already be stored.
+// - SQL refuses the content: the outbox drops the step, except for the call's end.
 //
-// `stop` abandons steps that still wait. The next process finds the calls without their ends.
+// `stop` abandons the steps that are still waiting. The next process then finds calls without an
+// end.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -38,14 +40,14 @@ export type OutboxPorts = {
   readonly logger: Logger;
 };
 
-/** The largest number of calls in one statement. */
+/** The maximum number of calls per statement. */
 const maxBatch = 200;
 /**
- * How long a step without an answer waits for other steps: far below what a person or a receiver
- * notices.
+ * How long a step without an answer waits for other steps. Neither people nor receivers notice such
+ * a short delay.
  */
 const lingerMs = 8;
-/** Enough for minutes without SQL at full load. Takes some 200 MB. */
+/** Enough for minutes without SQL at full load. Uses about 200 MB. */
 const maxWaitingEvents = 100_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
@@ -59,13 +61,11 @@ type Entry = WaitingStep & { readonly isRecovered: boolean; readonly waiters: re
 export type AppendOptions = {
   /** The step belongs to a call that no process has taken. */
   readonly isUntaken?: boolean;
-  /**
-   * SQL may already hold part of the step, e.g. from a version that stored events in another way.
-   */
+  /** SQL may already hold part of the step, e.g. from a version that stored events differently. */
   readonly isRepeated?: boolean;
   /**
-   * A far end may still be in the call. Recovery hangs it up, publishes the call's events and
-   * settles the call.
+   * Recovery owns this call. A far end may still be connected. Recovery hangs it up, publishes the
+   * call's events and settles the call.
    */
   readonly isRecovered?: boolean;
 };
@@ -78,9 +78,7 @@ export class Outbox implements CallOutbox {
   #waitingEvents = 0;
   #retryMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /**
-   * Defined during a pause while SQL is unreachable. The step of an answered call aborts the pause.
-   */
+  /** Set during a pause while SQL is unreachable. A step with an answer aborts the pause. */
   #pausing: AbortController | undefined;
   #isStopping = false;
   #running: Promise<void> | undefined;
@@ -116,7 +114,7 @@ export class Outbox implements CallOutbox {
     return this.#waiting.has(callId) || this.#underWay.has(callId);
   }
 
-  /** Stores waiting steps for at most `timeoutMs`. Afterwards the outbox stores nothing. */
+  /** Keeps storing waiting steps for at most `timeoutMs`. Afterwards the outbox stores nothing. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#schedule(true);
@@ -134,13 +132,13 @@ export class Outbox implements CallOutbox {
     while (this.#running !== undefined) await this.#running;
   }
 
-  /** Adds a step after those of the same call that already wait. */
+  /** Adds a step after any steps of the same call that are already waiting. */
   #put(entry: Entry): void {
     const present = this.#waiting.get(entry.call.callId);
     this.#set(present === undefined ? entry : merged(present, entry));
   }
 
-  /** Sets the waiting step of a call, which keeps its place in the order. */
+  /** Sets a call's waiting step. The call keeps its place in the order. */
   #set(entry: Entry): void {
     const { callId } = entry.call;
     const present = this.#waiting.get(callId);
@@ -160,7 +158,7 @@ export class Outbox implements CallOutbox {
     if (isUrgent) this.#pausing?.abort();
     if (this.#running !== undefined) return;
     if (isUrgent) {
-      // The microtask collects all steps of this turn of the event loop into one statement.
+      // The microtask lets all steps of this event loop turn share one statement.
       this.#running = Promise.resolve()
         .then(() => this.#run())
         .finally(() => {
@@ -194,8 +192,8 @@ export class Outbox implements CallOutbox {
   }
 
   /**
-   * Writes a batch. If it fails for an unknown reason, each call gets its own statement, so that
-   * one bad call does not hold up the others.
+   * Writes a batch. If that fails for an unknown reason, each call gets its own statement, so that
+   * one bad call doesn't hold up the others.
    */
   async #write(batch: readonly Entry[]): Promise<readonly Settled<AppendedStep>[]> {
     const { append } = this.#ports;
@@ -210,7 +208,7 @@ export class Outbox implements CallOutbox {
   }
 
   /**
-   * Handles the result of an entry. Returns the error if the entry waits again, otherwise an empty
+   * Handles an entry's result. Returns the error if the entry has to wait again, otherwise an empty
    * list.
    */
   #settle(entry: Entry, result: Settled<AppendedStep>): readonly unknown[] {
@@ -227,7 +225,7 @@ export class Outbox implements CallOutbox {
     this.#retryMs = Math.min(maxRetryMs, Math.max(firstRetryMs, this.#retryMs * 2));
     const what = { err: failure, calls, retryMs: this.#retryMs };
     this.#ports.logger.warn(what, 'events are not stored, trying again');
-    // If new steps wait, the failed ones are tried with them, without a pause.
+    // If new steps are waiting, retry the failed steps together with them, without a pause.
     if ([...this.#waiting.values()].some(({ isRepeated }) => !isRepeated)) return;
     this.#pausing = new AbortController();
     const signal = AbortSignal.any([this.#stopped.signal, this.#pausing.signal]);
@@ -236,8 +234,8 @@ export class Outbox implements CallOutbox {
   }
 
   /**
-   * Takes waiting steps of calls that were accepted on one day. Answers go first, because a person
-   * is on the line and hears nothing yet.
+   * Takes waiting steps of calls that were accepted on the same day. Answers go first, because a
+   * person is on the line and doesn't hear anything yet.
    */
   #takeBatch(): readonly Entry[] {
     const [first, ...others] = this.#waiting.values();
@@ -270,7 +268,7 @@ export class Outbox implements CallOutbox {
     try {
       this.#ports.onStored(call, appended, { isUntaken, isRepeated, isRecovered });
     } catch (error) {
-      // The notifications that the step owes are in SQL, and the dispatcher finds them there.
+      // The step's notifications are in SQL, so the dispatcher will find them there.
       this.#ports.logger.error(
         { err: error, callId: call.callId },
         'stored events are published and notified late',
@@ -293,7 +291,7 @@ export class Outbox implements CallOutbox {
     for (const { reject } of waiters) reject(new Error('the database refuses it', { cause }));
   }
 
-  /** Puts the entry ahead of later steps of its call. It may already be stored. */
+  /** Puts the entry ahead of later steps of the same call. The entry may already be stored. */
   #postpone(entry: Entry): void {
     const again: Entry = { ...entry, isRepeated: true };
     const later = this.#waiting.get(entry.call.callId);

@@ -1,5 +1,5 @@
-// Marks ended calls as settled: all their events are on the stream, and no far end is left in them.
-// This is not urgent, so calls that end close together share a statement.
+// Marks ended calls as settled. A call is settled when all its events are on the stream and no far
+// end is left. This isn't urgent, so calls that end at about the same time share a statement.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -8,9 +8,9 @@ import type { Logger } from '../../lib/logger.ts';
 import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
-/** The pause after a failure, because the database may be away. */
+/** The pause after a failure, because the database may be unreachable. */
 const retryMs = 1_000;
-/** The sweep for unsettled calls finds the calls beyond this number. */
+/** If there are more calls, the sweep for unsettled calls finds the rest. */
 const maxWaiting = 50_000;
 
 const settleStatement = {
@@ -24,8 +24,8 @@ where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $
 } as const;
 
 /**
- * Marks calls that still wait to be taken. The process that takes such a call need not publish its
- * `queued` event.
+ * Marks calls that are still waiting to be taken. The process that takes such a call then doesn't
+ * have to publish its `queued` event.
  */
 const markStatement = {
   name: 'mark queued calls',
@@ -35,10 +35,10 @@ where call_id = any($1::text[]) and published_event_sequence is null`,
 } as const;
 
 /**
- * Deletes the stored legs of calls that have no far end. A process that takes over such a call
- * before it is settled then doesn't hang it up again.
+ * Deletes the stored legs of calls that have no far end. If another process takes over such a call
+ * before it's settled, it then doesn't hang up the call again.
  */
-const legsOverStatement = {
+const deleteLegsStatement = {
   name: 'legs that are over',
   text: 'delete from call_legs where call_id = any($1::text[])',
 } as const;
@@ -53,18 +53,21 @@ export class Settling {
   readonly #waiting = {
     settled: new Set<CallId>(),
     queued: new Set<CallId>(),
-    /** Calls without a far end that are not settled, added in this turn. */
+    /** Unsettled calls without a far end, added in this turn. */
     over: new Set<CallId>(),
   };
-  /** The calls of `over` from the previous turn. Their events still wait for NATS or for SQL. */
-  #stillOver: readonly CallId[] = [];
+  /**
+   * The calls that were in `over` in the previous turn. Their events are still waiting for NATS or
+   * SQL.
+   */
+  #previouslyOver: readonly CallId[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopping = false;
 
   /**
-   * `isHere` reports whether this process has the call. If it has, the call's next step stores how
-   * far its events are published.
+   * `isHere` reports whether this process has the call. If so, the call's next step stores which of
+   * its events have been published.
    */
   constructor(pool: Pool, ownerId: string, isHere: (callId: CallId) => boolean, logger: Logger) {
     this.#pool = pool;
@@ -74,15 +77,15 @@ export class Settling {
   }
 
   /**
-   * Settles a call, and retries until that succeeds. Otherwise the sweep for unsettled calls would
-   * hang the call up again.
+   * Settles a call, and retries until it succeeds. Otherwise the sweep for unsettled calls would
+   * hang up the call again.
    */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
 
   /**
-   * Notes that no far end is left in the call. This is stored only if the call is not settled soon.
+   * Notes that no far end is left in the call. We only store this if the call isn't settled soon.
    */
   legsAreOver(callId: CallId): void {
     this.#add('over', callId);
@@ -96,7 +99,7 @@ export class Settling {
     return this.#waiting.settled.has(callId);
   }
 
-  /** Stores waiting marks once more. If that fails, they are left to the next process. */
+  /** Tries once more to store the waiting marks. If that fails, the next process has to do it. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#flush();
@@ -114,7 +117,7 @@ export class Settling {
     await this.#running;
     this.#running = this.#write();
     await this.#running;
-    if (this.#stillOver.length > 0) this.#arm();
+    if (this.#previouslyOver.length > 0) this.#arm();
   }
 
   #arm(waitMs = lingerMs): void {
@@ -131,12 +134,12 @@ export class Settling {
       if (settled.length > 0) {
         await this.#pool.query({ ...settleStatement, values: [settled, this.#ownerId] });
       }
-      if (over.length > 0) await this.#pool.query({ ...legsOverStatement, values: [over] });
+      if (over.length > 0) await this.#pool.query({ ...deleteLegsStatement, values: [over] });
       const elsewhere = queued.filter((callId) => !this.#isHere(callId));
       if (elsewhere.length > 0) await this.#pool.query({ ...markStatement, values: [elsewhere] });
     } catch (error) {
       this.#logger.warn({ err: error }, 'ended calls could not be marked as settled');
-      this.#stillOver = [...over, ...this.#stillOver].slice(0, maxWaiting);
+      this.#previouslyOver = [...over, ...this.#previouslyOver].slice(0, maxWaiting);
       this.#arm(retryMs);
       return;
     }
@@ -145,16 +148,16 @@ export class Settling {
   }
 
   /**
-   * Returns the calls of the previous turn that are still unsettled. The calls of this turn follow
-   * in the next.
+   * Returns the previous turn's calls that are still unsettled. This turn's calls follow in the
+   * next turn.
    */
   #takeOver(): readonly CallId[] {
     const { settled, over } = this.#waiting;
     const isOpen = (callId: CallId): boolean => !settled.has(callId);
-    const due = this.#stillOver.filter(isOpen);
+    const due = this.#previouslyOver.filter(isOpen);
     const later = [...over].filter(isOpen);
     over.clear();
-    this.#stillOver = this.#isStopping ? [] : later;
+    this.#previouslyOver = this.#isStopping ? [] : later;
     return this.#isStopping ? [...due, ...later] : due;
   }
 }

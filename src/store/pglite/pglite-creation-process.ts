@@ -1,5 +1,5 @@
-// A separate process that creates an empty embedded database in the folder of its first argument,
-// and exits.
+// A separate process that creates an empty embedded database and exits. The first argument is the
+// database's folder.
 
 import { setFlagsFromString } from 'node:v8';
 import { PGlite } from '@electric-sql/pglite';
@@ -8,7 +8,7 @@ import { startParameters } from './pglite-parameters.ts';
 // Ctrl-C reaches the whole process group. The gateway decides which processes end.
 process.on('SIGINT', () => undefined);
 
-// The process is too short for the optimizing compiler to pay off: creation takes 3.3 s of CPU
+// This process is too short for the optimizing compiler to pay off. Creation takes 3.3 s of CPU
 // without it, and 5.4 s with it.
 setFlagsFromString('--liftoff-only');
 

@@ -1,7 +1,7 @@
 // Creates the embedded database's folder on the first start, in a separate process. PGlite runs
-// PostgreSQL's initdb in a second in-memory database and copies that to the folder as an archive.
-// This takes half a gigabyte, which would stay in the heaps of this process and of the compiler's
-// threads.
+// PostgreSQL's initdb in a second, in-memory database and copies the result to the folder as an
+// archive. This needs half a gigabyte, which would stay allocated in this process and in the
+// compiler's threads.
 
 import { spawn } from 'node:child_process';
 import { access, mkdtemp, readdir, rename, rm, rmdir } from 'node:fs/promises';
@@ -9,24 +9,24 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { siblingModule } from '../../lib/threads/worker-threads.ts';
 
-/** Takes 3 s on a laptop, and several times that on an overloaded machine. */
+/** Creation takes 3 s on a laptop, and several times that on an overloaded machine. */
 const createTimeoutMs = 60_000;
-/** How many characters of the child's error output are kept. The error is at the end. */
+/** How many characters of the child's error output we keep. The error is at the end. */
 const maxErrorLength = 2_000;
 
 /**
  * Creates the folder's database if there is no database yet.
  *
- * @throws Error if it cannot be created, or if the folder holds something that is not a database
+ * @throws Error if the database can't be created, or if the folder contains something else
  */
 export async function ensurePgliteFolder(folder: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
-  // Throws a clear error if the package is not installed, before the child process fails for that
-  // reason.
+  // If the package isn't installed, this throws a clear error before the child process would fail.
   import.meta.resolve('@electric-sql/pglite');
   if (await exists(folder)) await rmdir(folder);
-  // Creation uses another name, so that an interruption leaves no half-made database. The name is
-  // new each time, because a process that was killed may have left a child that still works.
+  // We create the database under a different name, so that an interruption can't leave a half-made
+  // database. The name is new each time because a killed process may have left behind a child that
+  // is still running.
   const prefix = `${folder}-unfinished-`;
   await removeUnfinished(prefix);
   const unfinished = await mkdtemp(prefix);

@@ -3,9 +3,9 @@
 import { PGlite } from '@electric-sql/pglite';
 
 /**
- * WebAssembly cannot reserve memory without using it: PGlite writes to the whole of it at the
- * start, so it is resident. PostgreSQL's default of 128 MB would be the largest part of an idle
- * gateway. Pages that do not fit are in the system's cache, one read away.
+ * WebAssembly can't reserve memory without using it. PGlite writes to all of the buffers when it
+ * starts, so they are resident. PostgreSQL's default of 128 MB would be most of an idle gateway's
+ * memory. Pages that don't fit are in the system's cache, one read away.
  */
 const sharedBuffers = '16MB';
 

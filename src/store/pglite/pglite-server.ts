@@ -1,4 +1,4 @@
-// The embedded database as the main thread sees it: its worker, and the folder of its socket.
+// The main thread's side of the embedded database: its worker, and its socket's folder.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,27 +14,27 @@ import { ensurePgliteFolder } from './pglite-creation.ts';
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };
 
 export type PgliteServer = {
-  /** The folder of the socket, which `pg` takes as the host. */
+  /** The socket's folder. Pass it to `pg` as the host. */
   readonly socketFolder: string;
   readonly worker: Worker;
   close(): Promise<void>;
 };
 
 /** `sun_path` holds 104 bytes on macOS and 108 on Linux, including the final zero. */
-const longestSocketPathBytes = 100;
-/** The name that `pg` builds from the folder and its default port. */
+const maxSocketPathBytes = 100;
+/** The socket's name, which `pg` derives from its default port. */
 const socketName = '.s.PGSQL.5432';
-/** Recovery after a crash reads at most a few segments of the write-ahead log. */
+/** Plenty of time: crash recovery reads at most a few segments of the write-ahead log. */
 const startTimeoutMs = 60_000;
 /**
- * A clean stop writes a checkpoint. After this time the worker is terminated like a crash, which
- * loses nothing that was committed.
+ * A clean stop writes a checkpoint. After this time we terminate the worker. This is like a crash,
+ * and doesn't lose anything that was committed.
  */
 const stopTimeoutMs = 10_000;
 
 /**
- * Starts the database. `onFatal` is called once if the worker dies without a call of `close`.
- * `logger` gets the worker's output.
+ * Starts the database. `onFatal` is called once if the worker dies without a call to `close`.
+ * `logger` receives the worker's output.
  */
 export async function startPglite(
   dataDir: string,
@@ -121,17 +121,17 @@ async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
 }
 
 /**
- * Returns a folder that only this user may enter, because a program that reaches the socket is the
- * database's superuser.
+ * Returns a folder that only this user may enter. This matters because any program that can connect
+ * to the socket is the database's superuser.
  */
 async function privateSocketFolder(dataDir: string): Promise<string> {
   const near = join(dataDir, 'pglite-socket');
-  if (Buffer.byteLength(join(near, socketName)) <= longestSocketPathBytes) {
+  if (Buffer.byteLength(join(near, socketName)) <= maxSocketPathBytes) {
     await mkdir(near, { recursive: true, mode: 0o700 });
     return near;
   }
-  // The name depends on the data folder, so that the folder of a killed process is used again, and
-  // such folders do not pile up.
+  // The name is derived from the data folder, so that we reuse a killed process's folder. Otherwise
+  // such folders would pile up.
   const user = userInfo();
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const far = join(tmpdir(), `offhook-${user.uid}-${name}`);
@@ -146,7 +146,7 @@ function folderIn(dataDir: string): string {
   return join(dataDir, 'pglite');
 }
 
-/** Reports whether a gateway has ever kept its data here. */
+/** Whether a gateway has ever kept its data here. */
 export function hasEmbeddedDatabase(dataDir: string): boolean {
   return existsSync(folderIn(dataDir));
 }

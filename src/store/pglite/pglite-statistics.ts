@@ -1,26 +1,26 @@
-// PGlite has no autovacuum, so its planner does not learn that tables have grown. A plan that was
-// made for an empty table would keep reading the whole table. So each table is analysed whenever it
-// has doubled in size, which also discards its cached plans. Planning every execution instead would
-// take a third of a call's cost there.
+// PGlite has no autovacuum, so its planner doesn't learn that tables have grown. A plan made for an
+// empty table would keep reading the whole table. We therefore analyse each table whenever it has
+// doubled in size, which also discards its cached plans. Planning every execution instead would add
+// up to a third of a call's cost.
 
 import type { Pool } from 'pg';
 
 /**
- * How often table sizes are checked. Until the first check, a new table is read whole: a few
- * hundred rows, at the rate that PGlite can take.
+ * How often table sizes are checked. Until the first check, statements read all of a new table. At
+ * PGlite's rate, that is a few hundred rows.
  */
 export const growthCheckMs = 10_000;
 
 /**
- * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000, because
- * live calls wait for the one session meanwhile.
+ * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000. Live
+ * calls have to wait for the only session in the meantime.
  */
 export const statisticsTarget = 10;
 
 /** For tables up to this size, reading the whole table is the best plan. */
 const fewPages = 4;
 
-/** `relpages` is the size at the last analysis. */
+/** `relpages` is the table's size at the last analysis. */
 const grownStatement = {
   name: 'grown tables',
   text: `
@@ -29,10 +29,10 @@ where relnamespace = 'public'::regnamespace and relkind = 'r'
   and pg_relation_size(oid) / current_setting('block_size')::integer >= 2 * greatest(relpages, ${fewPages})`,
 } as const;
 
-/** Analyses the tables that have grown. Returns their names. */
+/** Analyses the tables that have grown, and returns their names. */
 export async function analyzeGrown(pool: Pick<Pool, 'query'>): Promise<readonly string[]> {
   const { rows } = await pool.query<{ name: string }>(grownStatement);
-  // One statement for each table, so that other statements run in between.
+  // One statement per table, so that other statements can run in between.
   for (const { name } of rows) await pool.query(`analyze ${name}`);
   return rows.map(({ name }) => name);
 }

@@ -1,6 +1,6 @@
-// Worker thread: PGlite (PostgreSQL as WebAssembly) behind a private unix socket that speaks
-// PostgreSQL's protocol. In the main thread, its synchronous file and WebAssembly work would block
-// every call.
+// Worker thread that runs PGlite (PostgreSQL as WebAssembly) behind a private unix socket that
+// speaks PostgreSQL's protocol. In the main thread, PGlite's synchronous file and WebAssembly work
+// would block every call.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
@@ -12,9 +12,9 @@ const { folder, socketPath } = workerData as PgliteWorkerData;
 
 const database = await PGlite.create({ dataDir: folder, startParams: startParameters });
 
-// An SQL error is a regular answer of the protocol and never throws here. An exception means a
-// broken database (WebAssembly trap, disk full). pglite-socket would then leave every later query
-// waiting for ever, so the thread ends.
+// An SQL error is a regular protocol response and never throws here. An exception means that the
+// database is broken (e.g. WebAssembly trap, disk full). pglite-socket would then leave every later
+// query waiting forever, so we end the thread.
 const execute = database.execProtocolRawStream.bind(database);
 database.execProtocolRawStream = async (message, options) => {
   try {
@@ -25,10 +25,10 @@ database.execProtocolRawStream = async (message, options) => {
   }
 };
 
-// PGlite has one session that all connections share, and pglite-socket alternates between single
-// protocol messages (0.2.17). Two connections could mix their Parse and Bind messages, so the pool
-// has one. The other slots are for connections that are still closing, because `pg` replaces a
-// connection after each error.
+// PGlite has one session that all connections share, and pglite-socket (0.2.17) switches
+// connections after every protocol message. Two connections could mix up their Parse and Bind
+// messages, so the pool only has one. The other slots are for connections that are still closing,
+// because `pg` replaces its connection after each error.
 const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 20 });
 await server.start();
 
@@ -42,7 +42,7 @@ port?.once('message', () => {
 });
 port?.postMessage('ready');
 
-/** Throws outside of any `catch`, so that the thread ends and its parent gets the error. */
+/** Throws outside of any `catch` so that the thread ends and its parent gets the error. */
 function endThread(message: string, cause: unknown): void {
   setImmediate(() => {
     throw new Error(message, { cause });
