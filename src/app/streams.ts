@@ -7,12 +7,7 @@ import type { StreamPort } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { openStreamUrl, sealStreamUrl } from '../store/apps/stream-addresses.ts';
-import {
-  accountSidOf,
-  callIdOfCallSid,
-  digitsOfCallSid,
-  streamIdsOf,
-} from '../streams/stream-ids.ts';
+import { accountSidOf, callIdFromSid, callSidDigits, streamIdsOf } from '../streams/stream-ids.ts';
 import { networksOpenTo } from './networks.ts';
 import type { Storage } from './storage.ts';
 
@@ -43,7 +38,7 @@ export function createStreamServices(
     isReachable: (url) => guard.isHostAllowed(url),
     seal: (botId, url) => sealStreamUrl(secrets, botId, url),
     async callOf(callSid) {
-      const call = await ledger.callOfSid(digitsOfCallSid(callSid), callIdOfCallSid(callSid));
+      const call = await ledger.callOfSid(callSidDigits(callSid), callIdFromSid(callSid));
       return call === undefined ? undefined : { ...call, accountSid: accountSidOf(call.appId) };
     },
   };

@@ -1,5 +1,4 @@
-// A worker thread that converts files one after the other, so that long conversions do not block
-// calls.
+// A worker thread that converts one file after another, so that long conversions don't block calls.
 
 import { parentPort } from 'node:worker_threads';
 import { convert } from './conversion.ts';

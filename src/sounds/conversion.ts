@@ -1,4 +1,4 @@
-// Converts a WAV file, uploaded or fetched by URL, to the 8 kHz µ-law that calls play.
+// Converts a WAV file, whether uploaded or fetched by URL, to the 8 kHz µ-law that calls play.
 
 import { encodeMulawFrame } from '../media/g711.ts';
 import { filterCost, resample } from './resample.ts';
@@ -11,21 +11,21 @@ export type Conversion =
 export const maxFileBytes = 10 * 1_024 * 1_024;
 const maxMinutes = 10;
 const maxMs = maxMinutes * 60_000;
-const highestRateHz = 48_000;
+const maxRateHz = 48_000;
 const outputRateHz = 8_000;
 
-/** Most steps of inner loops that the main thread may run. A step takes about 2 ns. */
+/** Maximum number of inner loop steps that the main thread may run. A step takes about 2 ns. */
 const maxQuickSteps = 1_000_000;
 
 /**
- * Converts a file. Never throws, whatever the file contains: `problem` describes in words what is
- * wrong.
+ * Converts a file. Never throws, not even for garbage: `problem` describes in words what is wrong
+ * with the file.
  */
 export function convert(file: Buffer): Conversion {
   const opened = openSound(file);
   if (!opened.ok) return opened;
   const { wav } = opened;
-  const samples = resample(mixedToMono(wav), wav.sampleRateHz, outputRateHz);
+  const samples = resample(mixToMono(wav), wav.sampleRateHz, outputRateHz);
   if (samples.length === 0) return { ok: false, problem: 'no audio data in the file' };
   const mulaw = new Uint8Array(samples.length);
   encodeMulawFrame(samples, mulaw);
@@ -48,7 +48,7 @@ function openSound(
   if (file.length > maxFileBytes) {
     return { ok: false, problem: `larger than ${maxFileBytes / 1_024 / 1_024} MiB` };
   }
-  const opened = openWav(file, { highestRateHz });
+  const opened = openWav(file, { maxRateHz });
   if (!opened.ok) return opened;
   const { channels, length, sampleRateHz } = opened.wav;
   if (channels > 2) return { ok: false, problem: `${channels} channels; 1 or 2 are supported` };
@@ -56,7 +56,7 @@ function openSound(
   return isTooLong ? { ok: false, problem: `longer than ${maxMinutes} minutes` } : opened;
 }
 
-function mixedToMono({ length, channels, sampleAt }: WavFile): Int16Array {
+function mixToMono({ length, channels, sampleAt }: WavFile): Int16Array {
   const samples = new Int16Array(length);
   for (let index = 0; index < length; index += 1) {
     samples[index] =

@@ -1,5 +1,5 @@
 // Converts sounds. Short conversions run directly on the main thread, longer ones in a thread that
-// ends when it is idle.
+// ends when it's idle.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -9,16 +9,18 @@ import { within } from '../lib/within.ts';
 import { type Conversion, convert, isQuick } from './conversion.ts';
 
 export type Converter = {
-  /** @throws Error if too many conversions are waiting, or the thread fails or does not answer */
+  /**
+   * @throws Error if too many conversions are waiting, or if the thread fails or doesn't respond
+   */
   convert(file: Buffer): Promise<Conversion>;
   close(): Promise<void>;
 };
 
-/** Generous: ten minutes of audio at 48 kHz take about 3 s on one core. */
+/** This is generous, since ten minutes of audio at 48 kHz take about 3 s on one core. */
 const conversionTimeoutMs = 30_000;
-/** Limit on waiting conversions. Each keeps a file of up to 10 MB in memory. */
+/** Maximum number of waiting conversions. Each keeps a file of up to 10 MB in memory. */
 const maxWaiting = 10;
-/** How long the idle thread is kept, because sounds are often uploaded in a row. */
+/** How long we keep an idle thread. Sounds are often uploaded one after another. */
 const idleMs = 10_000;
 
 export function createConverter(): Converter {
@@ -38,8 +40,8 @@ export function createConverter(): Converter {
     clearTimeout(idle);
     worker ??= spawnWorker(siblingModule('./conversion-worker', import.meta.url), undefined);
     try {
-      const converted = await answerOf(worker, file);
-      // `terminate` cannot fail: Node resolves its promise when the thread has exited.
+      const converted = await convertIn(worker, file);
+      // `terminate` can't fail: Node resolves its promise when the thread has exited.
       idle = setTimeout(() => {
         stop().catch(() => undefined);
       }, idleMs);
@@ -57,16 +59,16 @@ export function createConverter(): Converter {
   };
 }
 
-async function answerOf(worker: Worker, file: Buffer): Promise<Conversion> {
+async function convertIn(worker: Worker, file: Buffer): Promise<Conversion> {
   const exited = new AbortController();
   const onExit = (): void => exited.abort(new Error('the conversion thread ended'));
   worker.once('exit', onExit);
   try {
     worker.postMessage(file);
     // `once` rejects with the worker's own error if the worker reports one.
-    const answer = once(worker, 'message', { signal: exited.signal });
-    const message = await within(answer, conversionTimeoutMs);
-    if (message === undefined) throw new Error('the conversion thread does not answer');
+    const response = once(worker, 'message', { signal: exited.signal });
+    const message = await within(response, conversionTimeoutMs);
+    if (message === undefined) throw new Error('the conversion thread does not respond');
     const [converted] = message as [Conversion];
     return converted;
   } finally {

@@ -1,14 +1,12 @@
-// Fetches a WAV file over HTTP. Connects only to addresses that the guard permits, and follows no
-// redirects, because redirects would lead to unchecked addresses.
+// Fetches a WAV file over HTTP. We connect only to addresses that the guard permits, and don't
+// follow redirects, because those could lead to unchecked addresses.
 
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { maxFileBytes } from './conversion.ts';
 
-/**
- * Validators of the copy in memory, with which the server can tell whether that copy is current.
- */
+/** Validators for the copy in memory. They let the server tell us whether that copy is current. */
 export type Validators = { readonly etag?: string; readonly lastModified?: string };
 
 export type Fetched =
@@ -21,10 +19,10 @@ export type Fetched =
 export type SoundFetcher = {
   /**
    * Checks the URL without using the network. If the host is a name, `fetch` checks the addresses
-   * to which it resolves.
+   * to which the name resolves.
    */
   mayFetch(url: URL): boolean;
-  /** Fetches the file unless it is unchanged. Never rejects. */
+  /** Fetches the file unless it's unchanged. Never rejects. */
   fetch(url: URL, validators: Validators): Promise<Fetched>;
   close(): Promise<void>;
 };
@@ -33,20 +31,20 @@ export type SoundFetcherOptions = {
   /** Guard for https URLs. */
   readonly guard: AddressGuard;
   /**
-   * Guard for http URLs. Any host on the path can tamper with http, so this guard permits only
-   * private networks that are explicitly allowed.
+   * Guard for http URLs. Since any host on the path can tamper with http, this guard permits only
+   * private networks that have been allowed explicitly.
    */
   readonly privateGuard: AddressGuard;
   readonly timeoutMs?: number;
 };
 
-/** Time limit for connecting and downloading together: 10 MB at 8 Mbit/s. */
+/** Time limit for connecting and downloading together. At 8 Mbit/s, it's enough for 10 MB. */
 const defaultTimeoutMs = 10_000;
 const maxValidatorLength = 1_024;
 
 export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const agentOf = ({ lookup }: AddressGuard) =>
+  const createAgent = ({ lookup }: AddressGuard) =>
     new Agent({
       connections: 2,
       pipelining: 1,
@@ -56,14 +54,14 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
     });
   const { guard: publicGuard, privateGuard } = options;
   const routes = {
-    'https:': { guard: publicGuard, dispatcher: agentOf(publicGuard) },
-    'http:': { guard: privateGuard, dispatcher: agentOf(privateGuard) },
+    'https:': { guard: publicGuard, dispatcher: createAgent(publicGuard) },
+    'http:': { guard: privateGuard, dispatcher: createAgent(privateGuard) },
   };
-  const routeOf = (url: URL) => routes[url.protocol === 'http:' ? 'http:' : 'https:'];
+  const routeFor = (url: URL) => routes[url.protocol === 'http:' ? 'http:' : 'https:'];
   return {
-    mayFetch: (url) => routeOf(url).guard.isHostAllowed(url),
+    mayFetch: (url) => routeFor(url).guard.isHostAllowed(url),
     async fetch(url, validators) {
-      const { guard, dispatcher } = routeOf(url);
+      const { guard, dispatcher } = routeFor(url);
       if (!guard.isHostAllowed(url)) return notAllowed(url);
       const signal = AbortSignal.timeout(timeoutMs);
       try {
@@ -71,7 +69,7 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
       } catch (error) {
         return signal.aborted
           ? { kind: 'failed', reason: `it did not arrive within ${timeoutMs / 1_000} s` }
-          : failureOf(url, error);
+          : resultForError(url, error);
       }
     },
     close: async () => {
@@ -86,21 +84,20 @@ async function requestFile(
   options: { readonly dispatcher: Agent; readonly signal: AbortSignal },
 ): Promise<Fetched> {
   const { statusCode, headers, body } = await request(url, {
-    headers: headersOf(validators),
+    headers: requestHeaders(validators),
     ...options,
   });
   if (statusCode !== 200) {
-    // Discard the body.
     body.on('error', () => undefined).destroy();
-    return withoutFile(statusCode);
+    return resultForStatus(statusCode);
   }
   const file = await readFile(body);
   return file === undefined
     ? { kind: 'failed', reason: 'it is larger than 10 MiB' }
-    : { kind: 'file', file, validators: validatorsOf(headers) };
+    : { kind: 'file', file, validators: readValidators(headers) };
 }
 
-function headersOf({ etag, lastModified }: Validators): Record<string, string> {
+function requestHeaders({ etag, lastModified }: Validators): Record<string, string> {
   return {
     accept: 'audio/wav, audio/*;q=0.9, */*;q=0.1',
     'accept-encoding': 'identity',
@@ -109,9 +106,9 @@ function headersOf({ etag, lastModified }: Validators): Record<string, string> {
   };
 }
 
-function withoutFile(status: number): Fetched {
+function resultForStatus(status: number): Fetched {
   if (status === 304) return { kind: 'unchanged' };
-  const reason = `the server answered ${status}`;
+  const reason = `the server responded with ${status}`;
   return { kind: status === 404 || status === 410 ? 'gone' : 'failed', reason };
 }
 
@@ -127,7 +124,7 @@ async function readFile(body: Readable): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-function validatorsOf(headers: Readonly<Record<string, string | string[] | undefined>>) {
+function readValidators(headers: Readonly<Record<string, string | string[] | undefined>>) {
   const { etag, 'last-modified': lastModified } = headers;
   const isUsable = (text: unknown): text is string =>
     typeof text === 'string' && text.length <= maxValidatorLength;
@@ -140,13 +137,13 @@ function validatorsOf(headers: Readonly<Record<string, string | string[] | undef
 function notAllowed({ protocol }: URL): Fetched {
   const reason =
     protocol === 'http:'
-      ? 'http is allowed only in a network of NOTIFY_ALLOWED_NETWORKS; use https'
+      ? 'http is allowed only in the networks listed in NOTIFY_ALLOWED_NETWORKS; use https'
       : 'its address is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS';
   return { kind: 'failed', reason };
 }
 
-function failureOf(url: URL, error: unknown): Fetched {
-  return isNotAllowed(error) ? notAllowed(url) : { kind: 'failed', reason: codeOf(error) };
+function resultForError(url: URL, error: unknown): Fetched {
+  return isNotAllowed(error) ? notAllowed(url) : { kind: 'failed', reason: errorCode(error) };
 }
 
 function isNotAllowed(error: unknown): boolean {
@@ -154,8 +151,11 @@ function isNotAllowed(error: unknown): boolean {
   return error instanceof AddressNotAllowedError || cause instanceof AddressNotAllowedError;
 }
 
-/** Returns the error's code, because its message may contain addresses of our network. */
-function codeOf(error: unknown): string {
+/**
+ * Returns the error's code. We don't use its message, because that may contain addresses in our
+ * network.
+ */
+function errorCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string')
     return error.code;
   return 'the connection failed';

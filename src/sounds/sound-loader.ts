@@ -1,5 +1,5 @@
-// Loads a sound for a call: a stored sound of the call's account, cached until it is replaced, or a
-// sound by URL.
+// Loads a sound for a call. It's either one of the account's stored sounds, which we cache until
+// it's replaced, or a sound by URL.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -18,7 +18,8 @@ export type SoundLoaderDependencies = {
 };
 
 export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
-  // Room for an hour and a half of audio. A node's calls mostly play the same handful of sounds.
+  // Room for an hour and a half of audio. In practice, a node's calls play the same handful of
+  // sounds.
   const cache = new LRUCache<string, Stored>(soundCacheLimits);
   /** Reads in progress, by requested version. Calls that start at the same time share a read. */
   const reading = new Map<string, Promise<Stored | undefined>>();
@@ -26,14 +27,14 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
   const read = async (accountId: string, name: string): Promise<Stored | undefined> => {
     const found = await store.read(accountId, name);
     if (found === undefined) return undefined;
-    const stored = { version: found.version, sound: soundOf(`sound:${name}`, found.mulaw) };
-    cache.set(keyOf(accountId, name), stored);
+    const stored = { version: found.version, sound: toSharedSound(`sound:${name}`, found.mulaw) };
+    cache.set(cacheKey(accountId, name), stored);
     return stored;
   };
 
   const loadStored = async (accountId: string, name: string): Promise<SoundResult> => {
     const version = await store.version(accountId, name);
-    const known = cache.get(keyOf(accountId, name));
+    const known = cache.get(cacheKey(accountId, name));
     if (version !== undefined && known?.version === version)
       return { ok: true, sound: known.sound };
     if (version === undefined) return { ok: false, reason: `There is no sound ${name}` };
@@ -49,7 +50,7 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
   return {
     async loadSound(accountId, reference) {
       const place = soundPlaceOf(reference);
-      if (place === undefined) return { ok: false, reason: 'It is not a reference to a sound' };
+      if (place === undefined) return { ok: false, reason: 'Not a sound reference' };
       try {
         return place.kind === 'stored'
           ? await loadStored(accountId, place.name)
@@ -62,12 +63,12 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
   };
 }
 
-function keyOf(accountId: string, name: string): string {
+function cacheKey(accountId: string, name: string): string {
   return `${accountId}/${name}`;
 }
 
-/** Copies a sound into shared memory, so that media workers need no further copies. */
-function soundOf(name: string, audio: Uint8Array): Sound {
+/** Copies a sound into shared memory, so media workers needn't copy it again. */
+function toSharedSound(name: string, audio: Uint8Array): Sound {
   const mulaw = new Uint8Array(new SharedArrayBuffer(audio.length));
   mulaw.set(audio);
   return { name, mulaw, durationMs: audio.length / 8 };

@@ -1,4 +1,4 @@
-// Stores the sounds of accounts in SQL, in the format that calls play.
+// Stores accounts' sounds in SQL, in the format that calls play.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -26,11 +26,11 @@ export type SoundStore = {
   /** Lists the account's sounds, sorted by name. */
   list(accountId: string): Promise<readonly StoredSound[]>;
   find(accountId: string, name: string): Promise<StoredSound | undefined>;
-  /** @returns false if there is no such sound */
+  /** @returns false if there's no such sound */
   remove(accountId: string, name: string): Promise<boolean>;
   /**
-   * Returns the version of the last upload, or undefined if there is no such sound. Each upload
-   * creates a new version.
+   * Returns the last upload's version, or undefined if there's no such sound. Each upload creates a
+   * new version.
    */
   version(accountId: string, name: string): Promise<string | undefined>;
   read(
@@ -51,8 +51,8 @@ const columns =
 const lockClass = 1_936_684_404;
 
 /**
- * Stores a sound unless the account is at its limits. A sound that the upload replaces does not
- * count towards them.
+ * Stores a sound unless the account is at its limits. If the upload replaces a sound, the old one
+ * doesn't count towards them.
  */
 const putStatement = `
 with others as (
@@ -78,29 +78,29 @@ export function createSoundStore(
   return {
     put: (accountId, name, mulaw) =>
       inTransaction(pool, async (client) => {
-        await lockSoundsOf(client, accountId);
+        await lockSounds(client, accountId);
         const { rows } = await client.query<SoundRow & { isNew: boolean }>(putStatement, [
           ...[accountId, name, Buffer.from(mulaw.buffer, mulaw.byteOffset, mulaw.length)],
           ...[randomUUID(), clock.now(), limits.maxSounds, limits.maxBytes],
         ]);
         const [row] = rows;
-        if (row === undefined) return { kind: 'full', message: fullMessage(limits) };
+        if (row === undefined) return { kind: 'full', message: limitMessage(limits) };
         const { isNew, ...sound } = row;
-        return { kind: isNew ? 'created' : 'replaced', sound: soundOf(sound) };
+        return { kind: isNew ? 'created' : 'replaced', sound: toStoredSound(sound) };
       }),
     async list(accountId) {
       const { rows } = await reads(accountId).query<SoundRow>(
         `select ${columns} from sounds where account_id = $1 order by name collate "C"`,
         [accountId],
       );
-      return rows.map(soundOf);
+      return rows.map(toStoredSound);
     },
     async find(accountId, name) {
       const { rows } = await reads(accountId).query<SoundRow>(
         `select ${columns} from sounds where account_id = $1 and name = $2`,
         [accountId, name],
       );
-      return rows.map(soundOf)[0];
+      return rows.map(toStoredSound)[0];
     },
     async remove(accountId, name) {
       const { rowCount } = await pool.query(
@@ -127,28 +127,28 @@ export function createSoundStore(
 }
 
 /**
- * Locks an account's sounds. Otherwise two simultaneous uploads could together exceed the limits.
+ * Locks an account's sounds. Otherwise two simultaneous uploads could exceed the limits together.
  */
-async function lockSoundsOf(client: PoolClient, accountId: string): Promise<void> {
+async function lockSounds(client: PoolClient, accountId: string): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, accountId]);
 }
 
-function soundOf(row: SoundRow): StoredSound {
+function toStoredSound(row: SoundRow): StoredSound {
   return { ...row, durationMs: row.bytes / 8 };
 }
 
-function fullMessage({ maxSounds, maxBytes }: SoundLimits): string {
+function limitMessage({ maxSounds, maxBytes }: SoundLimits): string {
   return `The account has reached its limit: ${maxSounds} sounds, or ${maxBytes / 1_000_000} MB in total.`;
 }
 
 /**
- * An account's sounds as its apps see them. Apps upload files, and the library stores them in the
+ * An account's sounds as its apps see them. Apps upload files, which the library stores in the
  * format that calls play.
  */
 export type SoundLibrary = Pick<SoundStore, 'list' | 'find' | 'remove'> & {
   /**
-   * Converts and stores a file. If the file is unreadable, `problem` describes in words what is
-   * wrong.
+   * Converts and stores a file. If it's unreadable, `problem` describes in words what is wrong with
+   * it.
    */
   put(
     accountId: string,

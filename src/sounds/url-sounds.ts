@@ -1,5 +1,5 @@
-// Sounds by URL, cached in memory. Each sound is revalidated at most once a minute, and stays
-// usable for a day if its server fails.
+// Sounds by URL, cached in memory. We revalidate each sound at most once a minute. If its server
+// fails, the cached copy stays usable for a day.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -16,8 +16,8 @@ export type UrlSoundsDependencies = {
 };
 
 /**
- * Limits the cache by bytes of audio. Each sound also counts a fixed overhead, which limits the
- * number of tiny sounds.
+ * Limits the cache by bytes of audio. Each sound also counts with a fixed overhead, which limits
+ * the number of tiny sounds.
  */
 export const soundCacheLimits = {
   maxSize: 48_000_000,
@@ -25,15 +25,18 @@ export const soundCacheLimits = {
 };
 const revalidateAfterMs = 60_000;
 const staleForMs = 24 * 3_600_000;
-/** Limits on running and waiting fetches. A running fetch keeps a file of up to 10 MB in memory. */
+/**
+ * Maximum number of running and waiting fetches. A running fetch keeps a file of up to 10 MB in
+ * memory.
+ */
 const turnLimits = { running: 4, waiting: 100 };
 
 type Copy = {
   readonly sound: Sound;
   readonly validators: Validators;
-  /** When we last asked the server, whatever it answered. */
+  /** When we last asked the server, regardless of its response. */
   readonly askedAtMs: number;
-  /** When this copy was last known to be current. */
+  /** When we last knew that this copy was current. */
   readonly validAtMs: number;
 };
 
@@ -53,7 +56,7 @@ export class UrlSounds {
    * @throws Error if too many sounds are being fetched or converted
    */
   async load(url: URL): Promise<SoundResult> {
-    const key = keyOf(url);
+    const key = cacheKey(url);
     const copy = this.#copies.get(key);
     const now = this.#dependencies.nowMs();
     if (copy !== undefined && now - copy.askedAtMs < revalidateAfterMs) {
@@ -75,7 +78,7 @@ export class UrlSounds {
     const now = this.#dependencies.nowMs();
     switch (fetched.kind) {
       case 'unchanged':
-        if (copy === undefined) return failed(url, 'the server answered 304');
+        if (copy === undefined) return failed(url, 'the server responded with 304');
         return this.#keep(key, { ...copy, askedAtMs: now, validAtMs: now });
       case 'file':
         return await this.#convert(key, url, fetched, copy);
@@ -109,7 +112,7 @@ export class UrlSounds {
   }
 
   /**
-   * Falls back on the copy for up to a day if the server fails or sends something that is not a
+   * Falls back on the copy for up to a day if the server fails, or sends something that isn't a
    * sound.
    */
   #fallBack(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
@@ -122,7 +125,7 @@ export class UrlSounds {
   }
 }
 
-function keyOf(url: URL): string {
+function cacheKey(url: URL): string {
   const key = new URL(url);
   key.hash = '';
   return key.href;

@@ -1,6 +1,6 @@
 // Reads the WAV files that API clients upload: RIFF/WAVE with PCM, float, µ-law or A-law, plain or
-// as WAVE_FORMAT_EXTENSIBLE. Trusts no length in the file. Never throws: a problem is described in
-// words.
+// as WAVE_FORMAT_EXTENSIBLE. We don't trust any length in the file. Nothing here throws: problems
+// are described in words instead.
 
 import { decodeTable } from '../media/g711.ts';
 
@@ -11,8 +11,8 @@ export type WavFile = {
   /** Samples in each channel, at least 1. */
   readonly length: number;
   /**
-   * Returns a sample as a 16-bit value, whatever the file's format. `index` and `channel` count
-   * from 0.
+   * Returns a sample as a 16-bit value, regardless of the file's format. `index` and `channel`
+   * count from 0.
    */
   readonly sampleAt: (index: number, channel: number) => number;
 };
@@ -28,9 +28,9 @@ type WavFormat = Pick<WavFile, 'codec' | 'channels' | 'sampleRateHz'> & {
   readonly bytes: number;
 };
 
-/** Telephone sample rate. We don't upsample. */
-const lowestRateHz = 8_000;
-/** Limits the channels, so that a broken header cannot dictate the size of buffers. */
+/** The telephone sample rate, because we don't upsample. */
+const minRateHz = 8_000;
+/** A limit on the channels keeps a broken header from dictating buffer sizes. */
 const maxChannels = 32;
 
 const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
@@ -41,26 +41,26 @@ const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
   'µ-law': [8],
 };
 const extensibleFormat = 0xfffe;
-/** The constant tail of KSDATAFORMAT_SUBTYPE_* GUIDs. The plain format code precedes it. */
+/** The constant tail of KSDATAFORMAT_SUBTYPE_* GUIDs. The plain format code comes before it. */
 const subFormatTail = '000000001000800000aa00389b71';
 
-export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number }): WavResult {
+export function openWav(file: Buffer, { maxRateHz }: { maxRateHz: number }): WavResult {
   if (file.length < 12 || file.toString('latin1', 0, 4) !== 'RIFF') {
     return unreadable('not a WAV file (no RIFF header)');
   }
   if (file.toString('latin1', 8, 12) !== 'WAVE') return unreadable('a RIFF file, but not WAVE');
   let format: WavFormat | string | undefined;
   for (const { id, content } of chunksOf(file)) {
-    if (id === 'fmt ') format = readFormat(content, highestRateHz);
+    if (id === 'fmt ') format = readFormat(content, maxRateHz);
     if (id === 'data') return openData(content, format);
   }
   return unreadable(typeof format === 'string' ? format : 'no audio data in the file');
 }
 
 /**
- * Yields the chunks of a file. A chunk has a four-letter id, a length, and the content, padded to
- * an even length. Programs that write to a pipe cannot fill in the length. If they leave 4 GB
- * there, the content is the rest of the file. A length of 0 means empty content.
+ * Yields the file's chunks. A chunk consists of a four-letter id, a length, and the content, padded
+ * to an even length. Programs that write to a pipe can't fill in the length. If they leave 4 GB
+ * there, the content extends to the end of the file. A length of 0 means empty content.
  */
 function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly content: Buffer }> {
   for (let at = 12; at + 8 <= file.length; ) {
@@ -82,9 +82,9 @@ function openData(content: Buffer, format: WavFormat | string | undefined): WavR
   return { ok: true, wav: { codec, channels, sampleRateHz, length, sampleAt } };
 }
 
-function readFormat(chunk: Buffer, highestRateHz: number): WavFormat | string {
+function readFormat(chunk: Buffer, maxRateHz: number): WavFormat | string {
   if (chunk.length < 16) return 'the format chunk is truncated';
-  const codec = codecOf(chunk);
+  const codec = readCodec(chunk);
   const channels = chunk.readUInt16LE(2);
   const sampleRateHz = chunk.readUInt32LE(4);
   const bits = chunk.readUInt16LE(14);
@@ -92,17 +92,17 @@ function readFormat(chunk: Buffer, highestRateHz: number): WavFormat | string {
     return `unknown format ${codec}; PCM, float, µ-law and A-law are supported`;
   }
   if (channels < 1 || channels > maxChannels) return `${channels} channels`;
-  if (sampleRateHz < lowestRateHz || sampleRateHz > highestRateHz) {
-    return `a sample rate of ${sampleRateHz} Hz; ${lowestRateHz} to ${highestRateHz} are supported`;
+  if (sampleRateHz < minRateHz || sampleRateHz > maxRateHz) {
+    return `a sample rate of ${sampleRateHz} Hz; ${minRateHz} to ${maxRateHz} are supported`;
   }
   const widths = possibleBits[codec];
   return widths.includes(bits)
     ? { codec, channels, sampleRateHz, bytes: bits / 8 }
-    : `${codec} of ${bits} bits; ${widths.join(', ')} are supported`;
+    : `${bits}-bit ${codec}; ${widths.join(', ')} are supported`;
 }
 
-/** Returns the codec of a format chunk, or the number of an unknown format. */
-function codecOf(chunk: Buffer): WavCodec | number {
+/** Returns the codec in a format chunk, or the format's number if it's unknown. */
+function readCodec(chunk: Buffer): WavCodec | number {
   const code = chunk.readUInt16LE(0);
   if (code !== extensibleFormat) return codecs[code] ?? code;
   if (chunk.length < 40 || chunk.toString('hex', 26, 40) !== subFormatTail) return code;
@@ -113,21 +113,21 @@ function codecOf(chunk: Buffer): WavCodec | number {
 function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number) => number {
   if (codec === 'float') {
     return bytes === 4
-      ? (at) => clipped(content.readFloatLE(at) * 32_768)
-      : (at) => clipped(content.readDoubleLE(at) * 32_768);
+      ? (at) => clip(content.readFloatLE(at) * 32_768)
+      : (at) => clip(content.readDoubleLE(at) * 32_768);
   }
   if (codec !== 'PCM') {
     const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
     return (at) => table[content[at] ?? 0] ?? 0;
   }
-  // 8-bit samples are unsigned, wider samples are signed. We keep their top 16 bits, because the
-  // rest is below the noise of any phone line.
+  // 8-bit samples are unsigned, wider ones are signed. We keep the top 16 bits, because the rest is
+  // below the noise on any phone line.
   if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
   return (at) => content.readInt16LE(at + bytes - 2);
 }
 
-/** Limits a sample to 16 bits. NaN becomes silence. */
-function clipped(sample: number): number {
+/** Clips a sample to 16 bits. NaN becomes silence. */
+function clip(sample: number): number {
   return Math.max(-32_768, Math.min(32_767, Math.round(sample))) || 0;
 }
 

@@ -1,5 +1,5 @@
-// Reads a bot's messages, within limits, and applies them to the playout queue. Invalid messages
-// are counted and ignored. They never end the call.
+// Reads a bot's messages, within limits, and applies them to the playout queue. We count and ignore
+// invalid messages, so they never end the call.
 
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
@@ -7,12 +7,15 @@ import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 
 /**
- * Rate limit: 500 messages a second, with an allowance for bursts of up to 10 s worth. Bots send a
- * whole answer at once, in pieces of 200 ms with a mark each.
+ * Rate limit: 500 messages a second, with bursts of up to 10 s worth. Bots usually send a whole
+ * answer in one go, split into 200 ms pieces with a mark each.
  */
 const messagesPerTick = 10;
 const maxBurst = 5_000;
-/** Payloads are decoded into one shared buffer. Larger ones are rare and get their own memory. */
+/**
+ * All payloads are decoded into one shared buffer. Larger ones are rare, so they get their own
+ * memory.
+ */
 const scratchBytes = 256 * 1_024;
 const scratch = Buffer.allocUnsafeSlow(scratchBytes);
 
@@ -91,7 +94,7 @@ export class BotInbox {
   }
 }
 
-/** Decodes base64. The result is valid until the next call of `decode`. */
+/** Decodes base64. The result is valid until the next call to `decode`. */
 function decode(payload: string): Uint8Array {
   if (payload.length > scratchBytes) return Buffer.from(payload, 'base64');
   return scratch.subarray(0, scratch.write(payload, 'base64'));

@@ -1,5 +1,5 @@
 // Sends messages to a bot over one connection: `connected` and `start`, then a frame every 20 ms,
-// and the events of the call in between. A bot that reads slowly only loses the oldest audio.
+// with the call's events in between. A bot that reads slowly loses only the oldest audio.
 
 import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
@@ -35,7 +35,7 @@ export class BotSender {
   }
 
   /**
-   * Sends a frame, or keeps it while the link is full. Timestamps also advance for dropped frames,
+   * Sends a frame, or keeps it while the link is full. Timestamps advance even for dropped frames,
    * so that the bot can see the gap.
    */
   hear(frame: Uint8Array): void {
@@ -72,8 +72,8 @@ export class BotSender {
 }
 
 /**
- * Keeps the last second of the far end's audio while the bot does not read. A new frame replaces
- * the oldest, so that a slow bot's backlog never exceeds one second.
+ * Keeps the far end's last second of audio while the bot isn't reading. Each new frame replaces the
+ * oldest, so a slow bot's backlog never exceeds one second.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);

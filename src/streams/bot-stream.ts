@@ -1,9 +1,9 @@
-// A call's stream to its bot. Connects at the answer, or once a person is detected, and reconnects
-// if the connection breaks. The stream ends when the bot closes it, the call ends it, or
-// reconnecting takes too long. It runs in the media worker, and its clock is the session's ticks.
+// A call's stream to its bot. It connects at the answer, or once a person is detected, and
+// reconnects if the connection breaks. The stream ends when the bot closes it, when the call ends
+// it, or when reconnecting takes too long. It runs in the media worker, with the session's ticks as
+// its clock.
 
 import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
-
 import type { StreamCounts, StreamSettings } from '../calls/stream/stream.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
@@ -17,45 +17,46 @@ import type { MessageWriter } from './stream-messages.ts';
 
 const frameMs = 20;
 const ticksPerSecond = 1_000 / frameMs;
-/** How long queued audio is still played after the bot has left: 10 s. */
+/** How long we keep playing queued audio after the bot has left: 10 s. */
 const maxGoodbyeTicks = 500;
 /**
- * 10 s. Several pings fit into `maxSilenceTicks`, so one lost pong does not end the connection.
+ * 10 s. Several pings fit into `maxSilenceTicks`, so losing one pong doesn't end the connection.
  */
 const pingTicks = 500;
-/** After 40 s without anything from the bot, the connection is dead. */
+/** 40 s. If the bot has sent nothing for this long, the connection is dead. */
 const maxSilenceTicks = 2_000;
 /**
- * Servers close connections on which no request arrives, some after 30 s. While the phone rings, we
- * therefore replace the connection after 25 s.
+ * 25 s. Servers close connections on which no request arrives, some after 30 s, so we replace the
+ * connection before that while the phone rings.
  */
 const preparedTicks = 1_250;
 /**
- * Limit on prepared connections. Together they cover 200 s, longer than phones ring and detection
- * takes.
+ * Maximum number of prepared connections. Together they cover 200 s, which is longer than phones
+ * ring and detection runs.
  */
 const maxPreparations = 8;
 /**
- * Limit on keys and detection events that wait for the connection. A call has a handful of them.
+ * Maximum number of keys and detection events that wait for the connection. A call usually has a
+ * handful.
  */
 const maxPendingMessages = 200;
 /**
- * Delays before each retry of the first connection, in seconds. They are short because the person
- * is waiting. After five seconds we give up.
+ * Delays before each retry of the first connection, in seconds. They're short because the person is
+ * waiting. We give up after five seconds.
  */
 const firstDelays = [0.5, 1, 2];
 const firstLimitTicks = 5 * ticksPerSecond;
 /**
- * Delays before each attempt to reconnect in mid-call, in seconds. A redeployment takes a while,
- * and many calls reconnect to the bot at the same time.
+ * Delays before each attempt to reconnect in mid-call, in seconds. They're longer because a
+ * redeployment takes a while, and many calls reconnect to the bot at the same time.
  */
 const reconnectDelays = [1, 2, 4];
 const reconnectLimitTicks = 30 * ticksPerSecond;
 /**
- * A connection that lasted this long was healthy. If it breaks, a new series of attempts starts.
+ * A connection that lasted this long was healthy. If it breaks, we start a new series of attempts.
  */
 const healthyTicks = 10 * ticksPerSecond;
-/** Time limit of one attempt. */
+/** Time limit for one attempt. */
 const attemptTimeoutTicks = 5 * ticksPerSecond;
 
 export type BotStreamDependencies = {
@@ -67,9 +68,7 @@ export type BotStreamDependencies = {
 };
 
 type State =
-  /**
-   * The call is not yet answered, or no person has been detected although the bot waits for one.
-   */
+  /** The call hasn't been answered, or the bot is waiting for a person who hasn't been detected. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'waiting'; readonly until: number }
   | { readonly kind: 'connecting'; readonly link: StreamLink; readonly until: number }
@@ -81,7 +80,7 @@ type State =
       /** The tick at which the bot last sent anything. */
       heardTick: number;
     }
-  /** The bot has left. Its queued audio is still being played. */
+  /** The bot has left, but we're still playing its queued audio. */
   | { readonly kind: 'goodbye'; readonly until: number }
   | { readonly kind: 'over' };
 
@@ -94,11 +93,11 @@ export class CallStream implements BotStream {
   readonly #schedule = new ReconnectSchedule();
   readonly #counts = { framesSent: 0, framesDropped: 0, connections: 0 };
   #state: State = { kind: 'idle' };
-  /** The transport prepared for the answer. Replaced at tick `until`. */
+  /** The transport prepared for the answer. We replace it at tick `until`. */
   #prepared: { readonly transport: PreparedTransport; readonly until: number } | undefined;
   #preparations = 0;
   #isAnswered = false;
-  /** Events of detection so far. A call has about a dozen. */
+  /** Detection events so far. A call has about a dozen. */
   readonly #amdEvents: AmdEvent[] = [];
   #pendingMessages: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
@@ -178,7 +177,7 @@ export class CallStream implements BotStream {
         this.#checkBot(state);
         break;
       case 'goodbye':
-        if (this.#queue.queuedBytes === 0 || this.#tick >= state.until) this.#leave();
+        if (this.#queue.queuedBytes === 0 || this.#tick >= state.until) this.#finishGoodbye();
         break;
       case 'over':
         break;
@@ -188,7 +187,7 @@ export class CallStream implements BotStream {
   stop(reason: string): void {
     const state = this.#state;
     if (state.kind === 'over') return;
-    this.#become({ kind: 'over' });
+    this.#enter({ kind: 'over' });
     this.#prepared?.transport.close();
     if (state.kind === 'open') state.sender.send((writer) => writer.stop());
     if (state.kind === 'open' || state.kind === 'connecting') state.link.close();
@@ -224,7 +223,7 @@ export class CallStream implements BotStream {
         onDefect: (error) => this.#sink.defect(error),
       },
     );
-    this.#become({ kind: 'connecting', link, until: this.#schedule.deadlineOf(this.#tick) });
+    this.#enter({ kind: 'connecting', link, until: this.#schedule.attemptDeadline(this.#tick) });
   }
 
   #open(link: StreamLink): void {
@@ -233,7 +232,7 @@ export class CallStream implements BotStream {
     if (this.#counts.connections > 1) statistics.reconnects += 1;
     const sender = new BotSender(link, this.#settings, [this.#counts, statistics]);
     const openTick = this.#tick;
-    this.#become({ kind: 'open', link, sender, openTick, heardTick: openTick });
+    this.#enter({ kind: 'open', link, sender, openTick, heardTick: openTick });
     const verdict = verdictOf(this.#amdEvents);
     sender.begin({
       ...this.#settings.customParameters,
@@ -265,26 +264,26 @@ export class CallStream implements BotStream {
 
   #onLinkEnd(end: LinkEnd): void {
     const state = this.#state;
-    // A new connection did not set these marks, so they must not come back on it.
+    // A new connection didn't set these marks, so they must not come back on it.
     this.#queue.forgetMarks();
     if (end.kind === 'closed' && state.kind === 'open') {
-      this.#become({ kind: 'goodbye', until: this.#tick + maxGoodbyeTicks });
-      if (this.#queue.queuedBytes === 0) this.#leave();
+      this.#enter({ kind: 'goodbye', until: this.#tick + maxGoodbyeTicks });
+      if (this.#queue.queuedBytes === 0) this.#finishGoodbye();
       return;
     }
     if (state.kind === 'open') this.#schedule.connectionLost(state.openTick, this.#tick);
     const next = end.kind === 'refused' ? undefined : this.#schedule.next(this.#tick);
     if (next === undefined) {
-      this.#become({ kind: 'over' });
+      this.#enter({ kind: 'over' });
       this.#sink.report({ kind: 'lost', reason: end.reason });
       return;
     }
-    this.#become({ kind: 'waiting', until: next });
+    this.#enter({ kind: 'waiting', until: next });
     this.#sink.report({ kind: 'broken', reason: end.reason });
   }
 
-  #leave(): void {
-    this.#become({ kind: 'over' });
+  #finishGoodbye(): void {
+    this.#enter({ kind: 'over' });
     this.#sink.report({ kind: 'botLeft', counts: this.#summary() });
   }
 
@@ -295,7 +294,7 @@ export class CallStream implements BotStream {
     }
   }
 
-  #become(state: State): void {
+  #enter(state: State): void {
     if (this.#state.kind === 'open') this.#sink.statistics.open -= 1;
     if (state.kind === 'open') this.#sink.statistics.open += 1;
     this.#state = state;
@@ -315,8 +314,8 @@ export class CallStream implements BotStream {
 }
 
 /**
- * Decides when the next attempt to connect starts and when to give up. Counts in ticks, because the
- * stream's only clock is that of the audio.
+ * Decides when the next attempt to connect starts, and when to give up. Counts in ticks, because
+ * the audio clock is the only clock that the stream has.
  */
 class ReconnectSchedule {
   #delays = firstDelays;
@@ -329,7 +328,7 @@ class ReconnectSchedule {
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** Records the loss of a connection that opened at `openTick`. */
+  /** Records that we lost a connection which opened at `openTick`. */
   connectionLost(openTick: number, tick: number): void {
     const isFirst = this.#delays === firstDelays;
     this.#delays = reconnectDelays;
@@ -339,7 +338,7 @@ class ReconnectSchedule {
     this.#endTick = tick + this.#limitTicks;
   }
 
-  /** @returns the tick of the next attempt, or undefined to give up */
+  /** @returns the tick for the next attempt, or undefined to give up */
   next(tick: number): number | undefined {
     const delay = this.#delays[Math.min(this.#attempts, this.#delays.length - 1)] ?? 0;
     this.#attempts += 1;
@@ -348,7 +347,7 @@ class ReconnectSchedule {
   }
 
   /** Returns the tick by which an attempt that starts at `tick` must succeed. */
-  deadlineOf(tick: number): number {
+  attemptDeadline(tick: number): number {
     return Math.min(tick + attemptTimeoutTicks, this.#endTick);
   }
 }

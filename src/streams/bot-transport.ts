@@ -1,14 +1,14 @@
-// The transport under a bot's WebSocket: name look-up, TCP and TLS. It can be set up while the
-// phone still rings, so that only the upgrade remains at the answer. The guard checks each address
-// when it connects.
+// The transport under a bot's WebSocket: name look-up, TCP and TLS. We can set it up while the
+// phone still rings, so that only the upgrade remains to be done at the answer. The guard checks
+// each address when it connects.
 
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
 /**
- * Starts to connect and returns the socket, which later emits the outcome.
- * @returns undefined if the address is not allowed
+ * Starts connecting and returns the socket, which emits the outcome later.
+ * @returns undefined if the address isn't allowed
  */
 export function openTransport(url: URL, guard: AddressGuard): Socket | undefined {
   if (!guard.isHostAllowed(url)) return undefined;
@@ -18,7 +18,7 @@ export function openTransport(url: URL, guard: AddressGuard): Socket | undefined
     host,
     port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port),
     lookup: guard.lookup,
-    // Nagle's algorithm would hold each frame until the previous one is acknowledged.
+    // Nagle's algorithm would hold back each frame until the previous one is acknowledged.
     noDelay: true,
     keepAlive: true,
   };
@@ -32,7 +32,7 @@ function isName(url: URL): boolean {
   return !url.hostname.startsWith('[') && !/^[\d.]+$/.test(url.hostname);
 }
 
-/** A transport that is connected in advance. If it fails, a new one is opened when needed. */
+/** A transport that we connect in advance. If that fails, a new one is opened when it's needed. */
 export class PreparedTransport {
   readonly #socket: Socket | undefined;
   #isUsable: boolean;
@@ -49,7 +49,7 @@ export class PreparedTransport {
 
   /**
    * Hands the socket over to the caller.
-   * @returns undefined if it is unusable
+   * @returns undefined if the socket is unusable
    */
   take(): Socket | undefined {
     if (!this.#isUsable) return undefined;

@@ -1,5 +1,5 @@
-// The SIDs by which bots know an account, a call and a stream, in the format that bot libraries
-// validate. They are derived from our ids, so they are the same on every node and after a
+// The SIDs that bots use for an account, a call and a stream, in the format that bot libraries
+// validate. We derive them from our own ids, so they're the same on every node and after a
 // reconnect.
 
 import { createHash } from 'node:crypto';
@@ -16,47 +16,47 @@ type StreamedCall = {
   readonly request: { readonly stream?: unknown };
 };
 
-/** `ordinal` is the number of the stream within its call. 0 is the stream of the request. */
+/** `ordinal` numbers the streams within a call. 0 is the stream in the request. */
 export function streamIdsOf(call: StreamedCall, ordinal = 0): StreamIds {
   const { appId, callId } = call;
   const which = ordinal === 0 ? '' : ` ${ordinal}`;
   return {
     accountSid: accountSidOf(appId),
-    callSid: callSidOf(call),
-    streamSid: `MZ${digits(`stream ${callId}${which}`)}`,
+    callSid: createCallSid(call),
+    streamSid: `MZ${deriveDigits(`stream ${callId}${which}`)}`,
   };
 }
 
 /**
- * Returns the call's SID. If the request has a stream, the index `calls_by_call_sid` finds the call
- * by its SID. A call that gets its first stream by command is not in the index, so its SID contains
- * its id.
+ * Returns the call's SID. If the request contains a stream, the index `calls_by_call_sid` finds the
+ * call by its SID. A call that gets its first stream from a command isn't in that index, so its SID
+ * contains the call id instead.
  */
-function callSidOf({ callId, request }: StreamedCall): string {
+function createCallSid({ callId, request }: StreamedCall): string {
   const own = callId.replace(/^call-/, '').replaceAll('-', '');
   const isIndexed = request.stream !== undefined || !/^[0-9a-f]{32}$/.test(own);
-  return `CA${isIndexed ? digits(callId) : own}`;
+  return `CA${isIndexed ? deriveDigits(callId) : own}`;
 }
 
-/** Returns the call id contained in a SID, for calls whose request has no stream. */
-export function callIdOfCallSid(callSid: string): string {
-  const uuid = digitsOfCallSid(callSid).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+/** Returns the call id in a SID, for calls whose request contains no stream. */
+export function callIdFromSid(callSid: string): string {
+  const uuid = callSidDigits(callSid).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   return `call-${uuid}`;
 }
 
 export function accountSidOf(appId: string): string {
-  return `AC${digits(appId)}`;
+  return `AC${deriveDigits(appId)}`;
 }
 
 /** Returns the part of the SID that the index `calls_by_call_sid` stores. */
-export function digitsOfCallSid(callSid: string): string {
+export function callSidDigits(callSid: string): string {
   return callSid.slice('CA'.length);
 }
 
 /**
- * Derives 32 hex digits. The SQL index `calls_by_call_sid` computes the same digits, so keep the
- * two in step.
+ * Derives 32 hex digits. Keep this in step with the SQL index `calls_by_call_sid`, which computes
+ * the same digits.
  */
-function digits(text: string): string {
+function deriveDigits(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

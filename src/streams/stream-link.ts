@@ -1,5 +1,5 @@
 // One WebSocket connection to a bot, from the upgrade to the close. Sends and receives text within
-// limits, and does not interpret it.
+// limits, without interpreting it.
 
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -12,20 +12,21 @@ import { AddressNotAllowedError } from '../lib/address-guard.ts';
  */
 const maxMessageBytes = 8 * 1_024 * 1_024;
 /**
- * Limit on text that waits for a bot to read, mostly marks and keys. A bot that far behind is gone.
+ * Maximum amount of text, mostly marks and keys, that waits for a bot to read it. If a bot is
+ * further behind than that, it's gone.
  */
 const maxBacklogBytes = 1_024 * 1_024;
 /**
- * Above this fill level of the socket's buffer, we send no audio, because buffered audio can no
- * longer be dropped.
+ * If the socket's buffer holds more than this, we send no audio, because we can't drop audio that's
+ * already buffered.
  */
 const fullBytes = 4_096;
-/** How long we wait for the answer to our closing handshake before we cut the connection. */
+/** How long we wait for the bot to complete our closing handshake before we cut the connection. */
 const closeTimeoutMs = 2_000;
 
 /** Why a connection ended or failed. */
 export type LinkEnd = {
-  /** A code such as `closed-1006`. Never contains an address, or text from the bot. */
+  /** A code, e.g. `closed-1006`. Never contains an address, or text from the bot. */
   readonly reason: string;
   /**
    * - closed: the bot closed the connection normally.
@@ -41,33 +42,33 @@ export type LinkSink = {
   onBinary(): void;
   /** Called once, after all other callbacks. */
   onEnd(end: LinkEnd): void;
-  /** One of the handlers above threw. */
+  /** Called if one of the other handlers has thrown. */
   onDefect(error: unknown): void;
 };
 
 export type LinkOptions = {
   readonly url: string;
-  /** Secret with which the upgrade request is signed. */
+  /** Secret for signing the upgrade request. */
   readonly secret: string;
   readonly timestampS: number;
-  /** A socket that is connected or still connecting. */
+  /** A socket that's connected or still connecting. */
   readonly transport: Socket;
 };
 
-/** Close codes with which a bot leaves: normal closure, and no code. */
+/** Close codes when a bot leaves: normal closure, and no code. */
 const closedByBot: ReadonlySet<number> = new Set([1000, 1005]);
-/** Client errors that may be temporary. All others mean that the request is wrong. */
+/** Client errors that may be temporary. Any other means that the request is wrong. */
 const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export class StreamLink {
   readonly #socket: WebSocket;
   readonly #sink: LinkSink;
-  #isOver = false;
+  #hasEnded = false;
   #failure: LinkEnd | undefined;
 
   constructor({ url, secret, timestampS, transport }: LinkOptions, sink: LinkSink) {
     this.#sink = sink;
-    // The types of `ws` do not have `closeTimeout` yet.
+    // The types for `ws` don't include `closeTimeout`.
     const options: ClientOptions & { readonly closeTimeout: number } = {
       headers: signatureHeaders(url, secret, timestampS),
       createConnection: () => transport,
@@ -77,59 +78,59 @@ export class StreamLink {
       closeTimeout: closeTimeoutMs,
     };
     this.#socket = new WebSocket(url, options);
-    this.#socket.on('open', () => this.#safely(() => sink.onOpen()));
+    this.#socket.on('open', () => this.#runSafely(() => sink.onOpen()));
     this.#socket.on('message', (data, isBinary) =>
-      this.#safely(() => {
+      this.#runSafely(() => {
         if (isBinary) sink.onBinary();
         // The data is one buffer unless `binaryType` is changed.
         else sink.onText((data as Buffer).toString('utf8'));
       }),
     );
     this.#socket.on('unexpected-response', (request, response) => {
-      this.#failure = refusalOf(response.statusCode ?? 0);
+      this.#failure = endForStatus(response.statusCode ?? 0);
       request.destroy();
       this.#end(this.#failure);
     });
     this.#socket.on('error', (error) => {
-      this.#failure ??= failureOf(error);
+      this.#failure ??= endForError(error);
     });
-    this.#socket.on('close', (code) => this.#end(this.#failure ?? endOfCode(code)));
+    this.#socket.on('close', (code) => this.#end(this.#failure ?? endForCloseCode(code)));
   }
 
-  /** Whether the bot reads too slowly to be sent audio now. */
+  /** Whether the bot is reading too slowly for us to send audio now. */
   get isFull(): boolean {
     return this.#socket.bufferedAmount > fullBytes;
   }
 
   send(text: string): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#socket.send(text);
     if (this.#socket.bufferedAmount > maxBacklogBytes) this.abandon('backlog');
   }
 
   /** Sends a ping. A pong shows that the bot is alive. */
   ping(onPong: () => void): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#socket.once('pong', onPong);
     this.#socket.ping();
   }
 
-  /** Closes the connection from our side. `onEnd` is not called. */
+  /** Closes the connection from our side. `onEnd` isn't called. */
   close(): void {
-    this.#isOver = true;
-    // A closing handshake is impossible during the upgrade.
+    this.#hasEnded = true;
+    // There's no closing handshake during the upgrade.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
     else this.#socket.close(1000);
   }
 
-  /** Cuts a dead connection. It ends as `lost`, with this reason. */
+  /** Cuts a dead connection, which ends as `lost` with this reason. */
   abandon(reason: string): void {
     this.#end({ kind: 'lost', reason });
   }
 
   #end(end: LinkEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     if (this.#socket.readyState !== WebSocket.CLOSED) this.#socket.terminate();
     try {
       this.#sink.onEnd(end);
@@ -138,9 +139,9 @@ export class StreamLink {
     }
   }
 
-  /** Runs a callback. An uncaught error would end the thread. */
-  #safely(run: () => void): void {
-    if (this.#isOver) return;
+  /** Runs a callback. If we didn't catch its errors, they would end the thread. */
+  #runSafely(run: () => void): void {
+    if (this.#hasEnded) return;
     try {
       run();
     } catch (error) {
@@ -157,23 +158,23 @@ function signatureHeaders(url: string, secret: string, timestampS: number): Reco
     .digest('hex');
   return {
     'Gateway-Signature': `t=${timestampS},v1=${own}`,
-    // Sign the URL exactly as configured: the bot compares the signature with that of its own
-    // configured URL.
+    // Sign the URL exactly as configured, because the bot compares this signature with the one for
+    // its own configured URL.
     'X-Twilio-Signature': createHmac('sha1', secret).update(url).digest('base64'),
   };
 }
 
-function endOfCode(code: number): LinkEnd {
+function endForCloseCode(code: number): LinkEnd {
   return { kind: closedByBot.has(code) ? 'closed' : 'lost', reason: `closed-${code}` };
 }
 
-function refusalOf(status: number): LinkEnd {
+function endForStatus(status: number): LinkEnd {
   const isFinal = status < 500 && !transientStatuses.has(status);
   return { kind: isFinal ? 'refused' : 'lost', reason: `status-${status}` };
 }
 
 /** Uses the error's code as the reason, because its message contains addresses. */
-function failureOf(error: Error & { code?: string }): LinkEnd {
+function endForError(error: Error & { code?: string }): LinkEnd {
   if (error instanceof AddressNotAllowedError) {
     return { kind: 'refused', reason: 'address-not-allowed' };
   }

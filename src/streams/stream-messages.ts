@@ -1,6 +1,6 @@
-// The messages of Twilio Media Streams. Writes ours and reads the bot's, without trusting them.
-// `sequenceNumber`, `chunk` and `timestamp` are strings, while the values in `mediaFormat` are
-// numbers. Bots check these types.
+// The Twilio Media Streams messages. We write ours and read the bot's, which we don't trust. Note
+// that `sequenceNumber`, `chunk` and `timestamp` are strings, while the values in `mediaFormat` are
+// numbers, because bots check these types.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -8,7 +8,7 @@ import type { StreamIds } from './stream-ids.ts';
 
 export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';
 
-/** Writes the messages of one connection. Sequence numbers begin at `start`. */
+/** Writes the messages for one connection. Sequence numbers begin at `start`. */
 export class MessageWriter {
   readonly #ids: StreamIds;
   readonly #mediaEnd: string;
@@ -21,7 +21,7 @@ export class MessageWriter {
   }
 
   start(customParameters: Readonly<Record<string, string>>): string {
-    // Pick the members by name: the object may also contain secrets.
+    // Pick the fields by name, because the object may also contain secrets.
     const { accountSid, streamSid, callSid } = this.#ids;
     return this.#write('start', {
       start: {
@@ -98,14 +98,14 @@ export function readBotMessage(text: string, streamSid: string): BotMessage | un
   return readEvent(message);
 }
 
-function readEvent(message: Members): BotMessage | undefined {
+function readEvent(message: Fields): BotMessage | undefined {
   switch (message['event']) {
     case 'media': {
-      const payload = memberOf(message['media'], 'payload');
+      const payload = readText(message['media'], 'payload');
       return payload === undefined ? undefined : { kind: 'media', payload };
     }
     case 'mark': {
-      const name = memberOf(message['mark'], 'name');
+      const name = readText(message['mark'], 'name');
       return name === undefined ? undefined : { kind: 'mark', name };
     }
     case 'clear':
@@ -115,13 +115,13 @@ function readEvent(message: Members): BotMessage | undefined {
   }
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
-function isObject(value: unknown): value is Members {
+function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-function memberOf(value: unknown, name: string): string | undefined {
-  const member = isObject(value) ? value[name] : undefined;
-  return typeof member === 'string' ? member : undefined;
+function readText(value: unknown, name: string): string | undefined {
+  const field = isObject(value) ? value[name] : undefined;
+  return typeof field === 'string' ? field : undefined;
 }

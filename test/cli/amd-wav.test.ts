@@ -121,7 +121,7 @@ describe('the error', () => {
     [
       '12 bits',
       makeWav({ data: Buffer.alloc(99), bits: 12 }),
-      'PCM of 12 bits; 8, 16, 24, 32 are supported',
+      '12-bit PCM; 8, 16, 24, 32 are supported',
     ],
     ['no samples', makeWav({ samples: [new Int16Array(0)] }), 'no audio data in the file'],
     ['half a sample', makeWav({ data: Buffer.alloc(1) }), 'no audio data in the file'],

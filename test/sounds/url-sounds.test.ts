@@ -142,15 +142,15 @@ describe('a sound at a URL', () => {
     answer = status(404);
 
     expect(await durationOf()).toBe(
-      `The sound at ${origin}/offer.wav is not available: the server answered 404`,
+      `The sound at ${origin}/offer.wav is not available: the server responded with 404`,
     );
   });
 
   test.each<[string, Answer, RegExp]>([
     ['a page', serve(Buffer.from('<html>')), /it is not a sound: not a WAV file/],
-    ['a redirect', status(302, { location: '/other.wav' }), /the server answered 302/],
+    ['a redirect', status(302, { location: '/other.wav' }), /the server responded with 302/],
     ['more than 10 MiB', serve(Buffer.alloc(10 * 1_024 * 1_024 + 1)), /larger than 10 MiB/],
-    ['a 304 without a condition in the request', status(304), /the server answered 304/],
+    ['a 304 without a condition in the request', status(304), /the server responded with 304/],
   ])('is rejected if it is %s', async (_name, wrong, reason) => {
     answer = wrong;
     expect(await durationOf()).toMatch(reason);
@@ -162,7 +162,11 @@ describe('a URL from which no sound is fetched', () => {
   test.each([
     ['a private address', 'https://10.0.0.1/a.wav', /private, local or reserved/],
     ['loopback, unless it is allowed', 'https://127.0.0.1/a.wav', /private, local or reserved/],
-    ['a public address without TLS', 'http://192.0.2.1/a.wav', /http is allowed only in a network/],
+    [
+      'a public address without TLS',
+      'http://192.0.2.1/a.wav',
+      /http is allowed only in the networks/,
+    ],
     ['a name that resolves to loopback', 'https://localhost/a.wav', /private, local or reserved/],
   ])('%s', async (_name, url, reason) => {
     const closed = fetching([]);

@@ -14,22 +14,22 @@ type RecordingResult =
 
 const detectorRateHz = 8_000;
 /** No recording of a telephone call has a higher rate. */
-const highestRateHz = 192_000;
+const maxRateHz = 192_000;
 /**
  * Detection never runs this long (two timers of 120 s, a greeting of 60 s). The rest of a file is
  * ignored.
  */
-export const longestRecordingMs = 300_000;
+export const maxRecordingMs = 300_000;
 
 /** Reads a channel. `channel` counts from 1. */
 export function readWav(file: Buffer, channel: number): RecordingResult {
-  const opened = openWav(file, { highestRateHz });
+  const opened = openWav(file, { maxRateHz });
   if (!opened.ok) return { kind: 'unreadable', problem: opened.problem };
   const { codec, channels, sampleRateHz, length, sampleAt } = opened.wav;
   if (channel > channels) {
     return { kind: 'unreadable', problem: `no channel ${channel}; it has ${channels}` };
   }
-  const most = Math.ceil((longestRecordingMs / 1_000) * sampleRateHz);
+  const most = Math.ceil((maxRecordingMs / 1_000) * sampleRateHz);
   const samples = new Int16Array(Math.min(length, most));
   for (let index = 0; index < samples.length; index += 1) {
     samples[index] = sampleAt(index, channel - 1);
