@@ -176,7 +176,7 @@ export type TrunkLimits = {
   readonly callsPerSecond?: number;
   /**
    * Number of calls that may hold a carrier channel at the same time. A call holds a channel from
-   * its INVITE until none of its transactions or dialogs is on the wire.
+   * its INVITE until the last of its transactions and dialogs is off the wire.
    */
   readonly maxConcurrentCalls?: number;
 };

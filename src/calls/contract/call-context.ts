@@ -1,5 +1,5 @@
-// The context of a call, which bot flows read from the bucket `call-context`, over HTTP, and from
-// the events that change it.
+// A call's context. Bot flows read it from the `call-context` bucket, over HTTP, or from the events
+// that change it.
 
 import { z } from 'zod';
 import { amdEvent, amdEventNames } from '../detection/amd-event.ts';

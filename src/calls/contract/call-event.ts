@@ -1,8 +1,8 @@
-// The events of a call, as published on JetStream under
+// A call's events, as published on JetStream under
 // `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact and is
-// self-contained: a reader needs no other source to build a notification, a timeline row or the
-// context. Event ids derive from the call id, so that duplicates are recognised. Each feature
-// defines its own events.
+// self-contained: readers can build a notification, a timeline row or the context without any other
+// source. Event ids are derived from the call id, which lets readers recognise duplicates. Each
+// feature defines its own events.
 
 import { z } from 'zod';
 import { detectionEvents } from '../detection/detection-contract.ts';
@@ -39,7 +39,10 @@ export type EventOf<Type extends CallEventType> = CallEventEnvelope & {
 export type CallEvent = { [Type in CallEventType]: EventOf<Type> }[CallEventType];
 export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
-/** The schema of a published event: the message on JetStream, and `data` of a server-sent event. */
+/**
+ * The schema of a published event, i.e. the JetStream message and the `data` of a server-sent
+ * event.
+ */
 export function callEventSchema(type: CallEventType) {
   return z.object({
     ...callEventEnvelope.shape,
@@ -49,7 +52,7 @@ export function callEventSchema(type: CallEventType) {
 }
 
 /**
- * Schemas by type. Each is built once, because building a schema costs more than checking a
+ * Schemas by type. We build each one once, because building a schema costs more than checking a
  * message.
  */
 const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
@@ -60,8 +63,8 @@ const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
 );
 
 /**
- * Parses a message of the calls stream. The message is checked, because any publisher may have
- * written it.
+ * Parses a message from the calls stream. It must be checked, because anyone with publish rights
+ * may have written it.
  */
 export function parseCallEvent(
   text: string,
@@ -76,7 +79,7 @@ export function parseCallEvent(
   const schema = messages.get(type);
   if (schema === undefined) return { ok: false, reason: unknownType(type) };
   const parsed = matching(schema, value);
-  // The schema was chosen by the message's type, so the cast is safe.
+  // We picked the schema by the message's type, so the cast is safe.
   return parsed.ok ? { ok: true, event: value as CallEvent } : parsed;
 }
 
@@ -86,23 +89,20 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/**
- * Describes an event without a schema. A later version may have written one with an unknown type.
- */
+/** Describes an event that has no schema, e.g. because a later version added its type. */
 function unknownType(type: unknown): string {
   return typeof type === 'string'
     ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`
     : 'an event without a type';
 }
 
-/** Whether this is the last event of its call. */
 export function isEnd({ type }: { readonly type: CallEventType }): boolean {
   return type === 'completed' || type === 'failed';
 }
 
 /**
- * Returns the id of an event. It contains the sequence number, except for the terminal event. That
- * one has the same id whether the call's owner or crash recovery emits it.
+ * Returns an event's id, which contains the sequence number. The terminal event is an exception:
+ * its id is the same whether the call's owner or crash recovery emits it.
  */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
   const suffix = isEnd({ type }) ? 'end' : String(eventSequence);

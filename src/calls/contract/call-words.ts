@@ -1,6 +1,6 @@
 // The public words for states, outcomes and reasons of a call.
 
-/** Public state of a call, as in `GET …/calls/{callId}`. */
+/** A call's public state, as in `GET …/calls/{callId}`. */
 export const callStates = ['queued', 'dialing', 'ringing', 'answered', 'ended'] as const;
 export type CallState = (typeof callStates)[number];
 
@@ -17,8 +17,8 @@ export const interactionStatuses = [
 export type InteractionStatus = (typeof interactionStatuses)[number];
 
 /**
- * The outcome of a call. It is finer than the documented `reasonCode`. Every call ends with exactly
- * one.
+ * A call's outcome, which is finer than the documented `reasonCode`. Every call ends with exactly
+ * one outcome.
  */
 export const callOutcomes = [
   'completed',
@@ -45,8 +45,8 @@ export const playbackSources = ['command', 'voicemail', 'screening'] as const;
 export type PlaybackSource = (typeof playbackSources)[number];
 
 /**
- * done: the sound was played to its last sample. stopped: a command or the end of the call stopped
- * it early. failed: it could not be played.
+ * done: played to the last sample. stopped: a command or the end of the call cut it short. failed:
+ * it couldn't be played.
  */
 export const playbackEndReasons = ['done', 'stopped', 'failed'] as const;
 export type PlaybackEndReason = (typeof playbackEndReasons)[number];

@@ -1,5 +1,5 @@
 // Commands to a live call. NATS (a request on `<prefix>.command.<callId>`) and HTTP (`POST
-// …/commands`) take the same commands. Each feature defines its own commands.
+// …/commands`) accept the same commands. Each feature defines its own.
 
 import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
@@ -17,7 +17,7 @@ import {
 } from './misspellings.ts';
 import type { Immutable, MemberError } from './schema.ts';
 
-/** The schemas of all commands. The member `command` tells them apart. */
+/** The schemas of all commands, told apart by their `command` field. */
 const commands = [
   hangupCommand,
   playCommand,
@@ -38,7 +38,7 @@ export type ReadCommand =
   | { readonly ok: true; readonly command: Command; readonly ignored: readonly string[] }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Parses a command that arrived over HTTP or NATS. `body` may be of any type. */
+/** Parses a command received over HTTP or NATS. `body` may be anything. */
 export function readCommand(body: unknown): ReadCommand {
   const unknown = unknownMembersOf(body);
   const parsed = commandSchema.safeParse(body, { error: describeIssues });
@@ -52,7 +52,10 @@ export function readCommand(body: unknown): ReadCommand {
   return { ok: false, errors: [...unknown.errors, ...issues] };
 }
 
-/** Finds the members that the command does not know. We never refuse a hang-up because of one. */
+/**
+ * Finds fields that the command doesn't know. A hang-up always goes through, even if a field looks
+ * misspelled.
+ */
 function unknownMembersOf(body: unknown): UnknownMembers {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
   const command = commands.find(({ shape }) => shape.command.value === name);
@@ -74,7 +77,7 @@ export const commandRefusals = [
   'internal',
 ] as const;
 
-/** Optional members of a reply. Each is present only if it applies. */
+/** Optional fields of a reply. Each is present only if it applies. */
 export const commandRemarks = {
   to: z
     .string()
@@ -98,7 +101,7 @@ export const commandReply = z.union([
     code: z.enum(commandRefusals).exactOptional(),
     errors: memberErrors
       .exactOptional()
-      .describe('with `invalid`: the members that are wrong or not possible for this call'),
+      .describe('with `invalid`: the fields that are wrong or not possible for this call'),
   }),
 ]);
 export type CommandReply = Immutable<z.infer<typeof commandReply>>;

@@ -1,4 +1,4 @@
-// Helpers with which each feature defines its part of the contract: commands to a call, and events
+// Helpers that each feature uses to define its part of the contract: commands to a call, and events
 // that a call emits.
 
 import { z } from 'zod';
@@ -6,18 +6,18 @@ import { identifier } from '../../lib/ids.ts';
 import { callIdentity } from './identity.ts';
 import { type Immutable, instant, sequence } from './schema.ts';
 
-/** The id of a command, with the syntax of an `Idempotency-Key`. */
+/** A command's id. Its syntax is the same as for `Idempotency-Key`. */
 export const commandId = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
   .describe(
-    'identifies the command within its call, so that it may be repeated; over HTTP the header `Idempotency-Key` does the same',
+    'identifies the command within its call, so that it may be repeated; over HTTP, the `Idempotency-Key` header does the same',
   );
 
 /**
- * Makes the schema of a command.
+ * Builds a command's schema.
  *
- * @param members the members in addition to the name and the id
+ * @param members the command's own fields, in addition to `command` and `id`
  */
 export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   command: Name,
@@ -26,7 +26,7 @@ export function callCommand<Name extends string, Members extends z.ZodRawShape>(
   return z.object({ command: z.literal(command), id: commandId.exactOptional(), ...members });
 }
 
-/** The members of every event except `type` and `data`. */
+/** The fields of every event, except `type` and `data`. */
 export const callEventEnvelope = z.object({
   ...callIdentity.shape,
   id: identifier,
@@ -36,9 +36,9 @@ export const callEventEnvelope = z.object({
 export type CallEventEnvelope = Immutable<z.infer<typeof callEventEnvelope>>;
 
 /**
- * Adds `notificationSequence`, which is set if the event is notified. That requires a notify URL
- * and one of these events: the answer, a subscribed AMD event, an event that the request selects,
- * or the end. The call assigns the number, so the body does not depend on which process builds it.
+ * Adds `notificationSequence`, which is set if a notification is sent for the event. That requires
+ * a notify URL and one of these events: the answer, a subscribed AMD event, an event selected by
+ * the request, or the end. The call assigns the number, so every process builds the same body.
  */
 function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence
@@ -52,21 +52,21 @@ type EventData<Shape extends z.ZodRawShape> = Immutable<
 >;
 
 type EventDefinition<Shape extends z.ZodRawShape> = {
-  /** When the event is emitted. The API documents show this text. */
+  /** When the event is emitted. Shown in the API documents. */
   readonly when: string;
-  /** The members of the data. Durations are in milliseconds, instants are ISO 8601 in UTC. */
+  /** The fields of `data`. Durations are in milliseconds, and instants are ISO 8601 in UTC. */
   readonly data: Shape;
-  /** Returns the text of a timeline row, which follows the time and the type. */
+  /** Returns the text of a timeline row. It comes after the time and the type. */
   line(data: EventData<Shape>): string;
   /**
-   * Returns the text for people who watch live events. It contains no pressed digits and no speech.
+   * Returns the text shown to people who watch live events. It never contains pressed digits or
+   * speech.
    */
   watched(data: EventData<Shape>, envelope: CallEventEnvelope): string;
-  /** Example data. The API documents show it, and `offhook webhooks test` sends it. */
+  /** Example data, shown in the API documents and sent by `offhook webhooks test`. */
   readonly example: EventData<Shape>;
 };
 
-/** Defines an event. */
 export function callEvent<Shape extends z.ZodRawShape>({
   when,
   data,

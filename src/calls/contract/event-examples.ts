@@ -1,5 +1,5 @@
-// Example events of a fictional call. The API documents show them, and `offhook webhooks test`
-// sends them.
+// Example events of a fictional call, shown in the API documents and sent by `offhook webhooks
+// test`.
 
 import { type CallEvent, type CallEventType, callEventId, callEvents } from './call-event.ts';
 import type { CallId, CallIdentity } from './identity.ts';
@@ -32,6 +32,6 @@ export function exampleEvent(type: CallEventType, options: ExampleOptions = {}):
     time,
     eventSequence,
     data: notificationSequence === undefined ? data : { ...data, notificationSequence },
-    // `data` belongs to `type`. TypeScript cannot follow that through a union.
+    // `data` belongs to `type`, but TypeScript can't follow that through a union.
   } as CallEvent;
 }

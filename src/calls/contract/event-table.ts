@@ -1,5 +1,5 @@
-// Derives from an event its notification body, its context, and its lines for people. Pure, so that
-// every process builds the same bytes from the same event.
+// Derives the notification body, the context and the lines for people from an event. Pure, so every
+// process builds the same bytes from the same event.
 
 import type { CallContext } from './call-context.ts';
 import {
@@ -27,8 +27,8 @@ type StatusRow<Type extends TypeWithStatus> = {
 };
 
 /**
- * The event types that have their own notification status. Other types are notified only if the
- * request selects them. Their notification contains the event itself.
+ * The event types that have their own notification status. All other types are notified only if the
+ * request selects them, and their notification contains the event itself.
  */
 export const statusRows: { readonly [Type in TypeWithStatus]: StatusRow<Type> } = {
   answered: { status: 'Answered', members: answerMembers },
@@ -49,14 +49,14 @@ function hasStatus(event: CallEvent): event is EventWithStatus {
   return Object.hasOwn(statusRows, event.type);
 }
 
-/** `row` belongs to the type of the event. TypeScript cannot follow that through a union. */
+/** The row belongs to the event's type, but TypeScript can't follow that through a union. */
 function rowOf<Type extends TypeWithStatus>({ type }: EventOf<Type>): StatusRow<Type> {
   return statusRows[type];
 }
 
-/** @returns undefined if no receiver is notified of this event. */
+/** @returns undefined if nobody is notified of this event */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
-  // The call assigns the sequence. It is missing if the event is not selected or the request has no
+  // The call assigns the sequence. It's missing if the request doesn't select the event or has no
   // notify URL.
   const sequence = event.data.notificationSequence;
   if (sequence === undefined) return undefined;
@@ -66,17 +66,17 @@ export function notificationOf(event: CallEvent): NotificationBody | undefined {
     const row = rowOf(event);
     return { status: row.status, conversationId, ...row.members(event.data), ...ids };
   }
-  // Only selected types are left here. TypeScript cannot follow that through a union.
+  // Only selected types are left here, but TypeScript can't follow that through a union.
   return { status: 'Event', conversationId, event: event as EventNotification['event'], ...ids };
 }
 
-/** @returns undefined if the event does not change the context */
+/** @returns undefined if the event doesn't change the context */
 export function contextOf({ data }: CallEvent): CallContext | undefined {
   return 'context' in data ? data.context : undefined;
 }
 
 /**
- * The texts that a feature defines for an event. `data` belongs to the type. TypeScript cannot
+ * The texts that a feature defines for an event. `data` belongs to the type, but TypeScript can't
  * follow that through a union.
  */
 type Words = {
@@ -89,7 +89,7 @@ export function watchedLineOf(event: CallEvent): string {
   return wordsOf(event.type).watched(event.data, event);
 }
 
-/** Returns the timeline text of an event. Empty if this version does not know the event. */
+/** Returns an event's timeline text, or an empty string if this version doesn't know the event. */
 export function lineOf(type: string, data: unknown): string {
   if (!Object.hasOwn(callEvents, type)) return '';
   const known = type as CallEventType;
@@ -114,7 +114,7 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.callConnectTime === undefined ? {} : { callConnectTime: data.callConnectTime }),
     ringDurationInMS: data.ringDurationInMS,
     connectDurationInMS: data.connectDurationInMS,
-    // The specification has two names for the duration in seconds, so both are sent.
+    // The specification has two names for the duration in seconds, so we send both.
     ...(data.callDurationS === undefined
       ? {}
       : { callDuration: data.callDurationS, duration: String(data.callDurationS) }),

@@ -1,10 +1,10 @@
-// The ids of a call. Each event of the call repeats them.
+// The ids of a call, which each of its events repeats.
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
 import type { Immutable } from './schema.ts';
 
-/** `call-<uuid>`: one phone call. Safe as a NATS subject token and as a path segment. */
+/** `call-<uuid>`, the id of one phone call. Safe as a NATS subject token and as a path segment. */
 export const callIdSchema = identifier.brand<'CallId'>();
 export type CallId = z.infer<typeof callIdSchema>;
 

@@ -1,43 +1,41 @@
-// Finds members that no schema knows. Later versions may add members, and dialers send private
-// ones, so unknown members are accepted and listed in the answer. A near miss of a known member,
-// such as `timeoutInMS`, is refused: the client expects it to have an effect.
+// Finds fields that no schema knows. Later versions may add fields, and some dialers send private
+// ones, so we accept unknown fields and list them in the response. A near miss such as
+// `timeoutInMS` is rejected, because the client clearly expects it to do something.
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';
 import type { MemberError } from './schema.ts';
 
 export type UnknownMembers = {
-  /** Near misses, each with the name that was probably meant. */
+  /** Near misses, each with the field that was probably meant. */
   readonly errors: readonly MemberError[];
-  /** Paths of the other unknown members. */
+  /** Paths of all other unknown fields. */
   readonly ignored: readonly string[];
 };
 
-/** Bounds each list, so that the answer stays readable and far smaller than the body. */
+/** Bounds each list. This keeps the response readable and far smaller than the request body. */
 const maxNamed = 50;
 /**
- * Members beyond this number are not compared: nobody makes that many typing errors, and 100
- * comparisons already take some milliseconds.
+ * Only this many unknown fields are compared. Nobody makes that many typing errors, and 100
+ * comparisons already take a few milliseconds.
  */
 const maxCompared = 100;
 const maxPathLength = 128;
 
-/**
- * A word that looks like a typing error but isn't: a client that writes `callee` does not mean
- * `caller`.
- */
+/** A word that looks like a typo but isn't: a client that writes `callee` doesn't mean `caller`. */
 const differentWord = /^callee$/i;
 
-/** The member `ignored` of an answer. */
+/** The `ignored` field of a response. */
 export const ignoredMembers: z.ZodType<readonly string[]> = z
   .array(z.string())
-  .describe(`paths of unknown members, which have no effect; at most ${maxNamed}`);
+  .describe(`paths of unknown fields, which have no effect; at most ${maxNamed}`);
 
 /**
- * Finds the unknown members of an object.
+ * Finds an object's unknown fields.
  *
- * @param known names of members, each with the name to suggest: itself, or the documented spelling
- * @param prefix what precedes the paths, e.g. `timers.`
+ * @param known names of fields, each mapped to the name to suggest: itself, or the documented
+ * spelling
+ * @param prefix text to put before the paths, e.g. `timers.`
  */
 export function unknownMembers(
   value: unknown,
@@ -63,7 +61,7 @@ export function unknownMembers(
 
 export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
 
-/** Joins the unknown members of several objects in one body. */
+/** Joins the unknown fields found in several parts of one body. */
 export function allUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
   return {
     errors: parts.flatMap(({ errors }) => errors).slice(0, maxNamed),
@@ -76,8 +74,8 @@ export function namesOf(shape: object): ReadonlyMap<string, string> {
 }
 
 /**
- * Replaces characters that a database refuses. The path is stored with the answer, and a replayed
- * answer must be identical.
+ * Replaces characters that the database would reject. The path is stored with the response, and a
+ * replayed response must be identical.
  */
 function pathOf(path: string): string {
   return path.slice(0, maxPathLength).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');

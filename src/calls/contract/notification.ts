@@ -1,6 +1,6 @@
-// The bodies that are sent to notify URLs. A notification with one of the four specified statuses
-// has the members of the specification in canonical spelling, plus members that this gateway adds.
-// A notification with status `Event` contains an event that the request selects.
+// Bodies sent to notify URLs. A notification with one of the four specified statuses has the fields
+// of the specification in canonical spelling, plus a few that this gateway adds. A notification
+// with status `Event` contains an event that the request selected.
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
@@ -13,7 +13,7 @@ import { type SelectedEventType, selectedEventTypes } from './notify-events.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The members of every notification, whatever its status. */
+/** The fields of every notification, whatever its status. */
 const envelope = {
   eventId: z.string().describe('the same across retries, so that receivers can de-duplicate'),
   sequence: sequence.describe("1, 2, … over this call's notifications"),
@@ -31,7 +31,7 @@ export const notificationSchema = z.object({
   reasonCode: z.enum(reasonCodes),
   callConnectTime: timestamp
     .exactOptional()
-    .describe('instant of the answer; absent if there was no answer'),
+    .describe('when the call was answered; absent if it was not'),
   ringDurationInMS: z.number().describe('from the first 18x to the answer, or to the end'),
   connectDurationInMS: z.number().describe('from the INVITE to the answer; 0 if never answered'),
   machineDetection: z
@@ -69,7 +69,7 @@ export const notificationSchema = z.object({
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
 
-/** `callEvents` defines the data of each type. */
+/** The data depends on the event type. See `callEvents`. */
 export const eventNotificationSchema = z.object({
   ...envelope,
   status: z.literal('Event'),

@@ -1,9 +1,9 @@
-// The member `notifyEvents` of a dial-out request. It selects events to notify with status `Event`,
-// in addition to the events that have their own status.
+// The `notifyEvents` field of a dial-out request. It selects further events to notify with status
+// `Event`. Some events have a status of their own and don't need to be selected.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
-/** Types whose notifications have their own status. Selecting them would only send them twice. */
+/** Types whose notifications have their own status. Selecting one of these would send it twice. */
 export const typesWithStatus = ['answered', 'amd', 'completed', 'failed'] as const;
 export type TypeWithStatus = (typeof typesWithStatus)[number];
 
@@ -14,17 +14,20 @@ export const selectedEventTypes = callEventTypes.filter(
 );
 
 /**
- * Selectors for types with a common prefix, such as `stream-*`. `dtmf-*` is excluded, because it
- * would not match `dtmf` itself.
+ * Selectors for types with a common prefix, such as `stream-*`. We leave out `dtmf-*`, because it
+ * wouldn't match `dtmf` itself.
  */
 const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-', 1)[0]}-`))]
   .filter((prefix) => selectedEventTypes.filter((type) => type.startsWith(prefix)).length > 1)
   .map((prefix) => `${prefix}*`);
 
-/** The names that a request may use. Naming a type that has its own status has no effect. */
+/**
+ * The names that a request may use. A type that has its own status may be named, but that has no
+ * effect.
+ */
 export const eventSelectors: readonly string[] = [...callEventTypes, ...families, '*'];
 
-/** @returns each type once, in the order of `callEventTypes`, whatever the order of the names */
+/** Returns each type once, in the order of `callEventTypes`. */
 export function typesSelectedBy(selectors: readonly string[]): readonly SelectedEventType[] {
   return selectedEventTypes.filter((type) =>
     selectors.some((selector) =>

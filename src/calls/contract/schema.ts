@@ -1,8 +1,8 @@
-// Derives types from the contract's schemas, and checks outside values against a schema.
+// Derives types from the contract's schemas, and checks values from outside against a schema.
 
 import { z } from 'zod';
 
-/** Makes all members read-only, at every depth: readers of an event must not change it. */
+/** Makes all fields read-only at every depth, because readers of an event must not change it. */
 export type Immutable<Value> = Value extends (infer Item)[]
   ? readonly Immutable<Item>[]
   : Value extends string | number | boolean | Date | null | undefined
@@ -12,9 +12,9 @@ export type Immutable<Value> = Value extends (infer Item)[]
       : Value;
 
 /**
- * Checks a value against a schema. Returns the value itself if it matches, including members that
- * the schema does not know. A later version may have written them, and code that passes the value
- * on must not lose them.
+ * Checks a value against a schema. On a match, this returns the value itself, including fields that
+ * the schema doesn't know. They may come from a later version, and code that passes the value on
+ * must not lose them.
  */
 export function matching<Schema extends z.ZodType>(
   schema: Schema,
@@ -25,13 +25,13 @@ export function matching<Schema extends z.ZodType>(
   return { ok: false, reason: z.prettifyError(error).slice(0, 1_000) };
 }
 
-/** An invalid member of a request or command. `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
+/** An invalid field in a request or command. `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
 export type MemberError = { readonly path: string; readonly message: string };
 
 export type Mismatch = { readonly ok: false; readonly reason: string };
 
 /**
- * Makes the schema of an enumerated word. It accepts any text, because later versions may add
+ * Builds the schema for an enumerated word. It accepts any text, since later versions may add
  * words.
  */
 export function wordOf<Word extends string>(words: readonly Word[]): z.ZodType<Word, Word> {

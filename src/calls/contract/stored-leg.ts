@@ -1,10 +1,10 @@
-// The state that another process needs to end a leg. It is stored in SQL, and sent to the node that
-// should end the leg.
+// The state that another process needs to end a leg. We store it in SQL, and send it to the node
+// that should end the leg.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
 
-/** Header lines of a well-behaved far end are much shorter than this. */
+/** A well-behaved far end sends header lines that are much shorter than this. */
 const text = z.string().max(4_096);
 
 export const storedLeg = z.object({
@@ -17,7 +17,7 @@ export const storedLeg = z.object({
   remoteTag: text
     .exactOptional()
     .describe(
-      'this and the next two members: of the early dialog from the first 18x on, then of the dialog that the 200 OK confirmed',
+      'this and the next two fields describe the early dialog from the first 18x on, then the dialog confirmed by the 200 OK',
     ),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),
@@ -30,5 +30,5 @@ export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 export const legEndResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
 export type LegEndResult = (typeof legEndResults)[number];
 
-/** The reply of the node that was asked to end the leg. */
+/** Reply from the node that was asked to end the leg. */
 export const legEndReply = z.object({ result: z.enum(legEndResults) });

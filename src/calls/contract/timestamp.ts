@@ -1,11 +1,11 @@
-// Schemas of instants. Answers always use the format of `Date.prototype.toISOString`. Inputs may
-// have any zone and precision.
+// Schemas for instants. Responses always use the format of `Date.prototype.toISOString`, whereas
+// inputs may use any zone and precision.
 
 import { z } from 'zod';
 
 /**
- * Refuses years outside 1970 to 9998. Such a time is a mistake, or PostgreSQL refuses it, or its
- * year has more than four digits in some zone.
+ * Rejects years outside 1970 to 9998. Such a time is usually a mistake. Besides, PostgreSQL rejects
+ * some of them, and others have a year of more than four digits in some zone.
  */
 export function inRange<Time extends z.ZodType<string>>(time: Time) {
   return time.refine((text) => text >= '1970' && text < '9999', 'must be from 1970 to 9998');
@@ -14,7 +14,7 @@ export function inRange<Time extends z.ZodType<string>>(time: Time) {
 export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
   .overwrite((text) => new Date(text).toISOString())
-  // At the ends of the calendar, converting to UTC can yield a year without four digits.
+  // Near the ends of the calendar, converting to UTC can yield a year that isn't four digits.
   .refine((text) => text.length === 24, 'must be of a year of four digits')
   .meta({
     id: 'Timestamp',

@@ -9,11 +9,11 @@ export const notePlan = callSetup.assign(({ event }) => {
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
-  // `armed`: a new round of detection listens to the person or machine behind the call screening.
+  // `armed` means that a new round of detection listens to whoever answers after the screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 
-/** Hangs up because the message was left, or because it could not be left on this machine. */
+/** Hangs up after a plan left its message, or found that it can't leave one on this machine. */
 export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.plan');
   const at = context.clock.now();

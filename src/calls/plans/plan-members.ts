@@ -1,5 +1,5 @@
-// The members `voicemail` and `screening` of a dial-out request: plans that the call carries out
-// after the verdict without a command.
+// The `voicemail` and `screening` fields of a dial-out request. These plans run after the verdict
+// without any command.
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../call-types.ts';
@@ -34,8 +34,8 @@ type WantedPlans = {
 };
 
 /**
- * Checks that `machineDetection` is `detect`. Plans act on the verdict, and `disconnect` would
- * already have hung up.
+ * Checks that `machineDetection` is `detect`. Plans act on the verdict, and in `disconnect` mode
+ * the call would already have been hung up.
  */
 export function planErrors(
   wanted: WantedPlans,
@@ -46,7 +46,8 @@ export function planErrors(
 }
 
 /**
- * Checks the addresses of the sounds. `isReachable`: whether a sound may be fetched from its URL.
+ * Checks where the sounds are stored. `isReachable` tells whether we may fetch a sound from its
+ * URL.
  */
 export function planSoundErrors(
   wanted: WantedPlans,

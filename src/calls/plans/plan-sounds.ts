@@ -1,5 +1,5 @@
-// Loads the sounds of a call's plans before the call is dialled. A call whose sounds cannot be
-// loaded is not dialled.
+// Loads the sounds of a call's plans before dialling. If a sound can't be loaded, the call isn't
+// dialled.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { Sound } from '../playback/playback.ts';
@@ -12,7 +12,7 @@ export type LoadedPlans =
       /** Undefined if the request has no plan. */
       readonly plans: CallPlans | undefined;
     }
-  /** `reason` is for people. */
+  /** `reason` is meant for people. */
   | { readonly ok: false; readonly reason: string };
 
 /** Loads the sounds of the request's plans. Never rejects. */
@@ -44,7 +44,7 @@ async function load(
 ) {
   if (reference === undefined) return undefined;
   if (sounds !== undefined) return await sounds.loadSound(accountId, reference);
-  return { ok: false, reason: 'This gateway keeps no sounds' } as const;
+  return { ok: false, reason: 'This gateway does not store sounds' } as const;
 }
 
 function settingsOf(

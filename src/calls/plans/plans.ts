@@ -1,5 +1,5 @@
-// Plans for the time after the verdict, in two forms: as stored in the request, and as passed to
-// the media worker.
+// What to do with a call after the verdict. Each plan has two forms: the one stored in the request,
+// and the one passed to the media worker.
 
 import type { Sound } from '../playback/playback.ts';
 
@@ -9,11 +9,11 @@ export const noBeepChoices = ['play', 'hangup'] as const;
 export type RequestedVoicemail = {
   /** `sound:<name>`, or an `https:` URL. */
   readonly play: string;
-  /** What to do after a greeting without a beep. */
+  /** What to do if no beep follows the greeting. */
   readonly ifNoBeep: (typeof noBeepChoices)[number];
-  /** How long to wait for a beep, from the last word of the greeting. */
+  /** How long to wait for a beep, counted from the last word of the greeting. */
   readonly waitForBeepMs: number;
-  /** Longest time from the first start of the message to the hang-up. */
+  /** Maximum time from the first start of the message to the hang-up. */
   readonly maxMs: number;
 };
 
@@ -29,20 +29,20 @@ export type CallPlans = {
 };
 
 /**
- * Name of a plan. While a plan has the call, the person does not hear the bot, and the bot cannot
- * end the call.
+ * Name of a plan. While a plan has the call, the person doesn't hear the bot, and the bot can't end
+ * the call.
  */
 export type PlanName = keyof CallPlans;
 
 export type PlanReport =
   /** A new round of detection has begun. */
   | { readonly kind: 'armed'; readonly round: number }
-  /** Another plan has the call now. `by` is undefined if no plan has it. */
+  /** The call has passed to another plan. `by` is undefined if no plan has it. */
   | { readonly kind: 'held'; readonly by: PlanName | undefined }
   /**
-   * The plan ends the call. `voicemail-left`: a message was left or begun. `machine`: no message
-   * was left, because no beep came or the machine is a fax.
+   * The plan ends the call. `voicemail-left`: a message was left, at least in part. `machine`: no
+   * message was left, because no beep came or because the machine is a fax.
    */
   | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' }
-  /** No plan will act any more. If `amd_stopped` caused that, this report follows it. */
+  /** No plan will act any more. If `amd_stopped` caused that, the report comes right after it. */
   | { readonly kind: 'done' };

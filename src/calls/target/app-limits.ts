@@ -1,12 +1,14 @@
-// Limits on which numbers an app may dial, and how often. They guard against toll fraud with stolen
+// Limits on which numbers an app may dial and how often, as a guard against toll fraud with stolen
 // credentials. Pure.
 
 import type { DialoutRequest, DialTarget } from '../call-types.ts';
 
 export type AppLimits = {
-  /** Prefixes of allowed numbers, country code first. Default: any number is allowed. */
+  /**
+   * Prefixes of allowed numbers, starting with the country code. Default: any number is allowed.
+   */
   readonly allowedPrefixes?: readonly string[];
-  /** Prefixes of denied numbers. They override the allowed ones. */
+  /** Prefixes of denied numbers. These override the allowed prefixes. */
   readonly deniedPrefixes?: readonly string[];
   /** Maximum number of accepted calls that have not ended, including queued calls. */
   readonly callsAtOnce?: number;
@@ -14,7 +16,7 @@ export type AppLimits = {
   readonly callsPerDay?: number;
 };
 
-/** Returns every target that a request may dial. The app must be allowed to dial each one. */
+/** Returns every target that a request may dial. The app needs permission for each of them. */
 export function targetsOf({
   target,
   bridge,
@@ -23,8 +25,8 @@ export function targetsOf({
 }
 
 /**
- * Whether the limits allow a target. Prefixes can only be compared with a global number, so every
- * other target is refused.
+ * Whether the limits allow a target. Prefixes only make sense for a global number, so any other
+ * target is rejected once prefixes are set.
  */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {
   const { allowedPrefixes, deniedPrefixes } = limits ?? {};
@@ -36,9 +38,9 @@ export function mayDial(limits: AppLimits | undefined, target: DialTarget): bool
 }
 
 /**
- * Returns the global number of a target. For a `sip:` target this is the user part, whatever the
- * host, because a trunk or any PBX may dial it. No country code begins with 0: numbers such as
- * `+0011900…` and `+00900…` would otherwise slip past every list of prefixes.
+ * Returns the target's global number. For a `sip:` target this is the user part, whatever the host,
+ * because a trunk or any PBX may dial it. Country codes never begin with 0, so we don't accept that
+ * either: numbers such as `+0011900…` and `+00900…` would slip past every list of prefixes.
  */
 function globalNumberOf(target: DialTarget): string | undefined {
   const text = target.kind === 'tel' ? `+${target.number}` : target.user;

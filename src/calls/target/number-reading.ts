@@ -1,6 +1,6 @@
-// Reads numbers without `+`. Such digits may be a national number, but with a `+` in front they may
-// reach another person abroad. Unless the request or the app defines the reading, only digits that
-// are valid with a `+` are accepted.
+// Reads numbers without `+`. The digits may be a national number, and with a `+` in front they
+// could reach a different person abroad. So unless the request or the app says how to read them, we
+// only accept digits that are valid with a `+`.
 
 import { z } from 'zod';
 import {
@@ -15,7 +15,7 @@ import type { TargetResult } from './dial-target.ts';
 const bareNumberReadings = ['international'] as const;
 export type BareNumberReading = (typeof bareNumberReadings)[number];
 
-/** The member `defaultCountry` of a request, of a transfer and of an app. */
+/** The `defaultCountry` field of a request, a transfer or an app. */
 export const defaultCountry = z
   .string()
   .refine(isCountry, 'must be a country of ISO 3166-1 in two capital letters, e.g. US')
@@ -24,7 +24,7 @@ export const defaultCountry = z
     'country (ISO 3166-1 alpha-2, e.g. `US`) whose national numbers may be written without `+`, e.g. `tel:2025550110`',
   );
 
-/** The member `bareNumbers` of a request, of a transfer and of an app. */
+/** The `bareNumbers` field of a request, a transfer or an app. */
 export const bareNumbers = z
   .enum(bareNumberReadings)
   .describe('`international`: every number without `+` is read as if it had one');
@@ -34,14 +34,16 @@ export const numberReadingMembers = {
   bareNumbers: bareNumbers.exactOptional(),
 };
 
-/** How numbers without `+` are read. At most one of the two members is set. */
+/** How to read numbers without `+`. At most one of the two settings is present. */
 export type NumberReading = {
-  /** Country code of ISO 3166-1 alpha-2. */
+  /** ISO 3166-1 alpha-2 country code. */
   readonly defaultCountry?: string;
   readonly bareNumbers?: BareNumberReading;
 };
 
-/** Whether at most one of the two members is set. Null removes a setting and does not count. */
+/**
+ * Whether at most one of the two settings is present. Null removes a setting, so it doesn't count.
+ */
 export function hasAtMostOneReading(given: {
   readonly defaultCountry?: string | null | undefined;
   readonly bareNumbers?: string | null | undefined;
@@ -53,8 +55,7 @@ export const oneReadingOnly =
   'cannot be combined with defaultCountry: each of them alone defines how numbers without + are read';
 
 /**
- * Returns the request's reading, or else the app's. If the request has either setting, both
- * settings of the app are ignored.
+ * Returns the request's settings, or the app's if the request has neither. The two are never mixed.
  */
 export function readingFor(request: NumberReading, app: NumberReading): NumberReading {
   const { defaultCountry: country, bareNumbers: reading } =
@@ -78,11 +79,10 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
 }
 
 /**
- * Reads a number for a default country. The same digits may be valid in several ways, so the
- * readings are tried in this order. First, a number that begins with the country's own code, which
- * is unlikely to be chance. Second, a national number: for the US, `tel:6562345678` is in Tampa,
- * not in Singapore. Third, a number that is only valid with a `+`. Last, a fictional number of the
- * country.
+ * Reads a number for a default country. Because the same digits may be valid in several ways, we
+ * try these readings in order: a number that begins with the country's own code, which is unlikely
+ * to be chance; a national number (for the US, `tel:6562345678` is in Tampa, not in Singapore); a
+ * number that is only valid with a `+`; and finally one of the country's fictional numbers.
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
@@ -96,7 +96,7 @@ function readInCountry(digits: string, country: string): TargetResult {
   );
 }
 
-/** E.164 allows at most 15 digits, but the metadata of some numbering plans allows more. */
+/** E.164 allows at most 15 digits, but the metadata for some numbering plans allows more. */
 const maxDigits = 15;
 
 function dialled(digits: string): TargetResult {

@@ -1,6 +1,6 @@
-// Parses the target of a call. Strict on purpose: the text ends up in SIP headers, so anything that
-// could end a URI, a header or a line is refused. Numbers that could only be dialled in part are
-// refused, and so are numbers that no phone can have.
+// Parses a call's target. The parser is strict on purpose: the text ends up in SIP headers, so it
+// rejects anything that could end a URI, a header or a line. It also rejects numbers that could
+// only be dialled in part, and numbers that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
@@ -9,24 +9,24 @@ import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
 
 /**
- * RFC 3261 sets no maximum length. Carriers accept less than this, and the engine's limit is far
- * higher.
+ * RFC 3261 doesn't set a maximum length. Carriers accept less than this, and the engine's own limit
+ * is far higher.
  */
 const maxUserLength = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
 /**
- * Longer than E.164, because a number without `+` may begin with a dialling prefix such as `00` or
- * `011`.
+ * Longer than E.164 allows, because a number without `+` may begin with a dialling prefix such as
+ * `00` or `011`.
  */
 const dialledDigits = /^[0-9]{3,20}$/;
 
 /**
- * RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes,
- * spaces or controls.
+ * `user` per RFC 3261, section 25.1: unreserved, user-unreserved and escapes. It can't contain `@`,
+ * `:`, `<`, quotes, spaces or control characters.
  */
 const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
-/** Escaped control characters. They are legal, but decode to characters such as a line end. */
+/** Escaped control characters. They're legal, but decode to characters such as a line end. */
 const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
 
 export function isSipUser(text: string): boolean {
@@ -36,7 +36,7 @@ export function isSipUser(text: string): boolean {
 /**
  * Reads a target.
  *
- * @param reading how to read a number without `+`. Default: it must be valid with a `+` in front
+ * @param reading how to read a number without `+`. By default it must be valid with a `+` in front
  */
 export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
   switch (schemeOf(text)) {
@@ -51,7 +51,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
   }
 }
 
-/** Schema of a request member that holds a target. Its output is the parsed target. */
+/** Schema for a request field that holds a target. It outputs the parsed target. */
 export const targetMember = z
   .string()
   .max(512)
@@ -62,7 +62,9 @@ export const targetMember = z
     return z.NEVER;
   });
 
-/** Whether this is a `tel:` URI without `+`, so that settings decide which number it is. */
+/**
+ * Whether this is a `tel:` URI without `+`, in which case settings decide which number it means.
+ */
 export function isBareNumber(text: string): boolean {
   return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
 }
@@ -71,16 +73,16 @@ function schemeOf(text: string): string {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
 }
 
-/** Removes the visual separators of RFC 3966, section 3. */
+/** Removes visual separators (RFC 3966, section 3). */
 function digitsOf(number: string): string {
   return number.replaceAll(/[-.()]/g, '');
 }
 
 function parseTel(number: string, reading: NumberReading): TargetResult {
-  // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them,
-  // another phone would ring.
+  // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them, a
+  // different phone would ring.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
-  // RFC 3966 allows no blanks, and URL decoders treat them differently.
+  // RFC 3966 doesn't allow spaces, and URL decoders treat them differently.
   if (/\s/.test(number)) return refuse('must have no blanks; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));
   const isGlobal = number.startsWith('+');
@@ -101,14 +103,14 @@ function parseSip(rest: string): TargetResult {
   if (at < 1) return refuse('must have a user, e.g. sip:user@host');
   const user = rest.slice(0, at);
   if (!isSipUser(user)) {
-    return refuse('the user of a sip: URI has characters that must be escaped, or is too long');
+    return refuse('the user part of a sip: URI contains unescaped characters or is too long');
   }
   const place = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
   const authority = place?.[1]?.toLowerCase() ?? '';
   if (!isHost(authority)) {
     return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
   }
-  // The gateway stores an IPv6 address without brackets, which belong only to the URI.
+  // We store an IPv6 address without its brackets, which are only part of the URI syntax.
   const host = authority.replace(/^\[|\]$/g, '');
   if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
   const port = Number(place[2]);
@@ -117,13 +119,13 @@ function parseSip(rest: string): TargetResult {
 }
 
 /**
- * Whether the text is a host. An IPv6 address needs brackets (RFC 3261 `IPv6reference`) and must
- * have no zone.
+ * Whether the text is a host. An IPv6 address needs brackets (RFC 3261 `IPv6reference`) and can't
+ * have a zone.
  */
 function isHost(host: string): boolean {
   if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
-  // If the last label is all digits, this is an IPv4 address or a mistake, never a name (RFC 3261
-  // `toplabel`).
+  // If the last label is all digits, this is either an IPv4 address or a mistake. It can't be a
+  // name (RFC 3261 `toplabel`).
   if (/(^|\.)[0-9]+$/.test(host)) return isIPv4(host);
   return (
     host.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/.test(host)
