@@ -1,5 +1,5 @@
-// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. We build
-// our own descriptions here, and extract from the far end's whatever the media worker needs.
+// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. Here we
+// build our own descriptions, and extract what the media worker needs from the far end's.
 
 import type { Codec } from './g711.ts';
 import {
