@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `offhook` command. It manages and inspects the gateway that runs here, and runs parts of it
-// as separate processes.
+// The `offhook` command. It manages and inspects the local gateway, and runs parts of it as
+// separate processes.
 
 import { Argument, Command, Option } from 'commander';
 import { beyondLaptop, networksOpenTo } from './app/networks.ts';
@@ -26,7 +26,7 @@ import { type RotatableCredential, rotatable } from './store/apps/app-credential
 import { jwtAlgorithms } from './store/apps/app-directory.ts';
 import { version } from './version.ts';
 
-// Modules load when their command runs, so that no command loads another command's code.
+// We load modules when their command runs, so that no command loads another command's code.
 const appCommands = () => import('./cli/apps-commands.ts');
 const botCommands = () => import('./cli/bots-commands.ts');
 const tableCommands = () => import('./cli/tables-commands.ts');
@@ -54,8 +54,8 @@ function createContext(): CliContext {
 }
 
 /**
- * Returns the networks to which a gateway with this configuration may send notifications, in
- * addition to public addresses.
+ * Returns the networks, besides public addresses, to which a gateway with this configuration may
+ * send notifications.
  */
 function openNetworks(config: Config): readonly string[] {
   const beyond = beyondLaptop(config, trunksPath(config) !== undefined);
@@ -324,7 +324,7 @@ function addWebhooksCommand(program: Command): void {
     )
     .option('--secret <whsec>', "webhook secret of the receiver (default: the dev app's)")
     .option('--min-score <number>', 'exit with 1 if the score is lower', '100')
-    .option('--strict', 'count a check as failed if the answers do not reveal its result')
+    .option('--strict', 'count a check as failed if the responses do not reveal its result')
     .option('--json', 'print one JSON object per line')
     .action(async (url: string, options: WebhooksTestOptions) => {
       const context = createContext();
@@ -336,7 +336,8 @@ function addWebhooksCommand(program: Command): void {
 createProgram()
   .parseAsync()
   .then(
-    // Exit now: keep-alive connections of the last request would delay a normal exit.
+    // Exit right away, because keep-alive connections from the last request would delay a normal
+    // exit.
     () => process.exit(0),
     (error: unknown) => {
       const text =
@@ -348,7 +349,9 @@ createProgram()
     },
   );
 
-/** Returns the cause on a separate line. Omits ENOENT: the message already names the file. */
+/**
+ * Returns the cause on a separate line. We omit ENOENT because the message already names the file.
+ */
 function causeOf(cause: unknown): string {
   const isKnown =
     !(cause instanceof Error) ||

@@ -1,20 +1,20 @@
-// A check tests one thing that a gateway needs, and advises what to do if it is missing. A starting
-// gateway runs the checks before it opens anything. `offhook doctor` runs them on demand.
+// A check tests one thing that a gateway needs, and gives advice if it's missing. The gateway runs
+// the checks when it starts, before it opens anything. `offhook doctor` runs them on demand.
 
 import { within } from '../lib/within.ts';
 
 export type Finding = {
-  /** `skipped` if there is nothing to check. */
+  /** `skipped` means that there is nothing to check. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
-  /** A message for people. The message of a failure names the variable and the reason. */
+  /** A human-readable message. For a failure, it names the variable and the reason. */
   readonly detail: string;
 };
 
 export type Check = {
   readonly name: string;
   /**
-   * True for a server that may still be starting. If this check fails, the gateway starts anyway
-   * and waits for the server.
+   * True if the check is for a server that may still be starting. If it fails, the gateway starts
+   * anyway and waits for the server.
    */
   readonly isAwaited?: boolean;
   run(): Promise<Finding>;
@@ -23,16 +23,18 @@ export type Check = {
 export type CheckResult = Finding & { readonly name: string; readonly isAwaited: boolean };
 
 /**
- * Time-out of a check in `offhook doctor`, whose user expects results within three seconds. A
- * healthy server answers within milliseconds.
+ * Time-out for a check in `offhook doctor`. Users expect results within three seconds, and a
+ * healthy server responds within milliseconds.
  */
 const doctorTimeoutMs = 2_500;
 /**
- * Time-out of a check while the gateway starts. A time-out counts as a failure, so it is long: the
- * start must succeed on a busy machine, for example while many programs start together.
+ * Time-out for a check while the gateway starts. A time-out counts as a failure, so we allow plenty
+ * of time. The start must succeed even on a busy machine, e.g. while many programs are starting.
  */
 export const startTimeoutMs = 15_000;
-/** Time-out of a connection. Shorter than a check, so that the check can report the reason. */
+/**
+ * Time-out for a connection. It is shorter than a check's, so that the check can report the reason.
+ */
 export const connectTimeoutMs = 2_000;
 
 /** Runs all checks concurrently. */

@@ -1,4 +1,4 @@
-// Checks that DATA_DIR can be created and written, and that its disk has enough space.
+// Checks that DATA_DIR can be created and is writable, and that its disk has enough space.
 
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,18 +8,21 @@ import { reasonOf } from './reasons.ts';
 
 const mebibyte = 1_024 * 1_024;
 /**
- * Free space that Offhook needs before and after it has created its database. PGlite creates 40 MB
- * of files, and a log of the same size. The streams are small at first.
+ * Free space that Offhook needs before and after creating its database. PGlite creates 40 MB of
+ * files, and a log of the same size. The NATS streams start out small.
  */
 const neededMiB = { first: 150, later: 30 } as const;
-/** Free space below this multiple of the need is a warning: streams and the database grow. */
+/**
+ * We warn if the free space is below this multiple of the need, because streams and the database
+ * grow.
+ */
 const comfortable = 7;
-/** One block. Fewer bytes may still fit on a full disk. */
+/** One block, because fewer bytes may still fit on a full disk. */
 const probe = Buffer.alloc(4_096);
 
 /**
- * Checks that the folder can be written. Creates a missing folder, and removes it again unless
- * `keep` is set.
+ * Checks that the folder is writable. Creates the folder if it's missing, and removes it again
+ * unless `keep` is set.
  */
 export function dataFolderCheck(dataDir: string, options: { readonly keep: boolean }): Check {
   const run = async (): Promise<Finding> => {
@@ -27,13 +30,13 @@ export function dataFolderCheck(dataDir: string, options: { readonly keep: boole
     try {
       made = await makeFolder(dataDir);
     } catch (error) {
-      return failed(`DATA_DIR: ${dataDir} cannot be created: ${reasonOfMaking(error)}`);
+      return failed(`DATA_DIR: ${dataDir} cannot be created: ${reasonNotCreated(error)}`);
     }
     try {
       await writeAndRemove(join(dataDir, `probe-${process.pid}`));
       return ok(
         made === undefined || options.keep
-          ? `${dataDir} can be written`
+          ? `${dataDir} is writable`
           : `${dataDir} does not exist yet, and can be created`,
       );
     } catch (error) {
@@ -46,8 +49,8 @@ export function dataFolderCheck(dataDir: string, options: { readonly keep: boole
 }
 
 /**
- * Checks the free space. `embedded` is true if the embedded database or nats-server stores its data
- * in the folder.
+ * Checks the free space. Set `embedded` if the embedded database or nats-server stores its data in
+ * the folder.
  */
 export function diskCheck(dataDir: string, options: { readonly embedded: boolean }): Check {
   const run = async (): Promise<Finding> => {
@@ -89,7 +92,7 @@ async function writeAndRemove(path: string): Promise<void> {
     const file = await open(path, 'w', 0o600);
     try {
       await file.write(probe);
-      // Some disks report an error only at this point.
+      // Some disks only report an error at this point.
       await file.sync();
     } finally {
       await file.close();
@@ -100,10 +103,10 @@ async function writeAndRemove(path: string): Promise<void> {
 }
 
 /**
- * Describes why a folder could not be created. Here, ENOENT means that the parent exists, but its
- * file system accepts no folders.
+ * Describes why a folder could not be created. Note that ENOENT here means that the parent exists,
+ * but its file system doesn't accept folders.
  */
-function reasonOfMaking(error: unknown): string {
+function reasonNotCreated(error: unknown): string {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
     ? 'the file system accepts no folders there (ENOENT)'
     : reasonOf(error);

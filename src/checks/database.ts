@@ -1,5 +1,5 @@
-// Checks the PostgreSQL of DATABASE_URL, and compares its clock with this machine's. Leases and
-// retries use the database's clock, tokens and signatures use this machine's.
+// Checks the PostgreSQL server at DATABASE_URL, and compares its clock with this machine's. Leases
+// and retries use the database's clock. Tokens and signatures use this machine's clock.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -18,9 +18,11 @@ import { reasonOf } from './reasons.ts';
 
 type Location = Pick<Config, 'databaseUrl'>;
 
-/** NTP keeps clocks closer than this. A larger difference matters to leases of a few seconds. */
+/**
+ * NTP keeps clocks closer than this. Anything more matters, because leases only last a few seconds.
+ */
 const noticeableMs = 2_000;
-/** At this difference, tokens of other machines seem expired, or issued in the future. */
+/** At this difference, other machines' tokens appear expired, or issued in the future. */
 const harmfulMs = 60_000;
 /** How long to wait for the connection to close. */
 const closePatienceMs = 500;
@@ -60,8 +62,8 @@ export function clockCheck({ databaseUrl }: Location): Check {
 }
 
 /**
- * Compares the clocks. The database read its clock, `databaseMs`, between `before` and `after`.
- * Only a time outside that interval is a difference.
+ * Compares the clocks. `databaseMs` is the database's time, read between `before` and `after`. Only
+ * a time outside that interval counts as a difference.
  */
 export function judgeClock(databaseMs: number, before: number, after: number): Finding {
   const offMs = Math.max(databaseMs - after, before - databaseMs, 0);
@@ -87,7 +89,7 @@ async function connected<Value>(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: connectTimeoutMs,
   });
-  // Without this listener, a connection that breaks after its query would end the process.
+  // Without this listener, the process would exit if the connection breaks after the query.
   client.on('error', () => undefined);
   try {
     await client.connect();

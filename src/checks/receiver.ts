@@ -1,5 +1,6 @@
-// Checks that the gateway can reach a receiver of notifications. It connects through the same
-// address guard as the gateway. It sends nothing, so that the receiver sees no false notification.
+// Checks that the gateway can reach a notification receiver. It connects through the same address
+// guard as the gateway. It doesn't send anything, so that the receiver doesn't see a false
+// notification.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';

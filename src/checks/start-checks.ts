@@ -1,5 +1,5 @@
-// The checks that a starting gateway runs before it opens anything. It reports all problems
-// together. Each problem names its variable.
+// The checks that the gateway runs when it starts, before it opens anything. It reports all
+// problems together, and each problem names its variable.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -29,7 +29,7 @@ import { portsCheck } from './ports.ts';
 import { reasonOf } from './reasons.ts';
 
 /**
- * Checks the files that the configuration names.
+ * Checks the files that the configuration refers to.
  *
  * @throws Error with a line for each mistake in these files
  */
@@ -38,7 +38,7 @@ export async function checkConfiguredFiles(config: Config): Promise<void> {
 }
 
 /**
- * Checks DATA_DIR. Creates a missing folder.
+ * Checks DATA_DIR. Creates the folder if it's missing.
  *
  * @throws Error that names DATA_DIR if the folder cannot be created or written
  */
@@ -48,7 +48,7 @@ export async function checkDataFolder(config: Config): Promise<void> {
 }
 
 /**
- * Runs the other checks. If a check with `isAwaited` fails, logs only a warning.
+ * Runs the other checks. If a check with `isAwaited` fails, this only logs a warning.
  *
  * @throws Error with a line for each failure
  */
@@ -67,8 +67,8 @@ export function fileChecksOf(config: Config): readonly Check[] {
 }
 
 /**
- * Returns all checks except those of the files and the data folder. `running` is the gateway that
- * runs here. It already uses the ports.
+ * Returns all checks except the file checks and the data folder check. `running` is the gateway
+ * that is already running here, if any. It is using the ports.
  */
 export function checksOf(
   config: Config,
@@ -104,14 +104,17 @@ export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers
     ).then((found) => found.flat());
     if (problems.length === 0) return ok(`${drachtioServers.length} connected`);
     const detail = `DRACHTIO_URL: ${problems.join('; ')}`;
-    // Calls use the servers that are reachable.
+    // This is only a warning, because calls use the servers that are reachable.
     return problems.length < drachtioServers.length ? warning(detail) : failed(detail);
   };
   return { name: 'drachtio', isAwaited: true, run };
 }
 
 const run = promisify(execFile);
-/** nats-server prints its version within milliseconds, or later if it is read from a cold disk. */
+/**
+ * nats-server usually prints its version within milliseconds, but reading it from a cold disk takes
+ * longer.
+ */
 const programTimeoutMs = 10_000;
 
 export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
@@ -128,7 +131,7 @@ export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
   return { name: 'nats-server', run: find };
 }
 
-/** Checks the NATS of NATS_URL. Default: `ownUrl`, the nats-server of the running gateway. */
+/** Checks the NATS server at NATS_URL. Default: `ownUrl`, the running gateway's nats-server. */
 export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Check {
   const url = nats.url ?? ownUrl;
   const connect = async (): Promise<Finding> => {
@@ -149,9 +152,7 @@ export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Chec
   return { name: 'NATS', isAwaited: true, run: connect };
 }
 
-/**
- * Checks TRUNKS_FILE for mistakes. Needs neither a port nor the network, so it runs first.
- */
+/** Checks TRUNKS_FILE for mistakes. This needs neither a port nor the network, so it runs first. */
 function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioServers'>): Check {
   return {
     name: 'trunks',
@@ -159,7 +160,7 @@ function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioSe
       asFindingIfThrown(async () => {
         const file = await readTrunkFile(config);
         if (file === undefined) return skipped('TRUNKS_FILE is not set: no carrier is configured');
-        // Only the name of the sandbox trunk matters here: the file must not use it as well.
+        // Only the sandbox trunk's name matters here, because the file must not use the same name.
         const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
         const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
         return ok(`${file.name}: ${trunks.all.map(({ name }) => name).join(', ')}`);
@@ -182,7 +183,9 @@ function speechToTextCheck(
   };
 }
 
-/** Returns a thrown error as a failure: one line per mistake, with its code, e.g. ENOENT. */
+/**
+ * Turns a thrown error into a failure with one line per mistake, including the code, e.g. ENOENT.
+ */
 async function asFindingIfThrown(run: () => Promise<Finding>): Promise<Finding> {
   try {
     return await run();

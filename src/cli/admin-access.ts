@@ -1,6 +1,6 @@
-// Gives commands access to apps, bots, data tables and nodes. A command connects to PostgreSQL
-// itself. It reaches the embedded database through the gateway that has it open. If no gateway
-// runs, it opens the embedded database itself.
+// Gives commands access to apps, bots, data tables and nodes. On PostgreSQL, a command connects
+// directly. On the embedded database, it goes through the running gateway, which has the database
+// open. If no gateway is running, the command opens the embedded database itself.
 
 import {
   type AdminAnswer,
@@ -70,7 +70,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   return {
     run: async (operation, input) => {
       const answer = await runAdminOperation(stores, operation, input).catch(throwAsCliError);
-      // Turn dates into text, as in an answer of the gateway.
+      // Turn dates into text, as in the gateway's responses.
       return JSON.parse(JSON.stringify(answer)) as AdminAnswer<typeof operation>;
     },
     [Symbol.asyncDispose]: async () => {

@@ -1,5 +1,4 @@
-// Lets a command act for an app: signs tokens of the app, and calls the API of the gateway that
-// runs here.
+// Lets a command act as an app: signs the app's tokens, and calls the local gateway's API.
 
 import type { AdminAccess } from './admin-access.ts';
 import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
@@ -11,7 +10,7 @@ import {
 } from './gateway-client.ts';
 import { findAppId } from './named-app.ts';
 
-/** The tokens of the app that the command names, or of the dev app. */
+/** Tokens for the app that the command names, or for the dev app. */
 export type AppTokens = AsyncDisposable & {
   readonly tokens: TokenSource;
   /** Undefined if the command names an app. */
@@ -42,8 +41,8 @@ export async function openTokens(
 }
 
 /**
- * Opens the access to apps, bots, data tables and nodes. Loads the code of the database only here,
- * so that a token of the dev app needs no database code.
+ * Opens access to apps, bots, data tables and nodes. We only load the database code here, because a
+ * dev app token doesn't need it.
  */
 export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
   const access = await import('./admin-access.ts');

@@ -30,15 +30,17 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > maxIssuedTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  // The dev app's secret is in a file, but its limit on token lifetimes is in the database. Only a
-  // token with a longer lifetime than the default needs the database.
+  // The dev app's secret is in a file, but its maximum token lifetime is in the database. We only
+  // need the database if the token lives longer than the default.
   const isUsual = options.app !== undefined || ttlS <= usualTtlS;
   const appId = isUsual ? options.app : (await readDevApp(context)).appId;
   await using app = await openTokens(context, appId);
   context.print(await app.tokens(ttlS));
 }
 
-/** The file of public keys that verify the app's tokens. Both options accept the same formats. */
+/**
+ * The file with the public keys that verify the app's tokens. Both options accept the same formats.
+ */
 export type KeyOptions = { readonly publicKey?: string; readonly jwks?: string };
 
 export type CreateAppOptions = KeyOptions & {
@@ -152,9 +154,7 @@ export type LimitOptions = {
   readonly bareNumbers?: 'international' | 'none';
 };
 
-/**
- * Changes the limits that `options` names. `none` removes a limit. Omitted limits do not change.
- */
+/** Changes the limits in `options`. `none` removes a limit. Omitted limits don't change. */
 export async function limitApp(
   context: CliContext,
   named: string,
@@ -181,7 +181,7 @@ export async function limitApp(
 
 function readingOf({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
   return {
-    // Country codes are upper case, but the option also accepts lower case.
+    // Country codes are upper case, but the option accepts lower case too.
     ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),
     ...(bareNumbers === undefined ? {} : { bareNumbers }),
   };

@@ -1,4 +1,4 @@
-// Prints the credentials of an app under Twilio's names, because bot libraries ask for those.
+// Prints an app's credentials under Twilio's names, because bot libraries use those names.
 
 import { accountSidOf } from '../streams/stream-ids.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
@@ -9,7 +9,7 @@ export function noteBotCredentials(context: CliContext, appId: string): void {
   );
 }
 
-/** Prints the credentials of the dev app. Prints nothing if there is no dev app. */
+/** Prints the dev app's credentials, or nothing if there is no dev app. */
 export async function noteDevBotCredentials(context: CliContext): Promise<void> {
   const app = await readDevApp(context).catch(() => undefined);
   if (app?.streamSecret !== undefined) noteBotCredentials(context, app.appId);

@@ -11,7 +11,7 @@ export type AddBotOptions = {
   /** Alias of the bot in requests. */
   readonly stream?: string;
   readonly icon?: string;
-  /** False if `--no-stream-url` was given. */
+  /** False if `--no-stream-url` is given. */
   readonly streamUrl?: string | false;
   readonly streamConnect?: StreamConnect;
 };
@@ -36,9 +36,9 @@ export async function addBot(
 }
 
 /**
- * Returns the change to the bot's audio stream.
+ * Returns how the bot's audio stream changes.
  *
- * @returns undefined if the stream does not change, null if the bot loses its stream
+ * @returns undefined if the stream doesn't change, null if it is removed
  */
 function streamOf({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
   if (url === false) {

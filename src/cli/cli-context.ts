@@ -1,4 +1,4 @@
-// The environment of a command: the configuration, the gateway that runs here, and the dev app.
+// A command's environment: the configuration, the local gateway, and the dev app.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export type RunningGateway = {
 
 export type CliContext = {
   readonly config: Config;
-  /** Resolves to undefined if no gateway runs under this DATA_DIR. */
+  /** Resolves to undefined if no gateway is running under this DATA_DIR. */
   gateway(): Promise<RunningGateway | undefined>;
   /** Prints one line to stdout. */
   print(line: string): void;
@@ -44,10 +44,10 @@ export async function requireGateway(context: CliContext): Promise<RunningGatewa
 }
 
 /**
- * Reads the dev app, which the first start on the embedded database creates.
+ * Reads the dev app. On the embedded database, the gateway creates it when it first starts.
  *
- * @throws CliError if there is no dev app, for example because an operator creates the apps of a
- *   gateway on DATABASE_URL
+ * @throws CliError if there is no dev app, e.g. with DATABASE_URL, where an operator creates the
+ * apps
  */
 export async function readDevApp({ config }: Pick<CliContext, 'config'>): Promise<DevApp> {
   const path = join(config.dataDir, 'dev-app.json');

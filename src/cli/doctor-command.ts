@@ -10,8 +10,8 @@ import { CliError } from './cli-error.ts';
 export type DoctorOptions = { readonly notify?: string; readonly json?: boolean };
 
 /**
- * Runs all checks and prints their results. `allowedNetworks` may receive notifications in addition
- * to public addresses.
+ * Runs all checks and prints their results. Besides public addresses, receivers may be in
+ * `allowedNetworks`.
  *
  * @throws CliError if a check fails
  */

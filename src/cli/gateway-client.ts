@@ -1,4 +1,4 @@
-// The commands' client of the public API. It authenticates with tokens of an app.
+// The commands' client for the public API. It authenticates with an app's tokens.
 
 import type { z } from 'zod';
 import type { commandSchema } from '../calls/contract/command.ts';
@@ -8,21 +8,24 @@ import type { CallDetails, CallSummary, NotificationView } from '../interactions
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { type JsonRequest, requestJson } from './http-json.ts';
 
-/** Reads calls and dead letters of one bot, or of every bot of the app. */
+/** Reads the calls and dead letters of one bot, or of all of the app's bots. */
 export type OverviewClient = {
   /** Returns one page of calls, newest first. */
   calls(
     page: Readonly<Record<string, string>>,
   ): Promise<{ readonly calls: readonly CallSummary[]; readonly nextCursor?: string }>;
   call(callId: string): Promise<CallDetails>;
-  /** Returns one page of dead letters, newest first. `from` is the earliest time of giving up. */
+  /**
+   * Returns one page of dead letters, newest first. `from` is the earliest time at which the
+   * gateway gave up.
+   */
   deadLetters(page: {
     readonly cursor?: string;
     readonly from?: string;
   }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
 };
 
-/** The members of a command. Omitted members have defaults. */
+/** A command's fields. Omitted fields have defaults. */
 export type CommandMembers = z.input<typeof commandSchema>;
 
 export type BotClient = OverviewClient & {
@@ -51,7 +54,7 @@ export type SoundsClient = {
   remove(name: string): Promise<unknown>;
 };
 
-/** `overview` without a bot covers every bot of the app. */
+/** Without a bot, `overview` covers all of the app's bots. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
   readonly bot: (botId: string) => BotClient;
@@ -61,7 +64,7 @@ export type GatewayClient = {
 /** Issues a JWT with this lifetime in seconds. */
 export type TokenSource = (ttlS: number) => Promise<string>;
 
-/** Each request gets a new token, which outlives the time-out of the request. */
+/** Each request gets a new token, which outlives the request's time-out. */
 const tokenTtlS = 60;
 
 export function tokensOf(app: { readonly appId: string; readonly jwtSecret: string }): TokenSource {

@@ -1,9 +1,9 @@
-// Sends a JSON request to the gateway. A problem document in the answer becomes a CliError.
+// Sends a JSON request to the gateway. If the response is a problem document, throws a CliError.
 
 import { z } from 'zod';
 import { CliError, notRunning } from './cli-error.ts';
 
-/** Longer than the gateway's own time-out for a handler. */
+/** Longer than the gateway's own time-out for handlers. */
 const timeoutMs = 20_000;
 
 const problemSchema = z.object({
@@ -23,15 +23,15 @@ export type JsonRequest = {
 };
 
 /**
- * Sends the request and returns the answer. Does not validate the answer: the gateway is part
- * of the same program.
+ * Sends the request and returns the response. We don't validate the response because the gateway is
+ * part of the same program.
  *
- * @throws CliError if the gateway is unreachable or answers with an error
+ * @throws CliError if the gateway is unreachable or responds with an error
  */
 export async function requestJson<Answer>(url: string, request: JsonRequest = {}): Promise<Answer> {
   const response = await send(url, request);
   const text = await response.text();
-  if (!response.ok) throw new CliError(describeErrorAnswer(response.status, text));
+  if (!response.ok) throw new CliError(describeErrorResponse(response.status, text));
   return JSON.parse(text) as Answer;
 }
 
@@ -63,10 +63,10 @@ export function describeProblem(
   return `${status}: ${detail}${errors.map(({ path, message }) => `\n  ${path}: ${message}`).join('')}`;
 }
 
-function describeErrorAnswer(status: number, text: string): string {
+function describeErrorResponse(status: number, text: string): string {
   try {
     return describeProblem(status, problemSchema.parse(JSON.parse(text)));
   } catch {
-    return `the gateway answered ${status}`;
+    return `the gateway responded with ${status}`;
   }
 }

@@ -1,12 +1,12 @@
-// Finds the id of an app by the text that a person typed: the whole id, or its beginning.
+// Finds an app's id from typed text: the whole id, or its beginning.
 
 import type { AdminAccess } from './admin-access.ts';
 import { CliError } from './cli-error.ts';
 import { ambiguousIdMessage, idPrefixOf } from './id-prefix.ts';
 
 /**
- * Returns the id that begins with the text. Returns other text unchanged, so that the gateway
- * reports that there is no such app.
+ * Returns the id that begins with the text. Any other text is returned unchanged, and the gateway
+ * then reports that there is no such app.
  *
  * @throws CliError if several ids begin with the text
  */

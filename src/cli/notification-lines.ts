@@ -7,8 +7,8 @@ import { type Detected, whoPickedUp } from './picked-up.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
 /**
- * The members of a body that the line shows. A receiver may also get requests from other senders,
- * so every body is validated.
+ * The fields of a body that the line shows. We validate every body, because a receiver may get
+ * requests from other senders too.
  */
 const shownBody = z.object({
   callId: z.string(),
@@ -34,18 +34,18 @@ export function readBody(body: unknown): ShownBody | undefined {
   return shownBody.safeParse(body).data;
 }
 
-/** More calls than a developer has at the same time. */
-const mostCallsAtOnce = 1_000;
+/** A developer doesn't have this many calls at the same time. */
+const maxCalls = 1_000;
 
-/** Formats a notification. `name` replaces the beginning of the call's id. */
+/** Formats a notification. The line starts with `name`, or with the beginning of the call's id. */
 export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
 
 /**
- * Creates a formatter that remembers the detection result of each call. The last notification
- * contains the verdict, but neither its reason nor the beep.
+ * Creates a formatter that remembers each call's detection result, because the last notification
+ * only contains the verdict, without its reason or the beep.
  */
 export function createNotificationLines(): NotificationLines {
-  const heardOf = new LRUCache<string, Detected>({ max: mostCallsAtOnce });
+  const heardOf = new LRUCache<string, Detected>({ max: maxCalls });
   return (notification, name) => {
     const body = readBody(notification.body);
     const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);
@@ -59,7 +59,7 @@ export function createNotificationLines(): NotificationLines {
   };
 }
 
-/** Returns the detection result after one more notification. */
+/** Returns the detection result after another notification. */
 function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody): Detected {
   if (machineDetection === 'amd_tone_detected') return { ...heard, beep: true };
   const reason = amd?.reason;
@@ -69,8 +69,8 @@ function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody
 }
 
 /**
- * Describes a failed verification. `no-match` means that the signature does not fit the body and
- * the secret. Other reasons, for example an old timestamp, are printed as they are.
+ * Describes a failed verification. `no-match` means that the signature doesn't match the body and
+ * the secret. Other reasons (e.g. an old timestamp) are printed unchanged.
  */
 function faultOf(reason: string | undefined): string {
   return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;

@@ -1,5 +1,5 @@
-// Implements `offhook notifications list` and `replay`: lists the notifications of a call with each
-// attempt, lists dead letters, and sends dead letters again.
+// Implements `offhook notifications list` and `replay`. They list a call's notifications with each
+// attempt, list dead letters, and send dead letters again.
 
 import { callIdOfEvent } from '../calls/contract/call-event.ts';
 import type { NotificationView } from '../interactions/call-queries.ts';
@@ -16,7 +16,7 @@ import { readBody } from './notification-lines.ts';
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
 export type ReplayOptions = AppOptions & { readonly call?: string; readonly failedSince?: string };
 
-/** Lists the notifications of a call, or dead letters if no call is named. */
+/** Lists a call's notifications, or dead letters if no call is given. */
 export async function listNotifications(
   context: CliContext,
   named: string | undefined,
@@ -141,10 +141,10 @@ export async function replayNotifications(
 }
 
 /**
- * Finds a dead letter by the beginning of its id. The id contains the UUID of its call:
+ * Finds a dead letter by the beginning of its id. The id contains the call's UUID:
  * `evt-<uuid>-<which>`.
  *
- * @throws CliError if no dead letter or several dead letters have an id with this beginning
+ * @throws CliError if the beginning matches no dead letter or several dead letters
  */
 async function findDeadLetter(
   client: GatewayClient,

@@ -1,9 +1,10 @@
-// Puts into words who picked up a call, and how long the call lasted.
+// Describes who picked up a call, and how long the call lasted.
 
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
 /**
- * A detection result. `reason` explains a machine verdict. `beep` is true if a beep was heard.
+ * A detection result. `reason` explains a machine verdict. `beep` is true if detection heard a
+ * beep.
  */
 export type Detected = {
   readonly verdict?: string | undefined;
@@ -20,7 +21,7 @@ const wordsByVerdict: Readonly<Partial<Record<AmdEventName, string>>> = {
   amd_decision_timeout: 'undecided',
   amd_error: 'detection failed',
 };
-/** The kind of machine, for reasons that reveal it. */
+/** The kind of machine, if the reason reveals it. */
 const wordsByReason: Readonly<Record<string, string>> = {
   'fax-tone': 'fax',
   'sit-tone': 'network announcement',
@@ -38,7 +39,7 @@ export function whoPickedUp({ verdict = '', reason = '', beep = false }: Detecte
 
 /** Formats a duration as 8.0 s, 2 min 5 s or 1 h 2 min. */
 export function talkTime(ms: number): string {
-  // 59,950 ms and more would round to 60.0 s.
+  // From 59,950 ms on, we'd round to 60.0 s.
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
   const s = Math.round(ms / 1_000);
   const min = Math.floor(s / 60);

@@ -1,5 +1,5 @@
-// A receiver of notifications, run by `offhook listen`, `offhook call --follow` and the demo. It
-// checks each signature against the raw body, and passes the notification on with the result. You
+// A notification receiver, used by `offhook listen`, `offhook call --follow` and the demo. It
+// checks each signature against the raw body, and passes on the notification with the result. You
 // can model your own receiver on it.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
@@ -8,12 +8,12 @@ import { verify } from '../notifier/webhooks.ts';
 
 export type ReceivedNotification = {
   readonly headers: IncomingHttpHeaders;
-  /** The body exactly as received, which is what the signature covers. */
+  /** The body exactly as received, because that is what the signature covers. */
   readonly rawBody: string;
-  /** The parsed body. Undefined if it is not JSON. */
+  /** The parsed body. Undefined if the body isn't JSON. */
   readonly body: unknown;
   readonly verified: boolean;
-  /** Why the verification failed, in one word. Absent if it succeeded. */
+  /** Why the verification failed, in one word. Omitted if it succeeded. */
   readonly reason?: string;
 };
 
@@ -27,8 +27,8 @@ export type ReceiverOptions = {
   readonly onNotification: (notification: ReceivedNotification) => void;
 };
 
-/** A notification has a few KiB, including its metadata. */
-const longestBodyBytes = 1_024 * 1_024;
+/** More than enough, because a notification only has a few KiB, including its metadata. */
+const maxBodyBytes = 1_024 * 1_024;
 
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const server = createServer((request, response) => {
@@ -72,7 +72,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) {
     const data = chunk as Buffer;
     bytes += data.length;
-    if (bytes > longestBodyBytes) throw new Error('the body is too long');
+    if (bytes > maxBodyBytes) throw new Error('the body is too long');
     chunks.push(data);
   }
   return Buffer.concat(chunks).toString('utf8');

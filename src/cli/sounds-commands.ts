@@ -1,4 +1,4 @@
-// Implements `offhook sounds`, which manages the sounds that calls of the app's account can play.
+// Implements `offhook sounds`, which manages the sounds for calls of the app's account.
 
 import { readFile } from 'node:fs/promises';
 import { type AppOptions, withGateway } from './app-session.ts';

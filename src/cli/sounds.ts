@@ -1,4 +1,4 @@
-// Declares the command `offhook sounds` and its options.
+// Declares the `offhook sounds` command and its options.
 
 import type { Command } from 'commander';
 import type { AppOptions } from './app-session.ts';

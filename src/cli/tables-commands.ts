@@ -31,7 +31,7 @@ export async function listTables(context: CliContext): Promise<void> {
   for (const table of tables) context.print(JSON.stringify(table));
 }
 
-/** Reads the file without validation. The store validates the definition and reports its errors. */
+/** Reads the file without validation. The store validates the definition and reports any errors. */
 async function readDefinition(file: string): Promise<AdminInput<'tables.create'>> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as AdminInput<'tables.create'>;

@@ -156,21 +156,21 @@ function notificationMetrics(registry: Registry): Histogram<'result'> {
 }
 
 const streamCounters = {
-  framesSent: ['offhook_stream_frames_sent_total', 'Frames of 20 ms sent to bots'],
+  framesSent: ['offhook_stream_frames_sent_total', '20 ms frames sent to bots'],
   framesDropped: [
     'offhook_stream_frames_dropped_total',
-    'Frames of 20 ms dropped because a bot did not read them in time',
+    '20 ms frames dropped because a bot did not read them in time',
   ],
   bytesReceived: [
     'offhook_stream_audio_received_bytes_total',
-    'Bytes of audio that bots sent, 8000 for each second',
+    'Bytes of audio that bots sent, 8000 per second of audio',
   ],
   bytesPlayed: ['offhook_stream_audio_played_bytes_total', 'Bytes of bot audio sent as RTP'],
   bytesDropped: [
     'offhook_stream_audio_dropped_bytes_total',
     'Bytes of bot audio dropped because the buffer was full',
   ],
-  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in the audio of bots'],
+  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in bot audio'],
   reconnects: ['offhook_stream_reconnects_total', 'Reconnections to bots'],
   messagesIgnored: [
     'offhook_stream_messages_ignored_total',
@@ -182,7 +182,7 @@ const rtpCounters = {
   packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets from far ends'],
   packetsDiscarded: [
     'offhook_rtp_packets_discarded_total',
-    'Packets that were not RTP or RTCP, had another payload type than agreed, or came from another source',
+    'Packets that were not RTP or RTCP, had a different payload type from the agreed one, or came from another source',
   ],
   packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that arrived too late to be used'],
   packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],
@@ -192,11 +192,11 @@ const rtpCounters = {
   ],
   ticksLate: [
     'offhook_media_ticks_late_total',
-    'Ticks of 20 ms that a media worker ran over 60 ms late',
+    '20 ms ticks that a media worker ran over 60 ms late',
   ],
   framesLate: [
     'offhook_media_frames_late_total',
-    'Frames of 20 ms that detection or a bot received over 60 ms late, or never',
+    '20 ms frames that detection or a bot received over 60 ms late, or never',
   ],
 } as const;
 
@@ -220,7 +220,7 @@ function streamMetrics(registry: Registry): (now: StreamMetric) => void {
   });
   const held = new Gauge({
     name: 'offhook_stream_buffer_bytes',
-    help: 'Memory of the bot audio that is queued to be played; STREAM_BUFFER_MB bounds it',
+    help: 'Memory used by queued bot audio; STREAM_BUFFER_MB limits it',
     registers,
   });
   const setCounters = counters(registry, streamCounters);

@@ -1,5 +1,6 @@
-// Lines for a developer who watches calls: one line per event of a call, and one per attempt to
-// notify its receiver. They contain no phone numbers, no pressed digits and no spoken words.
+// Lines for developers who watch calls. There is one line per call event, and one per attempt to
+// notify the call's receiver. The lines don't contain phone numbers, pressed digits or spoken
+// words.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -16,8 +17,8 @@ export type CallWatcher = {
 };
 
 /**
- * How many event ids are remembered. The same event can arrive again if its first publication was
- * uncertain. Memory for the events in flight is enough.
+ * How many event ids we remember. The same event can arrive twice if it was unclear whether its
+ * first publication succeeded. It's enough to remember the events in flight.
  */
 const maxKnown = 10_000;
 
@@ -41,7 +42,7 @@ export function createCallWatcher(print: (line: CallLine) => void): CallWatcher 
 
 /**
  * Masks phone numbers and control characters. Reason phrases come from far ends, and may contain
- * the dialed number or terminal commands.
+ * the dialed number or terminal escape sequences.
  */
 function masked(text: string): string {
   return text.replaceAll(/\p{C}/gu, '?').replaceAll(/\+?\d{7,}/g, '***');
@@ -65,8 +66,8 @@ function whatNext({ verdict, record }: Delivery): string {
 }
 
 /**
- * Returns the status of a notification. `Call-In-Progress` is replaced by the detection result, and
- * `Event` by the type of the event.
+ * Returns a notification's status. Instead of `Call-In-Progress`, returns the detection result, and
+ * instead of `Event`, the event's type.
  */
 function statusOf(body: string): string {
   const { status, machineDetection, event } = JSON.parse(body) as {

@@ -1,5 +1,5 @@
-// Prints for the person who started the gateway, in order with the log. If the output is not a
-// terminal, prints only the log: lines of JSON that programs can read.
+// Prints messages for the person who started the gateway, in order with the log. If the output
+// isn't a terminal, it only prints the log, as lines of JSON for programs.
 
 import { type Logger, writeLine } from '../lib/logger.ts';
 import { type BannerFacts, bannerLines } from './banner.ts';
@@ -7,7 +7,7 @@ import { type CallWatcher, createCallWatcher } from './call-lines.ts';
 import { forcedLine, type Stopping, stoppingLine } from './stop-lines.ts';
 
 export type Screen = {
-  /** Undefined if calls are not shown. */
+  /** Undefined if calls aren't shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
   /** True if `up` prints a banner. False for a log and a quiet terminal. */
@@ -19,13 +19,13 @@ export type Screen = {
 
 export type ScreenOptions = {
   readonly logger: Logger;
-  /** LOG_CALLS. Default: calls are shown in a terminal that is not quiet. */
+  /** LOG_CALLS. Default: calls are shown in a terminal unless it's quiet. */
   readonly logCalls: boolean | undefined;
 };
 
 export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Screen {
   const write = (line: string): void => writeLine(logger, line);
-  // A quiet log level also makes the terminal quiet.
+  // A quiet log level makes the terminal quiet too.
   const isQuiet = !logger.isLevelEnabled('info');
   const watcher = createCallWatcher(({ callId, text }) =>
     write(`[${new Date().toISOString().slice(11, 23)}] ${callId.slice(0, 13)}  ${text}`),
@@ -40,7 +40,7 @@ export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Scree
     up: (facts) => {
       if (!isQuiet) for (const line of bannerLines(facts)) write(line);
     },
-    // The line break ends the line on which the terminal shows ^C.
+    // The line break ends the line that shows ^C.
     stopping: (_signal, state) => write(`\n${stoppingLine(state)}`),
     forced: () => write(`\n${forcedLine}`),
   };

@@ -22,7 +22,7 @@ export function stoppingLine({ starting, calls, drainMs, startPatienceMs }: Stop
 
 export const forcedLine = 'Ending at once: hanging up all calls.';
 
-/** Formats a duration in the unit that people would use: `2 s`, `10 min` or `1 h`. */
+/** Formats a duration in the unit that people would use, e.g. `2 s`, `10 min` or `1 h`. */
 export function inUnits(ms: number): string {
   const s = Math.max(1, Math.round(ms / 1_000));
   if (s < 120) return `${s} s`;

@@ -47,9 +47,9 @@ describe('a target', () => {
   });
 
   test.each([
-    ['2025550110', 'write +12025550110 for a number of North America'],
-    ['(202) 555-0110', 'write +12025550110 for a number of North America'],
-    ['12025550130', 'write +12025550130 for a number of North America'],
+    ['2025550110', 'write +12025550110 for a North American number'],
+    ['(202) 555-0110', 'write +12025550110 for a North American number'],
+    ['12025550130', 'write +12025550130 for a North American number'],
     ['06 12345678', 'write it with + and its country code'],
     ['4930901820123', 'write +4930901820123'],
     ['0171 1234567', 'write it with + and its country code, e.g. +12025550110'],

@@ -29,9 +29,9 @@ export async function runBot(context: CliContext, options: ListenOptions): Promi
 }
 
 /**
- * Returns the stream secret of the dev app.
+ * Returns the dev app's stream secret.
  *
- * @returns undefined if there is no dev app: on DATABASE_URL, or before the first start
+ * @returns undefined if there is no dev app, i.e. with DATABASE_URL or before the first start
  */
 async function devStreamSecret(context: CliContext): Promise<string | undefined> {
   return await readDevApp(context).then(

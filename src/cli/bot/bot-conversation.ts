@@ -1,7 +1,7 @@
-// One call of the sample bot over Twilio Media Streams, as an example to read and to copy. The bot
-// waits for a "Hello?", greets, and repeats what it hears. It falls silent when it is interrupted,
-// and leaves a message for a machine. Finally it says goodbye and hangs up. Incoming audio is its
-// only clock.
+// One call of the sample bot over Twilio Media Streams. Feel free to copy it. The bot waits for a
+// "Hello?", greets, and repeats what it hears. It stops talking when it's interrupted, and leaves a
+// message for a machine. Finally it says goodbye and hangs up. Its only clock is the incoming
+// audio.
 
 import type { WebSocket } from 'ws';
 import { VoiceTurns } from '../../embedded/sandbox/voice-turns.ts';
@@ -9,17 +9,18 @@ import { readMulawBytes, recordingUrl } from '../../embedded/sandbox/wav-file.ts
 import { type BotEvent, type GatewayMessage, readGatewayMessage } from './bot-events.ts';
 
 /**
- * How long the bot waits for the first word. Most people speak first when they answer, but not all.
+ * How long the bot waits for the first word. Most people speak first when they answer, but some
+ * don't.
  */
 const firstWordMs = 2_000;
 /** After this much silence the bot says goodbye. */
 const patienceMs = 8_000;
 /** If the person takes more turns than this, the bot says goodbye. */
-const mostTurns = 2;
-/** Audio kept from before a voice is detected: 300 ms in frames of 20 ms. */
+const maxTurns = 2;
+/** How many frames we keep from before a voice is detected: 300 ms in 20 ms frames. */
 const prerollFrames = 15;
-/** The longest part of a turn that the bot repeats: 15 s in frames of 20 ms. */
-const longestTurnFrames = 750;
+/** The bot repeats at most this much of a turn: 15 s in 20 ms frames. */
+const maxTurnFrames = 750;
 
 const lineNames = ['greeting', 'you-said', 'message', 'goodbye'] as const;
 type Line = (typeof lineNames)[number];
@@ -37,7 +38,7 @@ export class BotConversation {
   readonly #turns = new VoiceTurns();
   #streamSid = '';
   #callId = '';
-  /** Lines that the gateway has received and whose marks have not come back. */
+  /** Lines that we have sent to the gateway but whose marks have not come back yet. */
   readonly #queued: Line[] = [];
   /** How many lines at the front of the queue a `clear` message has discarded. */
   #dropped = 0;
@@ -61,32 +62,32 @@ export class BotConversation {
 
   #receive({ event, start, media, mark, dtmf, amd }: GatewayMessage): void {
     if (event === 'start') this.#start(start);
-    else if (event === 'media') this.#hear(Buffer.from(media?.payload ?? '', 'base64'));
-    else if (event === 'mark') this.#played(mark?.name ?? '');
-    else if (event === 'dtmf') this.#press(dtmf?.digit ?? '');
-    else if (amd !== undefined) this.#learn(amd);
+    else if (event === 'media') this.#onMedia(Buffer.from(media?.payload ?? '', 'base64'));
+    else if (event === 'mark') this.#onMark(mark?.name ?? '');
+    else if (event === 'dtmf') this.#onKey(dtmf?.digit ?? '');
+    else if (amd !== undefined) this.#onDetection(amd);
   }
 
   #start(start: GatewayMessage['start']): void {
     this.#streamSid = start?.streamSid ?? '';
     const { callId = '', reconnect } = start?.customParameters ?? {};
     this.#callId = callId;
-    // After a reconnection, the bot is in the middle of the call.
+    // After a reconnection, the bot is already in the middle of the call.
     this.#hasGreeted = reconnect === '1';
     this.#report({ type: 'started', callId });
   }
 
-  #hear(payload: Buffer): void {
+  #onMedia(payload: Buffer): void {
     const change = this.#turns.hear(payload);
     this.#heard.push(payload);
-    const kept = this.#turns.isSpeaking || change === 'ended' ? longestTurnFrames : prerollFrames;
+    const kept = this.#turns.isSpeaking || change === 'ended' ? maxTurnFrames : prerollFrames;
     if (this.#heard.length > kept) this.#heard.shift();
     const isQuiet = !this.#turns.isSpeaking && !this.#isTalking;
     this.#quietMs = isQuiet ? this.#quietMs + payload.length / 8 : 0;
-    if (change === 'began') this.#fallSilent();
+    if (change === 'began') this.#stopTalking();
     else if (change === 'ended') this.#answer();
     else if (!this.#hasGreeted && this.#quietMs >= firstWordMs) this.#greet();
-    else if (this.#quietMs >= patienceMs) this.#say('goodbye');
+    else if (this.#quietMs >= patienceMs) this.#sendLine('goodbye');
   }
 
   get #isTalking(): boolean {
@@ -94,10 +95,10 @@ export class BotConversation {
   }
 
   /**
-   * Handles an interruption: clears the audio that the gateway has not yet played. Never interrupts
-   * the bot's last line.
+   * Handles an interruption by clearing the audio that the gateway hasn't played yet. The bot's
+   * last line can't be interrupted.
    */
-  #fallSilent(): void {
+  #stopTalking(): void {
     if (!this.#isTalking || this.#lastLine !== undefined) return;
     this.#send({ event: 'clear' });
     this.#dropped = this.#queued.length;
@@ -110,21 +111,21 @@ export class BotConversation {
     this.#counts.turns += 1;
     this.#report({ type: 'heard', turnMs: heard.length / 8 });
     if (this.#isMachine || this.#lastLine !== undefined) return;
-    if (this.#hasGreeted) this.#say('you-said', heard);
+    if (this.#hasGreeted) this.#sendLine('you-said', heard);
     else this.#greet();
-    if (this.#counts.turns > mostTurns) this.#say('goodbye');
+    if (this.#counts.turns > maxTurns) this.#sendLine('goodbye');
   }
 
   #greet(): void {
     this.#hasGreeted = true;
-    if (!this.#isMachine) this.#say('greeting');
+    if (!this.#isMachine) this.#sendLine('greeting');
   }
 
   /**
-   * Sends a line. The audio can be of any length: the gateway plays it in real time, and returns
-   * the mark when all of it has been heard.
+   * Sends a line. The audio can be any length. The gateway plays it in real time, and returns the
+   * mark once the person has heard all of it.
    */
-  #say(line: Line, more: Uint8Array = new Uint8Array()): void {
+  #sendLine(line: Line, more: Uint8Array = new Uint8Array()): void {
     if (this.#lastLine !== undefined) return;
     if (line === 'goodbye' || line === 'message') this.#lastLine = line;
     const payload = Buffer.concat([recordingOf(line), more]).toString('base64');
@@ -133,8 +134,8 @@ export class BotConversation {
     this.#queued.push(line);
   }
 
-  /** Handles a mark. Marks return in order, including the marks of discarded audio. */
-  #played(name: string): void {
+  /** Handles a mark. Marks return in order, even if their audio was discarded. */
+  #onMark(name: string): void {
     const [line] = this.#queued;
     if (line === undefined || line !== name) return;
     this.#queued.shift();
@@ -148,19 +149,19 @@ export class BotConversation {
     if (line === this.#lastLine) this.#socket.close(1000);
   }
 
-  #press(digit: string): void {
+  #onKey(digit: string): void {
     this.#report({ type: 'dtmf', digit });
-    if (digit === '#') this.#say('goodbye');
+    if (digit === '#') this.#sendLine('goodbye');
   }
 
-  #learn(amd: NonNullable<GatewayMessage['amd']>): void {
+  #onDetection(amd: NonNullable<GatewayMessage['amd']>): void {
     this.#report({ type: 'amd', amd });
     if (amd.event === 'amd_machine_detected') {
       this.#isMachine = true;
-      this.#fallSilent();
+      this.#stopTalking();
     }
-    // Detection stops when it has heard the beep or no longer expects one.
-    if (amd.event === 'amd_stopped' && this.#isMachine) this.#say('message');
+    // Detection stops when it has heard the beep, or has given up waiting for a beep.
+    if (amd.event === 'amd_stopped' && this.#isMachine) this.#sendLine('message');
   }
 
   #send(message: object): void {

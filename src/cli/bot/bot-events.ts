@@ -1,8 +1,8 @@
-// The gateway's messages as the sample bot reads them, and the events that the bot reports.
+// The gateway messages that the sample bot reads, and the events that it reports.
 
 import { z } from 'zod';
 
-/** The members of Twilio Media Streams that the bot uses. */
+/** The Twilio Media Streams fields that the bot uses. */
 const gatewayMessage = z.object({
   event: z.string(),
   start: z
@@ -16,7 +16,7 @@ const gatewayMessage = z.object({
 export type GatewayMessage = z.infer<typeof gatewayMessage>;
 
 /**
- * Parses a message. Never throws.
+ * Parses a message. Doesn't throw.
  *
  * @returns undefined if the text is not a message of this protocol
  */
@@ -29,10 +29,10 @@ export function readGatewayMessage(text: string): GatewayMessage | undefined {
 }
 
 export type BotEvent =
-  /** A connection whose signature is missing or wrong was refused. */
+  /** The bot refused a connection because its signature was missing or wrong. */
   | { readonly type: 'refused' }
   | { readonly type: 'started'; readonly callId: string }
-  /** The line was played to its end: its mark came back. */
+  /** The line's mark came back, so the line was played to the end. */
   | { readonly type: 'said'; readonly line: string }
   | { readonly type: 'interrupted'; readonly line: string }
   | { readonly type: 'heard'; readonly turnMs: number }
@@ -46,9 +46,9 @@ export type BotCallSummary = {
   readonly callId: string;
   /** Close code of the WebSocket. */
   readonly code: number;
-  /** How much voice the bot heard. */
+  /** Total duration of the voice that the bot heard. */
   readonly voiceMs: number;
-  /** In how many turns the bot heard a voice. */
+  /** Number of turns in which the bot heard a voice. */
   readonly turns: number;
   readonly linesSaid: number;
   readonly interruptions: number;

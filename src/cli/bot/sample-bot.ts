@@ -1,4 +1,5 @@
-// The sample bot for audio streams: a WebSocket server. A gateway opens one connection per call.
+// The sample bot for audio streams. It is a WebSocket server to which gateways open one connection
+// per call.
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -19,7 +20,7 @@ export type SampleBotOptions = {
 
 export type SampleBot = AsyncDisposable & { readonly url: string };
 
-/** How long clients have to close their connections before they are cut off. */
+/** How long clients have to close their connections before we cut them off. */
 const farewellMs = 500;
 
 export async function startSampleBot(options: SampleBotOptions): Promise<SampleBot> {
@@ -27,10 +28,11 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   const server = new WebSocketServer({
     host,
     port,
-    // The gateway's messages have a few hundred bytes. Stream parameters may have a few KiB.
+    // The gateway's messages are a few hundred bytes long, but stream parameters may take up a few
+    // KiB.
     maxPayload: 65_536,
-    // The signature covers only the path and query. A proxy in front of the bot may therefore
-    // change the scheme and the host.
+    // The signature only covers the path and query, so a proxy in front of the bot may change the
+    // scheme and the host.
     verifyClient: ({ req: { url = '', headers } }: { readonly req: IncomingMessage }) => {
       if (streamSecret === undefined) return true;
       const { ok } = verify(url, headers['gateway-signature'], streamSecret);
@@ -43,9 +45,9 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   return {
     url: `ws://${host}:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
-      // Code 1001 means going away. The gateway reconnects after it.
+      // Code 1001 means "going away". The gateway reconnects after this code.
       for (const socket of server.clients) socket.close(1001);
-      // Clients that do not answer the close in time are cut off.
+      // Cut off clients that don't respond to the close in time.
       const cutOff = setTimeout(() => {
         for (const socket of server.clients) socket.terminate();
       }, farewellMs);

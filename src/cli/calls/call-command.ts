@@ -1,4 +1,4 @@
-// Implements `offhook call`, which places a call. With --follow it prints events until the call
+// Implements `offhook call`, which places a call. With --follow, it prints events until the call
 // ends.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,11 +19,11 @@ export type CallOptions = DialOptions & {
   readonly follow?: boolean;
 };
 
-/** Short enough to look live, long enough not to load the gateway. */
+/** This is short enough to look live, but long enough not to load the gateway. */
 const pollMs = 250;
 /**
  * How long to wait for the last notification after the call has ended. It usually arrives within
- * milliseconds, but takes longer if the receiver has refused an earlier attempt.
+ * milliseconds, but takes longer if the receiver has rejected an earlier attempt.
  */
 const lastNotificationMs = 15_000;
 
@@ -36,8 +36,8 @@ export async function placeCall(
   const { httpUrl } = await requireGateway(context);
   const client = createGatewayClient(httpUrl, app.tokens).bot(options.bot);
   const notified = { end: false };
-  // The command knows only the dev app's secret, so it can check only the dev app's signatures. For
-  // any other app it starts no receiver and prints only the timeline.
+  // This command only knows the dev app's secret, so it can't check other apps' signatures. For any
+  // other app, it doesn't start a receiver and only prints the timeline.
   const followed = options.follow === true && options.notify === undefined;
   await using receiver =
     followed && app.devApp !== undefined
@@ -105,7 +105,7 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
 }
 
 /**
- * Returns the verdict of detection.
+ * Returns detection's verdict.
  *
  * @returns undefined if detection was off or the call was not answered
  */

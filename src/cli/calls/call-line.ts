@@ -3,13 +3,13 @@
 import type { CallSummary } from '../../interactions/call-queries.ts';
 import { talkTime, whoPickedUp } from '../picked-up.ts';
 
-/** Formats the call. `now` ends the talk time of a call that is still up. */
+/** Formats a call. If the call is still up, its talk time is counted until `now`. */
 export function callLine(call: CallSummary, now: Date): string {
   const { acceptedAt, callId, botId, target, status, outcome, reason } = call;
   const { verdict, verdictReason, beep } = call;
   const who = whoPickedUp({ verdict, reason: verdictReason, beep });
   const answered = [who, talkTimeOf(call, now)].filter((part) => part !== undefined).join(', ');
-  // The outcome is omitted if it equals the status: `completed  completed` would repeat it.
+  // Omit the outcome if it equals the status. Otherwise we'd print `completed completed`.
   const distinctOutcome = outcome === undefined || outcome === status ? '' : `${outcome} `;
   return [
     ...[acceptedAt, callId, botId, target, status],
@@ -18,11 +18,11 @@ export function callLine(call: CallSummary, now: Date): string {
   ].join('  ');
 }
 
-/** Formats the time since the answer. Returns undefined if the call was not answered. */
+/** Formats the time since the answer. Returns undefined if the call wasn't answered. */
 function talkTimeOf({ answeredAt, endedAt }: CallSummary, now: Date): string | undefined {
   if (answeredAt === undefined) return undefined;
   const end = endedAt === undefined ? now.getTime() : Date.parse(endedAt);
-  // The gateway's clock may be ahead of the clock here.
+  // The gateway's clock may be ahead of this machine's clock.
   const talked = talkTime(Math.max(0, end - Date.parse(answeredAt)));
   return endedAt === undefined ? `${talked} so far` : talked;
 }

@@ -1,21 +1,21 @@
-// Puts the events of a growing timeline into order. SQL has the answer and the end of a call
-// immediately. Other events reach the timeline through the stream, a moment later.
+// Puts a growing timeline's events into order. A call's answer and end are in SQL immediately.
+// Other events reach the timeline through the stream, a moment later.
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
 /**
- * How long a missing event holds back later events. If it stays missing for longer, a fault has
- * delayed it, or it was lost with its node.
+ * How long a missing event holds back later events. If it's still missing after that, a fault has
+ * delayed it, or it was lost along with its node.
  */
-const longestGapMs = 5_000;
+const maxGapMs = 5_000;
 
 export type CallTimeline = {
   /**
    * Returns the new entries that can be shown now. `timeline` is the whole timeline so far, ordered
-   * by sequence.
+   * by sequence number.
    */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
-  /** True while known entries wait for a missing earlier event, at most `longestGapMs`. */
+  /** True while known entries are waiting for a missing earlier event. Lasts at most `maxGapMs`. */
   readonly waiting: boolean;
 };
 
@@ -28,7 +28,7 @@ export function createCallTimeline(): CallTimeline {
   function countReady(fresh: readonly TimelineEntry[], nowMs: number): number {
     const count = countInOrder(fresh, nextSequence);
     gapSinceMs = count === fresh.length ? undefined : (gapSinceMs ?? nowMs);
-    if (gapSinceMs === undefined || nowMs - gapSinceMs < longestGapMs) return count;
+    if (gapSinceMs === undefined || nowMs - gapSinceMs < maxGapMs) return count;
     gapSinceMs = undefined;
     return fresh.length;
   }
@@ -50,8 +50,8 @@ export function createCallTimeline(): CallTimeline {
 }
 
 /**
- * Counts the entries before the first gap. An entry below `nextSequence` is not a gap: it is a late
- * event, and later events have already been shown.
+ * Counts the entries before the first gap. An entry below `nextSequence` isn't a gap. It's a late
+ * event, and we have already shown later events.
  */
 function countInOrder(fresh: readonly TimelineEntry[], nextSequence: number): number {
   let next = nextSequence;

@@ -1,4 +1,4 @@
-// Declares the commands `offhook call`, `calls`, `context` and `notifications`, with their options.
+// Declares the `offhook call`, `calls`, `context` and `notifications` commands and their options.
 
 import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
@@ -21,7 +21,7 @@ import type {
 /** The default bot of `offhook call`. The dev app may use every bot. */
 const defaultBot = 'dev-bot';
 
-// Modules load when their command runs, so that no command loads another command's code.
+// We load modules when their command runs, so that no command loads another command's code.
 const callsCommands = () => import('./calls-command.ts');
 const liveCommands = () => import('./live-commands.ts');
 const notificationsCommands = () => import('../notifications-command.ts');
@@ -86,7 +86,9 @@ function withStream(command: Command): Command {
     .option('--no-stream', 'open no audio stream, even if the bot has one');
 }
 
-/** Adds the options for plans: what the call does after the verdict without asking. */
+/**
+ * Adds the options for plans, i.e. what the call does after the verdict without further requests.
+ */
 function withPlans(command: Command): Command {
   return command
     .option('--voicemail <sound>', 'message to leave on a machine, e.g. sound:offer')

@@ -1,5 +1,5 @@
 // Builds a dial-out request from the options of `offhook call`. The gateway validates the request.
-// Options that the gateway would silently ignore are rejected here.
+// Here we only reject options that the gateway would silently ignore.
 
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -33,7 +33,7 @@ export type DialOptions = {
   readonly bridgeMode?: string;
   readonly bridgeTimeout?: string;
   readonly bridgeCaller?: string;
-  /** False if `--no-stream` was given. */
+  /** False if `--no-stream` is given. */
   readonly stream?: boolean;
 };
 
@@ -67,10 +67,10 @@ export function dialRequest(
 }
 
 /**
- * Returns a target URI. Leaves URIs unchanged, and converts sandbox names and numbers with a
- * country code.
+ * Returns a target URI. URIs stay unchanged. Sandbox names, and numbers with a country code, are
+ * converted.
  *
- * @throws CliError if the text is not a target
+ * @throws CliError if the text isn't a target
  */
 export function targetOf(text: string): string {
   if (/^(tel|sip):/i.test(text)) return text;
@@ -87,21 +87,21 @@ export function targetOf(text: string): string {
 }
 
 /**
- * Advises how to write a number. The number alone does not reveal its country: 2025550110 begins
- * with the country code of Egypt.
+ * Advises how to write a number. We can't tell the country from the number alone. For example,
+ * 2025550110 begins with Egypt's country code.
  */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
-  // North American area codes do not begin with 0 or 1, so 0612345678 is from another country.
+  // North American area codes don't begin with 0 or 1, so 0612345678 is from another country.
   if (american !== undefined && /^1[2-9]/.test(american.digits)) {
-    return `write +${american.digits} for a number of North America, otherwise + and its country code`;
+    return `write +${american.digits} for a North American number, otherwise + and its country code`;
   }
   return isAssigned(digits)
     ? `write +${digits}`
     : 'write it with + and its country code, e.g. +12025550110';
 }
 
-/** Reads timers. Rejects unknown names, because the gateway would silently ignore them. */
+/** Reads timers. We reject unknown names because the gateway would silently ignore them. */
 export function readTimers(texts: readonly string[]): Readonly<Record<string, number>> {
   const timers: Record<string, number> = {};
   for (const text of texts) {
@@ -118,9 +118,9 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
 }
 
 /**
- * Builds the `stream` member.
+ * Builds the `stream` field.
  *
- * @returns undefined for the stream that is registered for the bot, null for no stream
+ * @returns undefined for the bot's registered stream, null for no stream
  */
 function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
@@ -173,7 +173,7 @@ export function readNumber(option: string, text: string): number {
   return Number(text);
 }
 
-/** Reads milliseconds, like the other options of a call, or a duration with its unit. */
+/** Reads milliseconds, like a call's other options, or a duration with a unit. */
 function readDurationMs(text: string): number {
   const isMs = /^\d{1,10}$/.test(text);
   const durationMs = isMs ? Number(text) : (parseDurationS(text) ?? Number.NaN) * 1_000;

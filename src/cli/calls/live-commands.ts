@@ -1,5 +1,5 @@
 // Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer` and `hangup`, which control
-// a call while it is up. The results are in the timeline of the call.
+// a call while it's up. The results appear in the call's timeline.
 
 import { withoutQuery } from '../../calls/stream/stream-members.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
@@ -9,7 +9,7 @@ import type { CommandMembers } from '../gateway-client.ts';
 import { readHeaders, readNumber, readParameters, targetOf } from './dial-options.ts';
 import { botOfCall } from './named-call.ts';
 
-/** With `id`, the command can be repeated safely if its answer was lost. */
+/** With `id`, the command can be repeated safely if its response was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
 export type PlayOptions = LiveOptions & { readonly loop?: boolean };
 export type KeyOptions = LiveOptions & { readonly duration?: string };
@@ -47,7 +47,7 @@ export async function stopPlaying(
   await send(context, callId, options, { command: 'stop' }, 'stopped');
 }
 
-/** Presses keys. The digits may be a card number, so they are not printed. */
+/** Presses keys. We don't print the digits because they may be a card number. */
 export async function pressKeys(
   context: CliContext,
   callId: string,
@@ -60,7 +60,7 @@ export async function pressKeys(
 }
 
 /**
- * Streams the call to another bot. The query of a URL may contain a secret, so it is not printed.
+ * Streams the call to another bot. We don't print the URL's query because it may contain a secret.
  */
 export async function streamCall(
   context: CliContext,

@@ -1,21 +1,21 @@
-// Finds the id of a call by the text that a person typed: the whole id, or its beginning.
+// Finds a call's id from typed text: the whole id, or its beginning.
 
 import { CliError } from '../cli-error.ts';
 import type { BotClient, GatewayClient, OverviewClient } from '../gateway-client.ts';
-import { ambiguousIdMessage, idPrefixOf, mostShown, tooShortMessage } from '../id-prefix.ts';
+import { ambiguousIdMessage, idPrefixOf, maxShown, tooShortMessage } from '../id-prefix.ts';
 import { callLine } from './call-line.ts';
 
 /**
- * Returns the id that begins with the text. Returns text that cannot begin an id unchanged, so that
- * the gateway reports that there is no such call.
+ * Returns the id that begins with the text. If no id can begin with it, returns the text unchanged.
+ * The gateway then reports that there is no such call.
  *
- * @throws CliError if no call or several calls have an id that begins with the text
+ * @throws CliError if the text matches no call or several calls
  */
 export async function findCallId(overview: OverviewClient, text: string): Promise<string> {
   const prefix = idPrefixOf('call', text);
   if (prefix === undefined) return text;
   if (prefix === 'too-short') throw new CliError(tooShortMessage(text));
-  const limit = String(mostShown + 1);
+  const limit = String(maxShown + 1);
   const { calls } = await overview.calls({ callIdPrefix: prefix, limit });
   const [call, ...others] = calls;
   if (call === undefined) throw new CliError(`There is no call whose id begins with ${prefix}.`);
@@ -30,7 +30,7 @@ export async function findCallId(overview: OverviewClient, text: string): Promis
 }
 
 /**
- * Finds the call, and a client of its bot.
+ * Finds the call, and creates a client for its bot.
  *
  * @throws CliError if there is no such call
  */

@@ -1,4 +1,4 @@
-// The results of the demo. The bot measures the conversation at its WebSocket, the talker at its
+// The demo's results. The bot measures the conversation at its WebSocket, and the talker at its
 // phone. The mailbox records the message, and both phones measure the transfer.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
@@ -57,8 +57,8 @@ export class ConversationRecord {
 }
 
 /**
- * Lists what went wrong in the conversation. Each side must hear the other, and the bot must fall
- * silent when it is interrupted.
+ * Lists what went wrong in the conversation. Each side must hear the other, and the bot must stop
+ * talking when it's interrupted.
  */
 export function problemsOfConversation({ bot, talker }: Conversation): readonly string[] {
   if (bot === undefined || talker === undefined) return ['one side reported nothing'];

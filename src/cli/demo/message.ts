@@ -1,4 +1,4 @@
-// The demo's message: compares the mailbox's recording with the message that the gateway played.
+// Compares the mailbox's recording with the message that the gateway played in the demo.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import { readMulawWav, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
@@ -6,7 +6,7 @@ import { decodeTable } from '../../media/g711.ts';
 
 export const demoSound = 'demo-message';
 export const messageRecording = 'bot-message';
-/** How many samples from the start of the message locate it in the recording. */
+/** How many samples from the start of the message we use to locate it in the recording. */
 const searchedSamples = 2_000;
 const samplesPerMs = 8;
 
@@ -15,14 +15,14 @@ export type LeftMessage = {
   readonly startsAfterMs: number;
   /** Duration of the original message. */
   readonly messageMs: number;
-  /** Correlation of the recorded message with the original. 1 if they are equal. */
+  /** Correlation between the recorded message and the original. 1 if they are equal. */
   readonly correlation: number;
 };
 
 /**
- * Finds the message in the recording of a call.
+ * Finds the message in a call's recording.
  *
- * @returns undefined if the callee recorded nothing
+ * @returns undefined if the callee didn't record anything
  */
 export function leftMessageIn({
   recorded,
@@ -56,7 +56,10 @@ export function describeMessage(left: LeftMessage | undefined): string {
   return `it begins ${startsAfterMs} ms after the beep, ${(messageMs / 1_000).toFixed(1)} s, correlation ${correlation.toFixed(3)}`;
 }
 
-/** Correlates two signals over the length of `other`. Samples that `one` lacks count as silence. */
+/**
+ * Correlates two signals over the length of `other`. If `one` is shorter, the rest counts as
+ * silence.
+ */
 function correlationOf(one: Float64Array, other: Float64Array): number {
   let product = 0;
   let energy = 0;

@@ -1,4 +1,4 @@
-// Prints the progress and results of the demo, as lines for people or as JSON.
+// Prints the demo's progress and results, as lines for people or as JSON.
 
 import { type BotEvent, describeBotEvent } from '../bot/bot-events.ts';
 import { createNotificationLines } from '../notification-lines.ts';

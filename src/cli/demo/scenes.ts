@@ -1,5 +1,5 @@
-// The calls of the demo, and the notifications that each call must produce. Other notifications may
-// come between the expected ones.
+// The demo's calls, and the notifications that each call must produce. There may be other
+// notifications between the expected ones.
 
 import type { AmdEventName } from '../../calls/detection/amd-event.ts';
 import type { SandboxName } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -12,9 +12,12 @@ export type Scene = {
   readonly hasBot?: true;
   /** The call has a plan that leaves a message. */
   readonly hasMessage?: true;
-  /** An application plays a menu. If the person presses the key, it connects them to an agent. */
+  /**
+   * An application plays a menu. If the person presses the key, the application connects them to an
+   * agent.
+   */
   readonly hasMenu?: true;
-  /** Expected notifications in order. The members of an inner array may come in any order. */
+  /** Expected notifications in order. The entries of an inner array may come in any order. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
 
@@ -90,7 +93,7 @@ export const scenes: readonly Scene[] = [
   },
 ];
 
-/** Lists what is wrong with the notifications of a scene. Empty if they are as expected. */
+/** Lists what is wrong with a scene's notifications. Empty if they are as expected. */
 export function problemsOf(
   scene: Scene,
   received: readonly ReceivedNotification[],

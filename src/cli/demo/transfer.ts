@@ -1,5 +1,5 @@
 // The demo's transfer. An application plays "press one", waits for the key, and connects the person
-// to an agent. The report says how well the person and the agent heard each other.
+// to an agent. The report says whether the person and the agent heard each other.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type SandboxName, sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -13,21 +13,23 @@ type Entry = CallDetails['timeline'][number];
 export const menuSound = 'demo-menu';
 export const menuRecording = 'press-one';
 const key = '1';
-/** Short enough for a waiting person, long enough not to load the gateway. */
+/** Short enough for a waiting person, but long enough not to load the gateway. */
 const pollMs = 100;
 
 export type Transfer = {
-  /** What the person's phone measured. */
+  /** Measured by the person's phone. */
   readonly person?: TalkSummary;
-  /** What the agent's phone measured. */
+  /** Measured by the agent's phone. */
   readonly agent?: TalkSummary;
-  /** Time from the agent's answer to two-way audio. The gateway reports it at the end. */
+  /**
+   * Time from the agent's answer to two-way audio. The gateway reports it when the transfer ends.
+   */
   readonly msToTwoWayAudio?: number;
 };
 
 /**
  * Offers the menu until the call ends. The demo polls the call. A real application should follow
- * its events instead, see `src/api/examples`.
+ * the call's events instead, see `src/api/examples`.
  */
 export async function offerMenu(client: BotClient, callId: string): Promise<void> {
   const timeline = createCallTimeline();

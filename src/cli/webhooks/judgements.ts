@@ -1,14 +1,14 @@
-// Judges the answers of a receiver, and advises what to fix.
+// Judges a receiver's responses, and advises what to fix.
 
 import type { Answer } from './receiver-connection.ts';
 
 export type Judgement = {
-  /** `unseen` if the answers do not reveal the result. */
+  /** `unseen` if the responses don't reveal the result. */
   readonly state: 'passed' | 'failed' | 'unseen';
   readonly detail: string;
   /** What to fix. Undefined if the check passed. */
   readonly mend?: string;
-  /** True if the receiver did not answer at all. */
+  /** True if the receiver didn't respond at all. */
   readonly isUnreachable?: boolean;
 };
 
@@ -25,7 +25,7 @@ export const unseen = (detail: string, mend: string): Judgement => ({
 });
 
 export const adviceToReport =
-  'answer with a one-word body that reports what you did: applied, duplicate, late or held';
+  'respond with a one-word body that reports what you did: applied, duplicate, late or held';
 
 export function describeAnswer(answer: Answer): string {
   if (answer.kind === 'unreachable') return answer.error;
@@ -39,16 +39,16 @@ export const isAccepted = (answer: Answer): boolean =>
 export const resultOf = (answer: Answer) =>
   answer.kind === 'answered' ? answer.result : undefined;
 
-/** Advises how to accept a valid notification that the receiver did not accept. */
+/** Gives advice for a valid notification that the receiver didn't accept. */
 export function adviceForRefusal(answer: Answer): string {
   if (answer.kind === 'unreachable')
-    return 'answer within 10 s: store the notification, answer, and do the work afterwards';
+    return 'respond within 10 s: store the notification, respond, and do the work afterwards';
   if (answer.status >= 300 && answer.status < 400)
-    return 'answer at this URL: the gateway does not follow redirects';
+    return 'respond at this URL: the gateway does not follow redirects';
   if (answer.status === 401 || answer.status === 403)
     return 'accept this signature: check that you use the secret of the app, including `whsec_`, and the body bytes as received';
-  if (answer.status === 410) return 'a 410 ends all notifications of the call: answer 2xx';
-  return 'answer 2xx to every notification with a valid signature: the gateway retries after any other answer, for 24 hours';
+  if (answer.status === 410) return 'respond with 2xx: a 410 ends all notifications for the call';
+  return 'respond with 2xx to every notification with a valid signature: after any other response, the gateway retries for 24 hours';
 }
 
 export function judgeAccepted(answer: Answer, mend = adviceForRefusal(answer)): Judgement {
@@ -61,30 +61,33 @@ export function judgeAccepted(answer: Answer, mend = adviceForRefusal(answer)): 
 }
 
 /**
- * Judges the answer to a request that the receiver must refuse. A 4xx blames the sender. A 5xx
- * would hold back all notifications for the receiver, and a 410 would end the notifications of the
- * call.
+ * Judges the response to a request that the receiver must reject. A 4xx response blames the sender.
+ * A 5xx would hold back all notifications for the receiver, and a 410 would end the call's
+ * notifications.
  */
 export function judgeRefused(answer: Answer, mend: string): Judgement {
   if (answer.kind === 'unreachable')
-    return failed(answer.error, 'answer 401 instead of closing the connection');
+    return failed(answer.error, 'respond with 401 instead of closing the connection');
   const { status } = answer;
   if (isAccepted(answer)) return failed(`${status}: the receiver accepted it`, mend);
   const isRight = status >= 400 && status < 500 && status !== 410;
   return isRight
     ? passed(describeAnswer(answer))
-    : failed(describeAnswer(answer), 'answer 401 to it');
+    : failed(describeAnswer(answer), 'respond with 401');
 }
 
 /**
- * Judges the answer to a duplicate. The receiver must accept a duplicate, because otherwise the
- * gateway retries it for 24 hours. The duplicate must change nothing.
+ * Judges the response to a duplicate. The receiver must accept the duplicate, because otherwise the
+ * gateway retries it for 24 hours. But the duplicate must not change anything.
  */
 export function judgeRepetition(before: Answer, again: Answer): Judgement {
   const detail = `${describeAnswer(before)}; then ${describeAnswer(again)}`;
   if (!isAccepted(before)) return failed(detail, adviceForRefusal(before));
   if (!isAccepted(again))
-    return failed(detail, 'answer 2xx to duplicates: the gateway retries after any other answer');
+    return failed(
+      detail,
+      'respond with 2xx to duplicates: the gateway retries after any other response',
+    );
   if (resultOf(again) === undefined) return unseen(detail, adviceToReport);
   return resultOf(again) === 'duplicate'
     ? passed(detail)

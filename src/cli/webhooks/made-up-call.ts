@@ -1,4 +1,4 @@
-// A call that never took place, for tests of a receiver. Its notifications have the bodies that the
+// A call that never took place, for testing receivers. Its notifications have the bodies that the
 // gateway would send.
 
 import { randomUUID } from 'node:crypto';
@@ -13,14 +13,14 @@ export class MadeUpCall {
     callId: `call-${randomUUID()}` as CallId,
     sid: `sid-${randomUUID()}`,
     conversationId: randomUUID(),
-    // These ids keep a dialer from mistaking the call for one of its own calls.
+    // These ids prevent a dialer from mistaking this call for one of its own.
     botId: 'offhook-webhooks-test',
     accountId: 'offhook-webhooks-test',
     appId: 'offhook-webhooks-test',
   };
   #sequence = 0;
 
-  /** The next notification of the call. */
+  /** Returns the call's next notification. */
   next(type: CallEventType): NotificationBody {
     this.#sequence += 1;
     const event = exampleEvent(type, {

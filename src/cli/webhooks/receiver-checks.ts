@@ -1,6 +1,6 @@
-// The checks of a receiver of notifications. Each check sends notifications, judges the answers,
-// and advises what to fix. A check sees only the answers: it learns what the receiver did with a
-// duplicate from the word in its answer.
+// The checks for a notification receiver. Each check sends notifications, judges the responses, and
+// advises what to fix. A check only sees the responses. The word in the receiver's response tells
+// it e.g. what the receiver did with a duplicate.
 
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { statusRows } from '../../calls/contract/event-table.ts';
@@ -40,40 +40,42 @@ function prepared(
 
 type Try = (receiver: ReceiverConnection) => Promise<Answer>;
 
-function takes(name: string, points: number, send: Try, mend?: string): ReceiverCheck {
+function acceptCheck(name: string, points: number, send: Try, mend?: string): ReceiverCheck {
   return { name, points, run: async (receiver) => judgeAccepted(await send(receiver), mend) };
 }
 
-function refuses(name: string, points: number, send: Try, mend: string): ReceiverCheck {
+function rejectCheck(name: string, points: number, send: Try, mend: string): ReceiverCheck {
   return { name, points, run: async (receiver) => judgeRefused(await send(receiver), mend) };
 }
 
 const first = (type: CallEventType) => new MadeUpCall().next(type);
 
-/** One check per status. Each check sends one notification of a new call. */
+/** One check per status. Each check sends one notification for a new call. */
 const statusChecks = [
   ...typesWithStatus.map((type) => statusCheck(statusRows[type].status, type)),
   statusCheck('Event', 'dtmf'),
 ];
 
 function statusCheck(status: string, type: CallEventType): ReceiverCheck {
-  return takes(`status ${status}`, 5, (receiver) => receiver.send(prepared(receiver, first(type))));
+  return acceptCheck(`status ${status}`, 5, (receiver) =>
+    receiver.send(prepared(receiver, first(type))),
+  );
 }
 
-const rawBody = takes(
+const rawBody = acceptCheck(
   'raw body',
   10,
   (receiver) => {
     const body = { ...first('completed'), reason: 'Décroché 📞 </end>', reading: 1.0 };
-    // No library writes JSON like this. A receiver that parses and re-serializes it gets other
-    // bytes.
+    // No library writes JSON like this, so a receiver that parses and re-serializes it gets
+    // different bytes.
     const text = JSON.stringify(body, undefined, '\t').replace('é', '\\u00e9');
     return receiver.send(receiver.prepare(body.eventId, `${text}\n`));
   },
   'verify the signature over the raw bytes, before any parsing or decoding',
 );
 
-const laterVersion = takes(
+const laterVersion = acceptCheck(
   'later version',
   5,
   (receiver) => {
@@ -83,7 +85,7 @@ const laterVersion = takes(
   'ignore unknown members and values: later versions may add some',
 );
 
-const rotation = takes(
+const rotation = acceptCheck(
   'rotated secret',
   5,
   (receiver) =>
@@ -93,15 +95,15 @@ const rotation = takes(
   'try each `v1` of the header: there are two during the rotation of a secret',
 );
 
-const wrongSignature = refuses(
+const wrongSignature = rejectCheck(
   'wrong signature',
   15,
   (receiver) =>
     receiver.send(prepared(receiver, first('answered'), { secrets: ['whsec_d3Jvbmc='] })),
-  'compare `v1` with the HMAC-SHA256 of `<t>.<raw body>`, keyed with the secret, and answer 401 if they differ',
+  'compare `v1` with the HMAC-SHA256 of `<t>.<raw body>`, keyed with the secret, and respond with 401 if they differ',
 );
 
-const changedBody = refuses(
+const changedBody = rejectCheck(
   'changed body',
   10,
   (receiver) => {
@@ -112,14 +114,14 @@ const changedBody = refuses(
   'compute the signature over the raw body, not only over the time',
 );
 
-const unsigned = refuses(
+const unsigned = rejectCheck(
   'no signature',
   10,
   (receiver) => receiver.send(prepared(receiver, first('answered'), { secrets: [] })),
-  'answer 401 if the Gateway-Signature header is missing',
+  'respond with 401 if the Gateway-Signature header is missing',
 );
 
-const oldTimestamp = refuses(
+const oldTimestamp = rejectCheck(
   'old timestamp',
   10,
   (receiver) => receiver.send(prepared(receiver, first('answered'), { ageS: 3_600 })),
@@ -132,7 +134,8 @@ const retry: ReceiverCheck = {
   run: async (receiver) => {
     const body = first('answered');
     const before = await receiver.send(prepared(receiver, body));
-    // After a lost answer, the gateway retries with the same event and body, but a new timestamp.
+    // After a lost response, the gateway retries with the same event and body, but with a new
+    // timestamp.
     const again = await receiver.send(prepared(receiver, body, { ageS: 1 }));
     return judgeRepetition(before, again);
   },
@@ -199,8 +202,8 @@ const order: ReceiverCheck = {
 };
 
 /**
- * All checks in order. Notifications that must be accepted come first, to tell a receiver that
- * checks signatures from a receiver that refuses everything.
+ * All checks in order. Notifications that must be accepted come first, so that we can tell a
+ * receiver that checks signatures from a receiver that rejects everything.
  */
 export const receiverChecks: readonly ReceiverCheck[] = [
   ...statusChecks,

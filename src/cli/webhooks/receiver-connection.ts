@@ -1,18 +1,17 @@
-// Sends notifications to the receiver under test. Signs them as the gateway does, or wrongly on
+// Sends notifications to the receiver under test. It signs them as the gateway does, or wrongly on
 // purpose.
 
 import { Agent, request } from 'undici';
 import { mergeHeaders, signatureHeaders } from '../../notifier/signature.ts';
 import { version } from '../../version.ts';
 
-/** The gateway waits just as long for an answer. */
+/** The gateway waits just as long for a response. */
 const defaultTimeoutMs = 10_000;
-/** How much of an answer is read. The expected answer is one word. */
+/** How much of a response we read. The expected response is one word. */
 const maxAnswerBytes = 4_096;
 
 /**
- * What a receiver reports that it did: the text of its answer, or the `result` member of a JSON
- * answer.
+ * What a receiver reports that it did, either as text or in the `result` field of a JSON response.
  */
 export const resultWords = ['applied', 'duplicate', 'late', 'held'] as const;
 export type ResultWord = (typeof resultWords)[number];
@@ -22,20 +21,20 @@ export type Answer =
       readonly kind: 'answered';
       readonly status: number;
       readonly ms: number;
-      /** Undefined if the receiver does not report what it did. */
+      /** Undefined if the receiver doesn't report what it did. */
       readonly result: ResultWord | undefined;
     }
   | { readonly kind: 'unreachable'; readonly error: string };
 
 export type SendOptions = {
   /**
-   * Default: the receiver's secret. Several secrets sign as during a rotation. An empty list leaves
-   * the notification unsigned.
+   * Default: the receiver's secret. With several secrets, signs as during a rotation. With an empty
+   * list, the notification stays unsigned.
    */
   readonly secrets?: readonly string[];
-  /** The body that is signed. Default: the body that is sent. */
+  /** The body to sign. Default: the body that is sent. */
   readonly signedBody?: string;
-  /** Age that the signature claims. Default: 0. */
+  /** Age of the signature's timestamp. Default: 0. */
   readonly ageS?: number;
 };
 

@@ -1,5 +1,5 @@
-// Implements `offhook webhooks test`, which tests a receiver of notifications, advises what to fix,
-// and prints a score.
+// Implements `offhook webhooks test`, which tests a notification receiver, advises what to fix, and
+// prints a score.
 
 import { receiverCheck } from '../../checks/receiver.ts';
 import { type CliContext, readDevApp } from '../cli-context.ts';
@@ -18,8 +18,8 @@ export type WebhooksTestOptions = {
 type Result = Judgement & Pick<ReceiverCheck, 'name' | 'points'>;
 
 /**
- * Tests the receiver and prints the results. `allowedNetworks` may receive notifications in
- * addition to public addresses.
+ * Tests the receiver and prints the results. Besides public addresses, the receiver may be in
+ * `allowedNetworks`.
  *
  * @throws CliError if the receiver is unreachable or scores too low
  */
@@ -41,7 +41,7 @@ export async function testReceiver(
     const score = scoreReceiver(results, options.strict === true);
     const { slowestMs } = receiver;
     if (options.json === true) context.print(JSON.stringify({ url, score, slowestMs }));
-    else context.print(`score ${score} of 100; the slowest answer took ${slowestMs} ms`);
+    else context.print(`score ${score} of 100; the slowest response took ${slowestMs} ms`);
     if (score < minScore) throw new CliError(`${url} scores ${score}, less than ${minScore}`);
   } finally {
     await receiver.close();
@@ -65,9 +65,9 @@ export async function runReceiverChecks(
 }
 
 /**
- * Returns a score from 0 to 100, rounded down, so that only a receiver that passes every check
- * scores 100. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver
- * that accepts no status scores 0: refusing everything earns no points.
+ * Returns a score from 0 to 100. We round down, so a receiver only scores 100 if it passes every
+ * check. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver that
+ * accepts no status scores 0, because rejecting everything shouldn't earn any points.
  */
 export function scoreReceiver(results: readonly Result[], isStrict: boolean): number {
   const takesNothing = !results.some(

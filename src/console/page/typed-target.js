@@ -18,5 +18,5 @@ function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)
     return 'has no country code: write it with + in front, e.g. +1 202 555 0110';
-  return `has no country code: write +1 ${area} ${exchange} ${line} for a number of North America, otherwise + and its country code`;
+  return `has no country code: write +1 ${area} ${exchange} ${line} for a North American number, otherwise + and its country code`;
 }
