@@ -11,8 +11,8 @@ const keptFrames = 35;
  * Bounds of the echo limit. Hybrids return the sound at least 12 dB quieter, and most lines return
  * nothing at all. On such lines the limit falls, so that the gate also passes a quiet far end.
  */
-const loudestEcho = powerOf(-12);
-const quietestEcho = powerOf(-34);
+const maxEchoLimit = powerOf(-12);
+const minEchoLimit = powerOf(-34);
 /** A later echo may be louder than the measured one by this much. */
 const allowance = powerOf(8);
 /**
@@ -33,7 +33,7 @@ export class EchoGate {
   #quietFrames = keptFrames;
   #heardFrames = 0;
   #loudestRatio = 0;
-  #limit = loudestEcho;
+  #limit = maxEchoLimit;
 
   /**
    * Returns the next 20 ms as the analysis may hear it: the frame itself, or an attenuated copy in
@@ -60,7 +60,7 @@ export class EchoGate {
     this.#heardFrames += 1;
     this.#loudestRatio = Math.max(this.#loudestRatio, ratio);
     if (this.#heardFrames < learningFrames) return;
-    this.#limit = Math.min(loudestEcho, Math.max(quietestEcho, this.#loudestRatio * allowance));
+    this.#limit = Math.min(maxEchoLimit, Math.max(minEchoLimit, this.#loudestRatio * allowance));
   }
 }
 

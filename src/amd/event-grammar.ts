@@ -31,7 +31,7 @@ const beepWithinMs = 3_500;
  * Longest wait for the end of a greeting, from the answer: longer than the longest announcements.
  * If the call will leave a message, this also bounds the wait for the beep.
  */
-const longestGreetingMs = 60_000;
+const maxGreetingMs = 60_000;
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
 const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
@@ -316,7 +316,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
     step.rearm();
     return { name: 'screened' };
   }
-  return step.elapsedMs >= longestGreetingMs ? stopped(step, 'greeting-timeout') : phase;
+  return step.elapsedMs >= maxGreetingMs ? stopped(step, 'greeting-timeout') : phase;
 }
 
 function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
@@ -332,7 +332,7 @@ function hasWaitedForTone({ utterance, tonePending }: Believed, step: Step): boo
 }
 
 function toneLimitMs({ settings }: Step): number {
-  return settings.waitForBeepMs === undefined ? settings.timers.toneTimeoutMs : longestGreetingMs;
+  return settings.waitForBeepMs === undefined ? settings.timers.toneTimeoutMs : maxGreetingMs;
 }
 
 /**
@@ -348,7 +348,7 @@ function screened(phase: Phase, heard: Believed, step: Step): Phase {
     utterance === undefined || heard.tonePending ? undefined : decide(utterance, undefined);
   if (verdict?.who === 'human') return stopped(step, 'human-after-screening', utterance);
   if (verdict?.who === 'machine') return stopped(step, 'machine-after-screening', utterance);
-  return step.elapsedMs >= longestGreetingMs ? stopped(step, 'nobody-after-screening') : phase;
+  return step.elapsedMs >= maxGreetingMs ? stopped(step, 'nobody-after-screening') : phase;
 }
 
 function greetingEndedByTone(found: ToneFound, utterance: Utterance, step: Step): Phase {

@@ -21,7 +21,7 @@ export type HeardInDetail = Heard & {
  * If the line falls to digital silence from one frame to the next, an upstream gateway has filled
  * in for a lost packet. Longer digital silence is real silence.
  */
-const longestFilledFrames = 3;
+const maxFilledFrames = 3;
 const silentPower = 1e-9;
 const loudPower = 1e-6;
 
@@ -96,6 +96,6 @@ export class FrameAnalyzer {
   #isFilled(power: number): boolean {
     if (power > silentPower || this.#lastPower < loudPower) return false;
     this.#filledFrames += 1;
-    return this.#filledFrames <= longestFilledFrames;
+    return this.#filledFrames <= maxFilledFrames;
   }
 }

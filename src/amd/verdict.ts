@@ -32,8 +32,8 @@ const waitAfterLongMs = 1_300;
  * A person who wants an answer does not talk for longer. The first limit includes pauses, the
  * second does not.
  */
-const longestPersonMs = 5_000;
-const longestPersonSpeechMs = 3_800;
+const maxPersonMs = 5_000;
+const maxPersonSpeechMs = 3_800;
 /**
  * Without a threshold in the request, this many words are a machine's greeting, even if they are
  * spoken fast.
@@ -41,15 +41,15 @@ const longestPersonSpeechMs = 3_800;
 const maxWords = 17;
 /**
  * If a recogniser understood at most `fewWords`, speech-like sound counts as a machine only after
- * `longestWordlessMs`.
+ * `maxWordlessMs`.
  */
 const fewWords = 4;
-const longestWordlessMs = 7_000;
+const maxWordlessMs = 7_000;
 /**
  * A greeting this long with a pause of `fullStopMs` is a machine's: people recite their greeting in
  * one breath.
  */
-const longestPausedMs = 4_000;
+const maxPausedMs = 4_000;
 const fullStopMs = 600;
 
 /** @returns undefined if it is too early to decide */
@@ -72,10 +72,10 @@ export function decide(
 function machineSoFar(utterance: Utterance): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
   const { spanMs, speechMs, words, longestGapMs } = utterance;
-  if (spanMs >= longestPersonMs) return machine('long-greeting', 0.97);
-  if (speechMs >= longestPersonSpeechMs) return machine('dense-speech', 0.95);
+  if (spanMs >= maxPersonMs) return machine('long-greeting', 0.97);
+  if (speechMs >= maxPersonSpeechMs) return machine('dense-speech', 0.95);
   if (words >= maxWords) return machine('many-words', 0.9);
-  return spanMs >= longestPausedMs && longestGapMs >= fullStopMs
+  return spanMs >= maxPausedMs && longestGapMs >= fullStopMs
     ? machine('several-sentences', 0.95)
     : undefined;
 }
@@ -85,7 +85,7 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
  * noise or network tones.
  */
 function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
-  return isTranscribed && words <= fewWords && spanMs < longestWordlessMs;
+  return isTranscribed && words <= fewWords && spanMs < maxWordlessMs;
 }
 
 function machine(reason: string, confidence: number): Verdict {
@@ -99,7 +99,7 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   // Falls from 0.9 to 0.65: the longer the greeting, the more likely it is a machine that beeps
   // later, or never.
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
-  const share = Math.min(1, beyondMs / (longestPersonMs - shortGreetingMs));
+  const share = Math.min(1, beyondMs / (maxPersonMs - shortGreetingMs));
   const confidence = Math.round(90 - 25 * share) / 100;
   return { who: 'human', reason: 'greeting-then-silence', confidence };
 }
@@ -109,11 +109,11 @@ function hasWaited(utterance: Utterance): boolean {
 }
 
 /** Longest recital of a business by a person, with an offer to help at its end. */
-const longestOfferMs = 9_000;
+const maxOfferMs = 9_000;
 
 /** A person who asks "How may I help you?" waits for an answer. */
 function isOffer({ asksForHelp = false, spanMs }: Utterance): boolean {
-  return asksForHelp && spanMs <= longestOfferMs;
+  return asksForHelp && spanMs <= maxOfferMs;
 }
 
 function waitMs(utterance: Utterance): number {

@@ -11,12 +11,12 @@ import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
  */
 const connectTimeoutMs = 3_000;
 /** A result with word times is a few KiB. */
-const longestMessageBytes = 64 * 1_024;
+const maxMessageBytes = 64 * 1_024;
 /**
  * Four seconds of audio. A provider that has this much still to accept no longer listens to this
  * call.
  */
-const longestBacklogChunks = 40;
+const maxBacklogChunks = 40;
 /** Streaming recognisers send a few results a second. */
 const maxMessagesPerSecond = 50;
 const messagesInStore = 100;
@@ -119,7 +119,7 @@ export class Recogniser {
       socket = new WebSocket(this.#protocol.url, {
         headers: this.#protocol.headers,
         handshakeTimeout: connectTimeoutMs,
-        maxPayload: longestMessageBytes,
+        maxPayload: maxMessageBytes,
         maxFragments: 64,
         maxBufferedChunks: 1_024,
         // Compression is not worth its memory, and lets a sender inflate a small message into a
@@ -181,7 +181,7 @@ export class Recogniser {
       return;
     }
     if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount > longestBacklogChunks * chunk.length) {
+    if (socket.bufferedAmount > maxBacklogChunks * chunk.length) {
       this.#fail('backlog');
       return;
     }

@@ -12,7 +12,7 @@ import { createUpsampler } from './upsampler.ts';
  * Longest text kept from segments that ended without a final result. A greeting of one minute has
  * less.
  */
-const longestPrefix = 4_000;
+const maxPrefixCharacters = 4_000;
 
 export function sherpaOnnxProtocol(
   provider: SpeechToTextProvider,
@@ -38,7 +38,8 @@ function createReader(): (text: string) => Message {
   let latest = '';
 
   function result(said: string, resultSegment: number, isFinal: boolean): Message {
-    if (resultSegment !== segment) prefix = `${prefix} ${latest}`.trim().slice(0, longestPrefix);
+    if (resultSegment !== segment)
+      prefix = `${prefix} ${latest}`.trim().slice(0, maxPrefixCharacters);
     segment = resultSegment;
     latest = isFinal ? '' : said;
     const transcript = `${prefix} ${said}`.trim();

@@ -7,7 +7,7 @@ import type { Said } from './protocol.ts';
  * Every later event of the call may carry this text. A greeting of one minute has a thousand
  * characters.
  */
-const longestText = 2_000;
+const maxTextCharacters = 2_000;
 /**
  * Usual latency of a streaming recogniser. Used for results that do not say how far the recogniser
  * has listened.
@@ -47,13 +47,13 @@ export function createTranscript(): Transcript {
 }
 
 function joined(before: string, after: string): string {
-  return before === '' ? after : `${before} ${after}`.trim().slice(0, longestText);
+  return before === '' ? after : `${before} ${after}`.trim().slice(0, maxTextCharacters);
 }
 
 /** PostgreSQL's JSON allows neither NUL nor half of a surrogate pair. */
 function clean(text: string): string {
   return text
-    .slice(0, longestText)
+    .slice(0, maxTextCharacters)
     .replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
     .trim();
 }

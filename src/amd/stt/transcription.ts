@@ -17,7 +17,7 @@ export type Transcription = {
  * A recogniser always lags by its latency. If it lags by more than this, its count is stale and the
  * detector's own count is used.
  */
-const longestLagMs = 1_000;
+const maxLagMs = 1_000;
 
 /**
  * Returns true if the transcription covers everything said so far. Its words then replace the
@@ -31,7 +31,7 @@ export function keepsUp(
   // The detector has heard speech, so a transcription without words is no better than its own
   // count.
   if (transcription === undefined || transcription.words === 0) return false;
-  return transcription.heardUntilMs >= Math.min(elapsedMs - longestLagMs, elapsedMs - pauseMs);
+  return transcription.heardUntilMs >= Math.min(elapsedMs - maxLagMs, elapsedMs - pauseMs);
 }
 
 type Counted = { readonly words: number; readonly pauseMs: number };

@@ -54,14 +54,14 @@ const squareRest = 0.08;
 const octaveShare = 0.04;
 
 /** The pitch of a voice lies below this frequency. */
-const highestVoiceHz = 640;
+const maxVoiceHz = 640;
 const lowWanderHz = 1.2;
 /**
  * The measuring error that a codec causes. A voice that holds a note wavers by at least half a per
  * cent.
  */
 const lowWanderShare = 0.005;
-const longestLowWander = { ms: 700, hz: 3 } as const;
+const maxLowWander = { ms: 700, hz: 3 } as const;
 const wanderInNoiseHz = 12;
 /**
  * Minimum length of a low beep in ms. It depends on whether the beep stands alone or is attached to
@@ -76,15 +76,15 @@ const plainWanderHz = 0.7;
 const plainImpurity = 0.002;
 const plainEdgeDb = 15;
 const pureImpurity = 0.005;
-const shortestPureStepMs = 100;
-const shortestLowSweepMs = 250;
+const minPureStepMs = 100;
+const minLowSweepMs = 250;
 const exactLowSweep = 0.004;
 const minLowRange = 0.08;
 const longLowMs = 400;
 const lowDropDb = 6;
 
-const shortestPairMs = 100;
-const shortestMovingMs = 140;
+const minPairMs = 100;
+const minMovingMs = 140;
 const exactMs = 200;
 const exactSweep = 0.006;
 /** Minimum length of a high beep right after speech, or in the middle of it. */
@@ -92,9 +92,9 @@ const attachedMs = { still: 120, moving: 240 } as const;
 /** A semitone. A voice that wavers moves by less. */
 const minStepRatio = 1.06;
 /** Musical notes are held for longer. */
-const longestStepMs = 600;
+const maxStepMs = 600;
 /** Time between two turns of a slow warble of 3 Hz. */
-const slowestTurnMs = 170;
+const minTurnMs = 170;
 
 export function isBeep(tone: ToneAndLine): boolean {
   const { shape, ms } = tone;
@@ -120,7 +120,7 @@ function isHighBeep(tone: ToneAndLine): boolean {
   if (isOnPitch(shape, 0.75)) {
     return isStill(tone) && (comesAlone(tone) || ms >= attachedMs.still);
   }
-  if (ms < shortestMovingMs || !movesAsMachinesDo(tone)) return false;
+  if (ms < minMovingMs || !movesAsMachinesDo(tone)) return false;
   if (shape.levelSteady < (movesExactly(tone) ? 0.6 : 0.85)) return false;
   return comesAlone(tone) || (ms >= attachedMs.moving && impurityOf(tone) <= maxImpurity / 2);
 }
@@ -128,7 +128,7 @@ function isHighBeep(tone: ToneAndLine): boolean {
 function isStill({ shape, ms }: ToneAndLine): boolean {
   // Codecs change the level of a single high tone, but not its pitch.
   if (shape.secondHz === undefined) return shape.levelSteady >= 0.4;
-  return shape.levelSteady >= 0.7 && ms >= shortestPairMs;
+  return shape.levelSteady >= 0.7 && ms >= minPairMs;
 }
 
 /**
@@ -152,10 +152,10 @@ function isLowBeep(tone: ToneAndLine): boolean {
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
   if (isPure(tone) && movesExactlyLow(tone)) return true;
   if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
-  return ms >= shortestLowMs(tone);
+  return ms >= minLowMs(tone);
 }
 
-function shortestLowMs(tone: ToneAndLine): number {
+function minLowMs(tone: ToneAndLine): number {
   const { shape, riseDb } = tone;
   const { plain, alone, attached } = lowMs;
   const isAlone = comesAlone(tone);
@@ -189,10 +189,10 @@ function isPure(tone: ToneAndLine): boolean {
 function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
   if (hasOctave(shape)) return false;
   if (isStepped(shape) && shape.resting >= 0.85) {
-    return shape.steps.every((step) => step.ms >= shortestPureStepMs);
+    return shape.steps.every((step) => step.ms >= minPureStepMs);
   }
   const isExact = shape.sweepErrorHz <= shape.hz * exactLowSweep && shape.levelSteady >= 0.95;
-  return isExact && ms >= shortestLowSweepMs && shape.rangeHz >= shape.hz * minLowRange;
+  return isExact && ms >= minLowSweepMs && shape.rangeHz >= shape.hz * minLowRange;
 }
 
 function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
@@ -204,10 +204,10 @@ function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
  * in proportion to its share of the power.
  */
 function allowedWanderHz({ hz, db, beneathDb }: ToneShape, ms: number): number {
-  if (ms >= longestLowWander.ms) return longestLowWander.hz;
+  if (ms >= maxLowWander.ms) return maxLowWander.hz;
   const noise = 10 ** ((beneathDb - db) / 10);
   const least = Math.max(lowWanderHz, lowWanderShare * hz);
-  return Math.min(longestLowWander.hz, least + wanderInNoiseHz * noise);
+  return Math.min(maxLowWander.hz, least + wanderInNoiseHz * noise);
 }
 
 function comesAlone({ riseDb, beforeAboveBeneathDb }: ToneAndLine): boolean {
@@ -254,7 +254,7 @@ export function hasOctave({ hz, secondHz }: ToneShape): boolean {
  * harmonics.
  */
 function isVoiceLike({ hz, secondHz = hz }: ToneShape): boolean {
-  return Math.min(hz, secondHz) <= highestVoiceHz;
+  return Math.min(hz, secondHz) <= maxVoiceHz;
 }
 
 function isOnPitch(shape: ToneShape, needed: number): boolean {
@@ -272,7 +272,7 @@ function isStepped(shape: ToneShape): boolean {
   const [first, second] = shape.steps;
   if (first === undefined || second === undefined || shape.steps.length > 2) return false;
   const ratio = Math.max(first.hz, second.hz) / Math.min(first.hz, second.hz);
-  if (Math.max(first.ms, second.ms) > longestStepMs) return false;
+  if (Math.max(first.ms, second.ms) > maxStepMs) return false;
   return ratio >= minStepRatio && shape.resting >= 0.75;
 }
 
@@ -286,5 +286,5 @@ function isLongStepped(shape: ToneShape): boolean {
 
 /** Returns true if the pitch swings around one value, faster than a whistling person bends it. */
 function isWarble(shape: ToneShape, ms: number): boolean {
-  return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / slowestTurnMs - 1);
+  return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / minTurnMs - 1);
 }

@@ -65,7 +65,7 @@ export type ToneDetector = {
 };
 
 /** A shorter tone is a moment of speech. Any other tone may replace it. */
-const shortestRunFrames = 4;
+const minRunFrames = 4;
 /**
  * Largest relative change of pitch between two frames of a sweep or a warble, or across lost
  * frames.
@@ -92,7 +92,7 @@ const maxSkippedFrames = afterFrames - 2;
  * 200 ms, more than a burst of losses. A mailbox sends nothing while it records, and many gateways
  * send nothing during silence.
  */
-const longestLossFrames = 10;
+const maxLossFrames = 10;
 
 const noTone: ToneStep = { tonal: false, pending: false, hz: 0 };
 const mayBeTone: ToneStep = { tonal: false, pending: true, hz: 0 };
@@ -136,7 +136,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
     skip(afterSpeech) {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
-      if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
+      if (lostFrames > maxLossFrames) return otherFrame(silenceDbfs, afterSpeech);
       // A lost frame may have held the tone, so at least two frames of the silence must arrive.
       if (run.gap < maxSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
@@ -174,7 +174,7 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
  * for a beep.
  */
 function isOpen(run: ToneRun): boolean {
-  return run.tonalFrames >= shortestRunFrames && runMs(run) <= beepMs.max;
+  return run.tonalFrames >= minRunFrames && runMs(run) <= beepMs.max;
 }
 
 /** Reports a fax that answers before its tone ends, because that tone lasts for seconds. */
@@ -193,7 +193,7 @@ function continuesRun(run: ToneRun, { hz, db, beneathDb }: Readonly<ToneFrame>):
   const reach = isUnbroken ? moving : samePitch;
   const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
   // A much louder tone of another pitch starts a new run: a beep over music.
-  if (run.tonalFrames >= shortestRunFrames) return isNear || db < run.lastDb + louderDb;
+  if (run.tonalFrames >= minRunFrames) return isNear || db < run.lastDb + louderDb;
   return run.gap <= 1 && isNear;
 }
 
@@ -210,7 +210,7 @@ function quietAfter(run: ToneRun): number {
 }
 
 function classifyEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
-  if (run.tonalFrames < shortestRunFrames) return undefined;
+  if (run.tonalFrames < minRunFrames) return undefined;
   const shape = shapeOf(run);
   const afterDb = quietAfter(run);
   const ended: EndedTone = {

@@ -10,7 +10,7 @@ import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts'
  * The quietest beep that a caller would notice has −45 dBFS. The margin allows for the tail of a
  * decaying beep and for attenuation at the far end.
  */
-const quietestToneDbfs = -58;
+const minToneDbfs = -58;
 const aboveFloorDb = 2;
 /**
  * A tone keeps its level from frame to frame, or has just begun. In half of its frames, speech does
@@ -109,7 +109,7 @@ function mayBeTone(
   { dbfs, neighbours }: RecentAudio,
   run: ToneRun,
 ): boolean {
-  if (dbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
+  if (dbfs < Math.max(minToneDbfs, floorDbfs + aboveFloorDb)) return false;
   if (run.tonalFrames > 0) return dbfs >= run.lastDb - endDropDb;
   if (!isEven(dbfs, history[newest - 1] ?? 0) && dbfs < (history[newest - 2] ?? 0) + onsetDb) {
     return false;

@@ -31,10 +31,10 @@ const europeanRingbackMs: Band = { min: 850, max: 1_150 };
 /** Call waiting, ANSI T1.401: 440 Hz for 300 ms, and not again for ten seconds. */
 const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 270, max: 340 } } as const;
 /** A longer low tone is dial tone, or American ringback. */
-const longestLowBeepMs = 1_700;
+const maxLowBeepMs = 1_700;
 /** At most half the period of a busy tone. A longer tone is ringback. */
-const longestCadenceMs = 560;
-const shortestPairMs = 240;
+const maxCadenceMs = 560;
+const minPairMs = 240;
 const pairedWholeness = 0.75;
 const pairedEdgeDb = 8;
 /** Busy and congestion tone, ANSI T1.401. */
@@ -69,7 +69,7 @@ export function classifyTone(tone: EndedTone): ToneKind | undefined {
 export function isNetworkTone(tone: EndedTone): boolean {
   const { shape, ms, closePair } = tone;
   if (closePair) return true;
-  if (ms > longestCadenceMs) return false;
+  if (ms > maxCadenceMs) return false;
   return isBusyPair(shape) || (shape.secondHz === undefined && within(shape.hz, networkHz));
 }
 
@@ -79,7 +79,7 @@ export function isNetworkTone(tone: EndedTone): boolean {
  */
 function isPairedBeep(tone: EndedTone): boolean {
   const { closePair, ms, wholeness, riseDb, dropDb } = tone;
-  if (!closePair || ms < shortestPairMs) return false;
+  if (!closePair || ms < minPairMs) return false;
   return wholeness >= pairedWholeness && Math.min(riseDb, dropDb) >= pairedEdgeDb;
 }
 
@@ -102,12 +102,12 @@ function isSignalling(tone: EndedTone): boolean {
   const { shape, ms, afterSpeech, closePair } = tone;
   if (isKey(shape)) return true;
   if (!afterSpeech && (closePair || isBusyPair(shape))) return true;
-  if (closePair) return ms > longestLowBeepMs;
+  if (closePair) return ms > maxLowBeepMs;
   if (shape.secondHz !== undefined && shape.secondHz > networkHz.max * 1.3) return false;
   if (!afterSpeech) return within(shape.hz, networkHz);
   if (within(shape.hz, callWaiting.hz) && within(ms, callWaiting.ms)) return true;
   if (!within(shape.hz, europeanHz)) return false;
-  return within(ms, europeanRingbackMs) || ms > longestLowBeepMs;
+  return within(ms, europeanRingbackMs) || ms > maxLowBeepMs;
 }
 
 function isBusyPair(shape: ToneShape): boolean {

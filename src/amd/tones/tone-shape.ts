@@ -35,7 +35,7 @@ export type ToneShape = {
   readonly turns: number;
 };
 
-const shortestRestFrames = 3;
+const minRestFrames = 3;
 /** If fewer frames have a second sine, it is noise or a moment of a voice. */
 const pairedShare = 0.6;
 
@@ -101,7 +101,7 @@ function rests(hz: Float32Array): Pick<ToneShape, 'steps' | 'resting'> {
   for (let from = 0; from < hz.length; ) {
     let to = from + 1;
     while (to < hz.length && isSamePitch(hz[to] ?? 0, hz[from] ?? 0)) to += 1;
-    if (to - from >= shortestRestFrames) {
+    if (to - from >= minRestFrames) {
       resting += to - from;
       addRest(steps, { hz: median(hz.subarray(from, to)), ms: (to - from) * frameMs });
     }

@@ -21,13 +21,13 @@ export type Burst = {
 };
 
 /** Shorter sounds are clicks, keys and coughs. */
-const shortestBurstMs = 100;
-const shortestVoicedMs = 60;
+const minBurstMs = 100;
+const minVoicedMs = 60;
 /**
  * Minimum length of a steady vowel in a word, and of the rest of that word. A beep or a DTMF digit
  * has only one or two frames that look like the rest of a word.
  */
-const shortestVowelMs = 80;
+const minVowelMs = 80;
 /** Longest gap within a word: plosives, and the flicker of the voice detector. */
 const bridgedGapMs = 120;
 
@@ -75,20 +75,20 @@ export function pauseBurst(burst: Burst): void {
 }
 
 export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boolean {
-  if (!inFront || voicedMs < shortestVoicedMs) return false;
-  if (speechMs >= shortestBurstMs) return true;
-  return speechMs >= shortestVowelMs && speechMs * 2 >= tonalMs && tonalMs >= shortestVowelMs;
+  if (!inFront || voicedMs < minVoicedMs) return false;
+  if (speechMs >= minBurstMs) return true;
+  return speechMs >= minVowelMs && speechMs * 2 >= tonalMs && tonalMs >= minVowelMs;
 }
 
 /** How long a tone sounds before it is recognised as a tone. */
-const longestToneOnsetMs = 120;
+const maxToneOnsetMs = 120;
 
 /**
  * Returns true if the burst was a tone from the start. What seemed to be speech was then the edges
  * and the echo of the tone.
  */
 export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
-  return tonalMs >= speechMs && beforeToneMs <= longestToneOnsetMs;
+  return tonalMs >= speechMs && beforeToneMs <= maxToneOnsetMs;
 }
 
 /** Returns true if the burst may become speech. That is decided within 100 ms. */

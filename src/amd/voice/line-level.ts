@@ -13,7 +13,7 @@ const blocks = 4;
 const shortShare = 0.5;
 const longShare = 0.22;
 /** Quieter than any voice that a caller would understand. */
-const quietestSpeechDbfs = -54;
+const minSpeechDbfs = -54;
 const aboveFloorDb = 7;
 /**
  * Speech lies at least this far above the line's floor, plus `shareOfRange` of the distance from
@@ -98,12 +98,12 @@ class Level implements LineLevel {
 }
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {
-  const audible = Math.max(quietestSpeechDbfs, floorDbfs + aboveFloorDb);
+  const audible = Math.max(minSpeechDbfs, floorDbfs + aboveFloorDb);
   // No speech yet, so there are no peaks to compare with.
   if (peakDbfs === silenceDbfs) return audible;
   const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);
-  return Math.max(quietestSpeechDbfs, wanted);
+  return Math.max(minSpeechDbfs, wanted);
 }
 
 /** Minimum statistics over blocks, so that old minima are forgotten. */

@@ -3,7 +3,7 @@
 
 const dipDb = 2.5;
 /** People speak at most twelve syllables a second. */
-const shortestFrames = 4;
+const minSyllableFrames = 4;
 
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
@@ -17,7 +17,7 @@ export function createSyllables(): Syllables {
   let peak = 0;
   let dip = 0;
   let inNucleus = false;
-  let sinceLast = shortestFrames;
+  let sinceLast = minSyllableFrames;
 
   return {
     push(voiced, dbfs) {
@@ -31,7 +31,7 @@ export function createSyllables(): Syllables {
         return;
       }
       dip = Math.min(dip, dbfs);
-      if (!voiced || dbfs <= dip + dipDb || sinceLast < shortestFrames) return;
+      if (!voiced || dbfs <= dip + dipDb || sinceLast < minSyllableFrames) return;
       inNucleus = true;
       peak = dbfs;
       sinceLast = 0;

@@ -76,7 +76,7 @@ const supersededDb = 12;
  * run together are not counted separately.
  */
 const syllablesPerWord = 1.3;
-const longestConcealedMs = 60;
+const maxConcealedMs = 60;
 
 type Said = { -readonly [Member in keyof Utterance]: Utterance[Member] };
 
@@ -115,7 +115,7 @@ export function createUtteranceTracker(): UtteranceTracker {
     skip() {
       tracking.nowMs += frameMs;
       tracking.lostMs += frameMs;
-      const concealed = tracking.lastWasSpeech && tracking.lostMs <= longestConcealedMs;
+      const concealed = tracking.lastWasSpeech && tracking.lostMs <= maxConcealedMs;
       if (!concealed) return pauseBurst(tracking.burst);
       conceal(tracking);
     },

@@ -8,14 +8,14 @@ import { type RecentAudio, ringMask } from '../recent-audio.ts';
 const reduction = 2;
 const signalLength = (2 * frameSamples) / reduction;
 /** 400 to 73 Hz at 4 kHz: an even number of lags. */
-const shortestLag = 10;
-const longestLag = 55;
+const minLag = 10;
+const maxLag = 55;
 /** 25 ms: two periods of a low voice. */
 const windowLength = 100;
 /** Every second product is enough for an estimate, at half the cost. */
 const stride = 2;
 const windowStart = signalLength - windowLength;
-const signalStart = windowStart - longestLag - stride;
+const signalStart = windowStart - maxLag - stride;
 /**
  * Vowels reach 0.9. Keyboards, cars and rooms nearly always stay below 0.6, through a GSM codec
  * too.
@@ -39,7 +39,7 @@ export function createVoicing(recent: RecentAudio): Voicing {
    * A voice holds its pitch for a few frames. This lag is tried first, and in most cases it is
    * enough.
    */
-  let pitchLag = shortestLag;
+  let pitchLag = minLag;
 
   return {
     isVoiced() {
@@ -68,9 +68,9 @@ function reduce({ samples, end }: RecentAudio): void {
  * share half of the work.
  */
 function repeatingLag(needed: number): number | undefined {
-  let energyBefore = energy(windowStart - shortestLag);
-  let nextEnergy = energy(windowStart - shortestLag - 1);
-  for (let lag = shortestLag; lag < longestLag; lag += 2) {
+  let energyBefore = energy(windowStart - minLag);
+  let nextEnergy = energy(windowStart - minLag - 1);
+  for (let lag = minLag; lag < maxLag; lag += 2) {
     let product = 0;
     let nextProduct = 0;
     for (let index = windowStart; index < signalLength; index += stride) {

@@ -12,7 +12,7 @@ import { findRecordings, readRecording } from './amd-files.ts';
 import { eventLine, plural, seconds } from './amd-lines.ts';
 import { listenTo, verdictFrom } from './amd-listen.ts';
 import type { Plotted } from './amd-plot.ts';
-import { longestRecordingMs, type Recording, readWav } from './amd-wav.ts';
+import { maxRecordingMs, type Recording, readWav } from './amd-wav.ts';
 
 export type AmdOptions = {
   readonly json?: boolean;
@@ -126,7 +126,7 @@ function show(
     return;
   }
   if (quiet === true) return;
-  const cut = durationMs >= longestRecordingMs ? ', the rest ignored' : '';
+  const cut = durationMs >= maxRecordingMs ? ', the rest ignored' : '';
   print(`${file}  ${seconds(durationMs)}${cut}  → ${verdict}`);
   for (const event of events) print(eventLine(event));
 }

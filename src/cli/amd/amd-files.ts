@@ -9,7 +9,7 @@ import { CliError } from '../cli-error.ts';
  * Enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection uses. The rest of
  * a file is not read.
  */
-const mostBytes = 256 * 1_024 * 1_024;
+const maxBytes = 256 * 1_024 * 1_024;
 
 export async function findRecordings(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
@@ -39,7 +39,7 @@ export async function readRecording(path: string): Promise<Buffer | string> {
     const stats = await stat(path);
     if (!stats.isFile()) return stats.isDirectory() ? 'is a folder' : 'is not a file';
     await using file = await open(path, 'r');
-    const wanted = Math.min(stats.size, mostBytes);
+    const wanted = Math.min(stats.size, maxBytes);
     const buffer = Buffer.alloc(wanted);
     let length = 0;
     while (length < wanted) {

@@ -48,13 +48,13 @@ export type SandboxCallDeps = {
  * The sandbox ends a call after this time, so that a developer's forgotten call does not last
  * forever.
  */
-const longestCallMs = 600_000;
+const maxCallMs = 600_000;
 /**
  * Length limit of a mailbox's recording: enough for a message, and longer than anyone listens to.
  */
-const longestRecordingMs = 120_000;
+const maxRecordingMs = 120_000;
 /** Longer than any caller's ring time-out. */
-const longestRingMs = 300_000;
+const maxRingMs = 300_000;
 
 type Phase =
   | { readonly name: 'starting' }
@@ -159,7 +159,7 @@ export class SandboxCall {
   #ring(offer: AudioOffer): void {
     const { earlyMedia, ringMs, next } = this.#behaviour;
     if (earlyMedia !== undefined) this.#play(earlyMedia);
-    if (this.#totalMs >= longestRingMs) this.giveUp().catch((error: unknown) => this.#fail(error));
+    if (this.#totalMs >= maxRingMs) this.giveUp().catch((error: unknown) => this.#fail(error));
     else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next.sipStatus);
     else if (this.#phaseMs >= ringMs && next.do !== 'ring-on') this.#pickUp(offer);
   }
@@ -193,7 +193,7 @@ export class SandboxCall {
     else this.#converse(this.#talker ?? this.#screener);
     if (this.#wantsToHangUp()) {
       this.#hangUp(dialog, 'callee-hung-up').catch((error: unknown) => this.#fail(error));
-    } else if (this.#totalMs >= longestCallMs) {
+    } else if (this.#totalMs >= maxCallMs) {
       this.giveUp().catch((error: unknown) => this.#fail(error));
     }
   }
@@ -227,7 +227,7 @@ export class SandboxCall {
     const { next } = this.#behaviour;
     if (next.do !== 'answer' || next.records !== true) return;
     const isRecording = this.#phaseMs > this.#deps.sounds.lengthMs(next.sound);
-    const isFull = this.#recorded.length * frameMs >= longestRecordingMs;
+    const isFull = this.#recorded.length * frameMs >= maxRecordingMs;
     if (isRecording && !isFull) this.#recorded.push(Uint8Array.from(payload));
   }
 

@@ -62,15 +62,15 @@ function toWithTag(value: string, tag: string | undefined): string {
  * response.
  */
 export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
-  return requestOfInvite('ACK', invite, headerValue(response, 'To'), []);
+  return requestForInvite('ACK', invite, headerValue(response, 'To'), []);
 }
 
 /** RFC 3261 section 9.1: the CANCEL has the INVITE's own Via, so that the branch matches. */
 export function buildCancel(invite: SipRequest, extra: readonly SipHeader[]): SipRequest {
-  return requestOfInvite('CANCEL', invite, undefined, extra);
+  return requestForInvite('CANCEL', invite, undefined, extra);
 }
 
-function requestOfInvite(
+function requestForInvite(
   method: string,
   invite: SipRequest,
   to: string | undefined,

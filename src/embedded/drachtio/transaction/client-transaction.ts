@@ -32,7 +32,7 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
     this.timer.retransmit({
       send: this.deps.sendRequest,
       // Timer A has no upper limit.
-      longestIntervalMs: Number.POSITIVE_INFINITY,
+      maxIntervalMs: Number.POSITIVE_INFINITY,
       reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
     });
@@ -131,7 +131,7 @@ export class NonInviteClientTransaction extends Transaction<NonInviteState, Clie
   start(): void {
     this.timer.retransmit({
       send: this.deps.sendRequest,
-      longestIntervalMs: this.deps.timers.t2Ms,
+      maxIntervalMs: this.deps.timers.t2Ms,
       reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
     });

@@ -78,7 +78,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     const sendAgain = (): void => {
       if (this.#lastResponse !== undefined) send(this.#lastResponse);
     };
-    this.timer.retransmit({ send: sendAgain, longestIntervalMs: timers.t2Ms, reliable, onEnd });
+    this.timer.retransmit({ send: sendAgain, maxIntervalMs: timers.t2Ms, reliable, onEnd });
   }
 }
 

@@ -12,7 +12,7 @@ import {
 export type Retransmission = {
   readonly send: () => void;
   /** The interval doubles up to this value. */
-  readonly longestIntervalMs: number;
+  readonly maxIntervalMs: number;
   /** True over TCP: nothing is retransmitted, and the timer only calls `onEnd`. */
   readonly reliable: boolean;
   readonly onEnd: () => void;
@@ -61,14 +61,14 @@ export class TransactionTimer {
   }
 
   #armRetransmit(retransmission: Retransmission): void {
-    const { send, longestIntervalMs, reliable, onEnd } = retransmission;
+    const { send, maxIntervalMs, reliable, onEnd } = retransmission;
     const remainingMs = this.#endAt - this.#clock.now();
     if (reliable || remainingMs <= this.#intervalMs) {
       this.after(Math.max(0, remainingMs), onEnd);
       return;
     }
     this.after(this.#intervalMs, () => {
-      this.#intervalMs = Math.min(this.#intervalMs * 2, longestIntervalMs);
+      this.#intervalMs = Math.min(this.#intervalMs * 2, maxIntervalMs);
       this.#armRetransmit(retransmission);
       send();
     });
