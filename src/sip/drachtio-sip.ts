@@ -1,5 +1,5 @@
-// Implements `SipPort` with any number of drachtio servers. Calls are spread over the connected
-// servers. If a server goes away, its calls end within seconds. `AbandonedLegs` then ends the
+// Implements `SipPort` with any number of drachtio servers, and spreads calls across the connected
+// ones. If we lose a server, its calls end within seconds, and `AbandonedLegs` cleans up the
 // dialogs that are still up at the far ends.
 
 import type { SipCapture } from '../calls/capture/capture.ts';
@@ -28,17 +28,17 @@ import type { TrunkDirectory } from './trunks/trunks.ts';
 export type DrachtioSipOptions = {
   readonly servers: readonly DrachtioServer[];
   readonly trunks: TrunkDirectory;
-  /** CIDR networks in which a `sip:` target may be dialled without a trunk. */
+  /** CIDR networks in which calls may dial a `sip:` target without a trunk. */
   readonly allowedNetworks: readonly string[];
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
   /**
-   * Asks the other processes to end a leg: one of them may reach an engine that this process
-   * cannot. Never rejects. Default: there is no other process.
+   * Asks the other processes to end a leg, because one of them may be able to reach an engine that
+   * this process can't. Never rejects. Default: there are no other processes.
    */
   readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
-  /** Receives the SIP messages of calls. Default: nobody inspects them. */
+  /** Receives the SIP messages of all calls. Default: messages aren't captured. */
   readonly capture?: SipCapture;
   /** Chooses between gateways of the same priority. Default: `Math.random`. */
   readonly dice?: Dice;
@@ -48,17 +48,15 @@ export type DrachtioSip = SipPort &
   AsyncDisposable & {
     /** Returns true if a call can be placed now. */
     ready(): boolean;
-    /** Engines that are connected, each as host:port. */
+    /** Returns the connected engines, each as host:port. */
     connected(): readonly string[];
-    /**
-     * Number of legs whose transactions are still followed, including legs whose calls have ended.
-     */
+    /** Returns the number of legs with open transactions, including legs whose calls have ended. */
     liveLegs(): number;
-    /** State of every gateway of every trunk, for metrics. */
+    /** Returns the state of every trunk's gateways, for metrics. */
     gateways(): readonly GatewayState[];
     /**
-     * Starts to probe and register with the gateways of the current `trunks`. Call it after
-     * `trunks` was replaced.
+     * Starts probing the gateways of the current `trunks` and registering with them. Call this
+     * after replacing `trunks`.
      */
     watchGateways(): void;
   };
@@ -229,8 +227,8 @@ class DrachtioPool implements DrachtioSip {
   }
 
   /**
-   * Returns the link to the engine that placed the leg, after waiting for that engine for up to
-   * `timeoutMs`. Falls back to any connected engine.
+   * Waits up to `timeoutMs` for the engine that placed the leg, and returns its link. Falls back to
+   * any connected engine.
    */
   async #linkFor(engine: string, timeoutMs: number): Promise<EngineLink | undefined> {
     const isConfigured = this.#connections.some((connection) => connection.engine === engine);
@@ -251,9 +249,9 @@ class DrachtioPool implements DrachtioSip {
 }
 
 /**
- * Catches an observer's exceptions, so that they cannot affect other calls. An exception could stop
- * the loop that notifies the legs of a broken engine connection, or close the control connection
- * that the calls share.
+ * Catches an observer's exceptions, which could otherwise affect other calls: they'd abort the loop
+ * that notifies all legs when an engine connection breaks, or close the control connection that all
+ * calls share.
  */
 function safeObserver(observer: LegObserver, logger: Logger): LegObserver {
   return {

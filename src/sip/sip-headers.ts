@@ -1,5 +1,5 @@
-// Small readers of SIP header values (RFC 3261, section 25). Their input comes from the network:
-// they return undefined for a value that they cannot read, and never throw.
+// Small parsers for SIP header values (RFC 3261, section 25). Their input comes from the network,
+// so they never throw. They return undefined for values that they can't parse.
 
 import type { SipMessage } from './engine/srf-types.ts';
 
@@ -21,7 +21,7 @@ export function hostOf(uri: string | undefined): string | undefined {
   return /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?@\s]+)/i.exec(uri ?? '')?.[1];
 }
 
-/** Returns the tag parameter of From or To. */
+/** Returns the tag parameter from a From or To header. */
 export function tagOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const open = indexOutsideQuotes(header, '<');
@@ -29,13 +29,13 @@ export function tagOf(header: string | undefined): string | undefined {
   return /;\s*tag\s*=\s*([^;\s,>]+)/i.exec(parameters)?.[1];
 }
 
-// A request passes at most this many proxies (Max-Forwards), so no more of them can have added a
+// Max-Forwards limits a request to this many proxies, so no more than that can have added a
 // Record-Route.
 const maxRoutes = 70;
 
 /**
- * Returns the URIs of a comma-separated list of name-addrs, such as Record-Route. Reads the list in
- * one pass, because the far end chooses its length.
+ * Returns the URIs from a comma-separated list of name-addrs, e.g. Record-Route. Makes a single
+ * pass, because the far end controls the length of the list.
  */
 export function addressList(header: string | undefined): readonly string[] {
   const uris: string[] = [];
@@ -57,8 +57,8 @@ export function cseqNumber(header: string | undefined): number | undefined {
 }
 
 /**
- * Returns the text of a Reason header (RFC 3326), e.g. `ACK timeout`, or else its protocol and
- * cause.
+ * Returns the text from a Reason header (RFC 3326), e.g. `ACK timeout`. Without a text, returns the
+ * protocol and the cause.
  */
 export function reasonText(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
@@ -97,8 +97,8 @@ function indexOutsideQuotes(text: string, wanted: string): number {
 }
 
 /**
- * Reads the status line of a `message/sipfrag` body (RFC 3420).
- * @returns undefined if the body does not begin with a status line
+ * Parses the status line in a `message/sipfrag` body (RFC 3420).
+ * @returns undefined if the body doesn't begin with a status line
  */
 export function statusOfFragment(
   body: string | undefined,

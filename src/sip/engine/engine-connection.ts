@@ -1,4 +1,4 @@
-// Keeps a drachtio server connected. Whenever a link goes down, it opens a new one after a
+// Keeps us connected to a drachtio server. Whenever a link goes down, it opens a new one after a
 // back-off.
 
 import { EngineLink, engineName, type LinkOptions } from './engine-link.ts';
@@ -22,7 +22,7 @@ export class EngineConnection {
     this.#open();
   }
 
-  /** The current link. Undefined while it is not up. */
+  /** The current link. Undefined unless it's up. */
   get link(): EngineLink | undefined {
     return this.#link?.isUp === true ? this.#link : undefined;
   }

@@ -1,10 +1,10 @@
-// One control connection to a drachtio server, from authentication to its end. It is never used
-// again after that.
+// One control connection to a drachtio server, from authentication until it closes. A link is never
+// reused.
 //
 // The link opens the sockets itself and passes them to srf ("outbound mode"). This way:
-// - srf does not reconnect on its own,
-// - a frame that srf cannot read closes this connection instead of throwing in a socket callback,
-// - a missing pong can end the connection.
+// - srf doesn't reconnect on its own,
+// - a frame that srf can't parse closes this connection instead of throwing in a socket callback,
+// - we can close the connection when a pong is missing.
 
 import { connect, Server, type Socket } from 'node:net';
 import Srf from 'drachtio-srf';
@@ -21,19 +21,19 @@ import type {
   SrfClient,
 } from './srf-types.ts';
 
-/** Has requests pending on a link. It settles them all when the link is lost. */
+/** Owner of pending requests on a link. It must settle them all when the link is lost. */
 export type LinkOwner = {
   onLinkLost(reason: string): void;
 };
 
-/** Answers requests of the far end inside a dialog. */
+/** Answers the far end's requests inside a dialog. */
 export type DialogOwner = {
   onRequest(request: ReceivedRequest, response: Responder): void;
 };
 
 export type RequestResult =
   | { readonly ok: true; readonly request: SentRequest }
-  /** NOK: the engine refused to send the request. */
+  /** The engine refused to send the request (NOK). */
   | { readonly ok: false; readonly reason: string };
 
 export type LinkOptions = {
@@ -41,11 +41,11 @@ export type LinkOptions = {
   readonly limits: SipLimits;
   readonly logger: Logger;
   /**
-   * Answers INVITE and OPTIONS that belong to no dialog of this process. False if other
+   * Whether to answer INVITE and OPTIONS outside of this process's dialogs. False if other
    * applications share the server.
    */
   readonly takesUnsolicited: boolean;
-  /** Receives each SIP message that passes. Default: the messages are not read. */
+  /** Receives every SIP message that passes through this link. Default: we don't read them. */
   readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
   /** Called exactly once, even if the link never came up. */
@@ -53,7 +53,7 @@ export type LinkOptions = {
 };
 
 export class EngineLink {
-  /** Address of the control connection. It is stored with legs, so it never contains a secret. */
+  /** Address of the control connection. We store it with legs, so it never contains the secret. */
   readonly engine: string;
   readonly dialogs = new Map<string, DialogOwner>();
   readonly #options: LinkOptions;
@@ -104,17 +104,16 @@ export class EngineLink {
   }
 
   /**
-   * Hands a request to the engine. The callback receives the engine's verdict before any response.
-   * The callback may never be called, so callers keep their own time-out. They also attach an owner
-   * to be notified of a lost link.
+   * Hands a request to the engine. `callback` gets the engine's verdict before any response
+   * arrives. Note that srf may never call it, so callers need their own time-out, and must attach
+   * an owner to find out about a lost link.
    */
   request(options: RequestOptions, callback: (result: RequestResult) => void): void {
     if (this.#state !== 'up') {
       queueMicrotask(() => callback({ ok: false, reason: 'drachtio connection lost' }));
       return;
     }
-    // If the connection has just gone, srf does not find the socket in its map and fails an
-    // assertion.
+    // If the connection has just gone, srf can't find the socket in its map and fails an assertion.
     try {
       this.#srf.request(
         this.#socket,
@@ -145,8 +144,8 @@ export class EngineLink {
     clearTimeout(this.#openTimer);
     this.#state = 'up';
     if (this.#options.takesUnsolicited) {
-      // Registers the routes. The requests themselves reach the handler given to `use`, which comes
-      // first.
+      // These calls only register the routes. The handler that we passed to `use` runs first, and
+      // gets the actual requests.
       this.#srf.invite(() => undefined);
       this.#srf.options(() => undefined);
     }
@@ -155,8 +154,8 @@ export class EngineLink {
   }
 
   /**
-   * Reads every frame after srf's own listener has handled it. By then the sender of a request
-   * knows the request by its Call-ID.
+   * Reads every frame after srf's own listener has handled it. By then, the sender of a request
+   * already knows its Call-ID.
    */
   #tap(): void {
     const { onMessage, logger } = this.#options;
@@ -167,20 +166,20 @@ export class EngineLink {
       if (message !== undefined) onMessage(message);
     });
     const { wp } = this.#srf.app.client;
-    // The time is taken before any other listener handles the frame.
+    // Takes the time before any other listener spends time on the frame.
     wp.prependListener('msg', () => {
       arrivedAt = new Date();
     });
     wp.on('msg', (_socket, frame) => report(frame));
   }
 
-  /** Sends a ping and waits for the pong. Srf's own ping does nothing if the pong is missing. */
+  /** Sends a ping and waits for the pong. Srf's own ping ignores a missing pong. */
   #ping(): void {
     if (this.#pingSentAt !== undefined) {
       const silentForMs = performance.now() - this.#pingSentAt;
       if (silentForMs < this.#options.limits.pongTimeoutMs) return;
-      // Timers run before the sockets are read. After a long pause of this process the pong may
-      // have arrived without being read, so the check runs again after the sockets.
+      // Timers run before Node reads the sockets. If this process was paused for a long time, the
+      // pong may already be waiting in the socket, so we check again after the sockets.
       setImmediate(() => {
         if (this.#pingSentAt !== undefined) this.close('no answer to ping');
       });
@@ -225,8 +224,8 @@ export function engineName(server: { readonly host: string; readonly port: numbe
 }
 
 /**
- * Answers a request outside of any dialog of this process. OPTIONS gets a 200. All other requests
- * are refused, because this process only places calls.
+ * Answers a request outside of this process's dialogs. OPTIONS gets a 200. We refuse everything
+ * else, because this process only places calls.
  */
 function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
@@ -238,8 +237,8 @@ function answerUnsolicited(request: ReceivedRequest, response: Responder): void 
 }
 
 /**
- * Logs exceptions of a callback. An exception inside a callback of srf would close the whole
- * connection, and with it all calls on it.
+ * Catches and logs a callback's exceptions. If one escaped into srf, srf would close the whole
+ * connection, including all calls on it.
  */
 export function guarded<Arguments extends unknown[]>(
   logger: Logger,
@@ -255,9 +254,9 @@ export function guarded<Arguments extends unknown[]>(
 }
 
 /**
- * Drops frames that would overflow the server's input ring. This is the last line of defence: it
- * also sees what srf builds on its own, such as responses that repeat the far end's headers and
- * digest retries with the far end's nonce.
+ * Drops frames that would overflow the server's input ring. This is the last line of defence,
+ * because it also sees the frames that srf builds on its own, e.g. responses that repeat the far
+ * end's headers and digest retries with the far end's nonce.
  */
 function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {
   const write = socket.write.bind(socket) as (...values: unknown[]) => boolean;

@@ -7,7 +7,7 @@ import { defaultSipLimits } from './sip-limits.ts';
 
 /**
  * Connects to the server and disconnects again.
- * @returns what is wrong, or undefined if the server accepted the connection
+ * @returns a description of the problem, or undefined if the server accepted the connection
  */
 export function probeEngine(
   server: DrachtioServer,

@@ -1,20 +1,20 @@
-// Limits for everything that the SIP layer waits for or keeps. Drachtio-srf itself never gives up:
-// after a lost reply, its promise never settles. Therefore each wait has its own time-out here.
+// Limits for everything that the SIP layer waits for or keeps. We need a time-out for each wait,
+// because drachtio-srf itself never gives up. If a reply gets lost, its promise never settles.
 
 export type SipLimits = {
   /** Time for the TCP connect and the authentication of a control connection. */
   readonly connectTimeoutMs: number;
   readonly pingIntervalMs: number;
   /**
-   * If a pong is missing for this long, the connection counts as broken. It spans several ping
-   * intervals, so that one busy second does not end calls.
+   * If a pong is missing for this long, the connection counts as broken. The time spans several
+   * ping intervals, because one busy second shouldn't end calls.
    */
   readonly pongTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
   /**
-   * Time for the engine's OK to an INVITE. It usually takes a millisecond, so a missing OK means a
-   * lost frame.
+   * Time for the engine to confirm an INVITE with OK. That usually takes a millisecond, so if the
+   * OK is missing, a frame was lost.
    */
   readonly confirmTimeoutMs: number;
   /**
@@ -22,42 +22,46 @@ export type SipLimits = {
    * 200 for 32 s (RFC 3261, 13.3.1.4).
    */
   readonly acknowledgeTimeoutMs: number;
-  /** Time for the final response to a BYE. The engine generates a 408 after 32 s (timer F). */
+  /**
+   * Time for the final response to a BYE. The engine itself generates a 408 after 32 s (timer F).
+   */
   readonly byeTimeoutMs: number;
   /**
-   * Time for the final response to an INVITE, cancelled or not. drachtio itself cancels after 185
-   * s, and generates a 408 at most 32 s later.
+   * Time for the final response to an INVITE, cancelled or not. drachtio itself sends a CANCEL
+   * after 185 s, and generates a 408 at most 32 s later.
    */
   readonly followTimeoutMs: number;
-  /** Total time that `endOrphan` takes for one leg. */
+  /** Maximum total time for `endOrphan` to end one leg. */
   readonly orphanTimeoutMs: number;
-  /** Wait after an orphan's CANCEL. A 200 that crossed the CANCEL has usually arrived by then. */
+  /**
+   * How long to wait after an orphan's CANCEL. By then, a 200 that crossed it has usually arrived.
+   */
   readonly crossingMs: number;
   /**
-   * How long after its CANCEL an abandoned leg is still checked for a late 200. A callee repeats
-   * its 200 for 64*T1.
+   * How long after the CANCEL we keep checking an abandoned leg for a late 200. Callees repeat
+   * their 200 for 64*T1.
    */
   readonly lateAnswerMs: number;
   /** Time to resolve the host name of a `sip:` target. */
   readonly resolveTimeoutMs: number;
-  /** Time for the final response to a REGISTER. Then the REGISTER counts as failed. */
+  /** Time for the final response to a REGISTER. After that, the REGISTER counts as failed. */
   readonly registerTimeoutMs: number;
-  /** Pause after a REGISTER that failed. */
+  /** Pause after a failed REGISTER. */
   readonly registerRetryMs: number;
   /** Shortest pause between two REGISTERs, even if a registrar grants less time. */
   readonly registerMinRefreshMs: number;
   /** How long disposal waits for the answers to BYEs and CANCELs. */
   readonly disposeTimeoutMs: number;
   /**
-   * Largest number of abandoned legs that are kept to be ended later, and how long each is kept.
-   * After `abandonedForMs`, the far end has given up on its own.
+   * Maximum number of abandoned legs that we keep in order to end them later, and how long we keep
+   * each of them. After `abandonedForMs`, the far end has given up on its own.
    */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
   readonly abandonedSweepMs: number;
   /**
-   * If an engine is not back by then, another engine or another process ends the legs that it left
-   * up.
+   * How long we wait for a lost engine. After that, another engine or another process ends its
+   * legs.
    */
   readonly takeOverAfterMs: number;
 };
@@ -67,7 +71,7 @@ export const defaultSipLimits: SipLimits = {
   pingIntervalMs: 2_000,
   pongTimeoutMs: 6_000,
   reconnectMinMs: 100,
-  // Short, because people are left in calls that only this connection can end.
+  // Short, because there may be people in calls that only this connection can end.
   reconnectMaxMs: 1_000,
   confirmTimeoutMs: 10_000,
   acknowledgeTimeoutMs: 5_000,
@@ -88,9 +92,9 @@ export const defaultSipLimits: SipLimits = {
 };
 
 /**
- * Size of the largest control frame that the gateway sends. Drachtio-server appends reads of up to
- * 8,192 bytes to a ring of 12,228 bytes, and overwrites the oldest bytes if they do not fit. The
- * connection then stalls for good without any message. The bytes that an incomplete frame leaves in
- * the ring must therefore stay below the difference.
+ * Maximum size of a control frame that we send. Drachtio-server appends reads of up to 8,192 bytes
+ * to a 12,228-byte ring, and overwrites the oldest bytes if a read doesn't fit. The connection then
+ * stalls for good without any message. That's why the part of an incomplete frame that is left in
+ * the ring must stay below the difference.
  */
 export const maxFrameBytes = 12_228 - 8_192;

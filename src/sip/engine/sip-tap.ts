@@ -1,14 +1,14 @@
-// Reads SIP messages off the control connection, for people who inspect calls: every message that
-// the engine received from the network, and each message of this process as it went out. The engine
-// does not report what it sends on its own: the ACK of a refusal, the answer to a CANCEL, and
-// retransmissions.
+// Reads SIP messages off the control connection for people who inspect calls. These are all
+// messages that the engine received from the network, and all that it sent for this process. The
+// engine doesn't report messages that it sends on its own, i.e. the ACK for a refusal, the response
+// to a CANCEL, and retransmissions.
 
 import type { SipMessage } from '../../calls/capture/capture.ts';
 
 /**
- * Reads a frame of the engine.
- * @param frame the frame without its length
- * @returns undefined if the frame holds no SIP message
+ * Parses a frame from the engine.
+ * @param frame the frame without its length prefix
+ * @returns undefined if the frame doesn't contain a SIP message
  */
 export function sipMessageOf(frame: string, at: Date): SipMessage | undefined {
   const lineEnd = frame.indexOf('\r\n');
@@ -23,7 +23,8 @@ export function sipMessageOf(frame: string, at: Date): SipMessage | undefined {
   if (text === '' || (source !== 'network' && source !== 'application')) return undefined;
   return {
     at,
-    // In a `sip` frame, the source `application` marks what the engine generated: a BYE, a 408.
+    // In a `sip` frame, the source `application` means that the engine generated the message, e.g.
+    // a BYE or a 408.
     isOurs: begin === 4,
     transport,
     address,
@@ -32,7 +33,7 @@ export function sipMessageOf(frame: string, at: Date): SipMessage | undefined {
   };
 }
 
-/** Returns the value of the Call-ID header, in its long or its short form. */
+/** Returns the value of the Call-ID header, in either its long or its short form. */
 export function sipCallIdOf(text: string): string | undefined {
   return /^(?:call-id|i)[ \t]*:[ \t]*(\S{1,256})/im.exec(text)?.[1];
 }

@@ -1,5 +1,5 @@
-// The part of drachtio-srf that this project uses, typed as its source behaves. Its own types omit
-// most of it.
+// Types for the part of drachtio-srf that we use, written after its source code. The package's own
+// types omit most of this.
 
 import type { Server, Socket } from 'node:net';
 
@@ -11,7 +11,7 @@ export type SipMessage = {
 };
 
 /**
- * Called by srf for a 401 or 407. `callback(error)` passes the challenge on as the final response.
+ * Srf calls this on a 401 or 407. `callback(error)` passes the challenge on as the final response.
  */
 export type DigestFunction = (
   request: SentRequest,
@@ -25,13 +25,13 @@ export type RequestOptions = {
   headers?: Record<string, string>;
   body?: string;
   auth?: DigestFunction;
-  /** URI that the request is sent to. Default: the host of the request URI. */
+  /** URI to send the request to. Default: the host in the request URI. */
   proxy?: string;
   stackTxnId?: string;
   stackDialogId?: string;
 };
 
-/** Sends the ACK of a 2xx, or the PRACK of a reliable provisional response. */
+/** Sends the ACK for a 2xx, or the PRACK for a reliable provisional response. */
 export type AckFunction = (options?: { body?: string }) => void;
 
 export type SentRequest = SipMessage & {
@@ -39,11 +39,11 @@ export type SentRequest = SipMessage & {
   /** Changes when srf repeats the request with credentials. */
   readonly stackTxnId: string;
   on(event: 'response', listener: (response: ReceivedResponse, ack: AckFunction) => void): void;
-  /** Emitted for an UPDATE of the far end while the INVITE is pending. */
+  /** Emitted when the far end sends an UPDATE while the INVITE is pending. */
   on(event: 'update', listener: (request: ReceivedRequest, response: Responder) => void): void;
   /**
-   * Emitted after the request was sent again with credentials. Srf moves listeners of `response` to
-   * the new request, but no others.
+   * Emitted after srf has sent the request again with credentials. Srf moves only `response`
+   * listeners to the new request.
    */
   on(event: 'authenticate', listener: (request: SentRequest) => void): void;
 };
@@ -60,7 +60,7 @@ export type ReceivedResponse = SipMessage & {
 
 export type ReceivedRequest = SipMessage & {
   readonly method: string;
-  /** `application`: a BYE that the server generated. */
+  /** `application` if drachtio-server itself generated the request, which is always a BYE. */
   readonly source: 'network' | 'application';
   readonly stackDialogId?: string;
 };

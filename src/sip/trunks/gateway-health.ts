@@ -1,8 +1,9 @@
-// Decides which gateways are worth trying first.
-// - Each gateway of a trunk with `health` is probed by OPTIONS at an interval. It is down after
-//   `failThreshold` failures in a row, and up again after `recoverThreshold` answers in a row.
-// - An INVITE that a gateway met with silence counts as a failed probe.
-// - A gateway that answers 503 with Retry-After counts as down for the time it asked for.
+// Keeps track of which gateways are worth trying first.
+// - If a trunk sets `health`, we probe each of its gateways with OPTIONS at an interval. A gateway
+//   is down after `failThreshold` failures in a row, and up again after `recoverThreshold`
+//   responses in a row.
+// - If a gateway doesn't respond to an INVITE at all, that counts as a failed probe.
+// - If a gateway responds with 503 and Retry-After, it counts as down for that time.
 
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -18,16 +19,16 @@ export type GatewayState = {
   readonly isUp: boolean;
 };
 
-/** `unknown`: the probe gave no information, e.g. because no engine is connected. */
+/** `unknown` if the probe didn't tell us anything, e.g. because no engine is connected. */
 export type ProbeResult = 'alive' | 'silent' | 'unknown';
 export type Probe = (gateway: Gateway, trunk: Trunk, timeoutMs: number) => Promise<ProbeResult>;
 
-/** Time for four transmissions over UDP (RFC 3261, timer E: at 0, 0.5, 1.5 and 3.5 s). */
+/** Long enough for four transmissions over UDP (RFC 3261, timer E: at 0, 0.5, 1.5 and 3.5 s). */
 const probeTimeoutMs = 5_000;
 
 /**
- * Longest pause after a Retry-After. A longer value is cut to this: it may be a mistake, and the
- * gateway can always answer 503 again.
+ * Maximum pause after a Retry-After. We cut longer values to this, because they may be mistakes,
+ * and the gateway can always send another 503.
  */
 const maxPauseS = 300;
 
@@ -39,7 +40,7 @@ type Watched = {
   timer: NodeJS.Timeout | undefined;
 };
 
-/** Observed state of a gateway. It outlives a reload of the trunks. */
+/** Observed state of a gateway. It survives a reload of the trunks. */
 type Track = { isDown: boolean; failures: number; successes: number; pausedUntilMs: number };
 
 export class GatewayHealth {
@@ -59,7 +60,10 @@ export class GatewayHealth {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Replaces the watched gateways by those of `trunks`. A gateway that stays keeps its state. */
+  /**
+   * Watches the gateways in `trunks` from now on. Gateways that were already watched keep their
+   * state.
+   */
   watch(trunks: readonly Trunk[]): void {
     const before = this.#watched;
     for (const { timer } of before.values()) clearTimeout(timer);
@@ -68,7 +72,7 @@ export class GatewayHealth {
       for (const gateway of trunk.gateways) {
         const key = keyOf(trunk.name, gatewayName(gateway));
         const known = before.get(key)?.track;
-        // The gateway is no longer probed, so no probe would ever mark it as up again.
+        // We no longer probe this gateway, so nothing would ever mark it as up again.
         if (known !== undefined && trunk.health === undefined) known.isDown = false;
         const track = known ?? { isDown: false, failures: 0, successes: 0, pausedUntilMs: 0 };
         const watched: Watched = {
@@ -79,8 +83,8 @@ export class GatewayHealth {
           timer: undefined,
         };
         this.#watched.set(key, watched);
-        // First probes are spread over the interval, so that many nodes do not all probe their
-        // gateways at once.
+        // Spread the first probes over the interval. Otherwise all nodes might probe at the same
+        // moment.
         if (trunk.health !== undefined) this.#arm(watched, Math.random() * trunk.health.intervalMs);
       }
     }
@@ -100,7 +104,7 @@ export class GatewayHealth {
   }
 
   /**
-   * Marks a gateway as down for a while, because it answered 503 with Retry-After (RFC 3261,
+   * Marks a gateway as down for a while, because it responded with 503 and Retry-After (RFC 3261,
    * section 21.5.4).
    */
   pause(trunk: string, gateway: string, seconds: number): void {
@@ -111,7 +115,7 @@ export class GatewayHealth {
     this.#logger.warn({ trunk, gateway, pausedForS }, 'gateway asked not to be called for a while');
   }
 
-  /** Notes that an INVITE met silence or a closed port. */
+  /** Records that an INVITE got no response or met a closed port. */
   noteSilence(trunk: string, gateway: string): void {
     const watched = this.#watched.get(keyOf(trunk, gateway));
     if (watched?.settings !== undefined) this.#count(watched, watched.settings, 'silent');
@@ -142,7 +146,7 @@ export class GatewayHealth {
       this.#logger.error({ err: error, trunk: trunk.name }, 'gateway could not be probed');
       return 'unknown' as const;
     });
-    // The gateway was replaced or the probing was closed meanwhile.
+    // In the meantime, the gateway was replaced or `close` was called.
     if (this.#watched.get(keyOf(trunk.name, gatewayName(gateway))) !== watched) return;
     this.#count(watched, settings, result);
     this.#arm(watched, Math.max(0, settings.intervalMs - (this.#now() - startedAt)));
@@ -176,8 +180,8 @@ function keyOf(trunk: string, gateway: string): string {
 }
 
 /**
- * Asks a gateway with OPTIONS whether it would take a call (RFC 3261, section 11: the answer is the
- * same as an INVITE would get).
+ * Sends OPTIONS to ask a gateway whether it would accept a call. The response is the same as for an
+ * INVITE (RFC 3261, section 11).
  */
 export async function probeGateway(
   link: EngineLink,
@@ -187,22 +191,22 @@ export async function probeGateway(
   const uri = gatewayUri(gateway);
   const headers = { From: '<sip:offhook@localhost>', To: `<${uri}>`, Accept: 'application/sdp' };
   const options = { method: 'OPTIONS', uri, headers };
-  return resultOf(await transact(link, options, { until: 'answered', timeoutMs }));
+  return probeResultOf(await transact(link, options, { until: 'answered', timeoutMs }));
 }
 
 /**
- * Judges an answer to OPTIONS. Many gateways that take calls answer 401, 403, 404 or 405, because
- * the probe's user does not exist. Therefore any answer is a sign of life, except one that reports
- * a server problem. A 501 only says that the server does not know the method.
+ * Interprets the response to OPTIONS. Many gateways that accept calls respond with 401, 403, 404 or
+ * 405, because the probe's user doesn't exist. That's why any response is a sign of life, unless it
+ * reports a server problem. A 501 only means that the server doesn't know the method.
  */
-function resultOf(result: TransactionResult): ProbeResult {
+function probeResultOf(result: TransactionResult): ProbeResult {
   switch (result.kind) {
     case 'response': {
       const { status, byStack } = result;
       const isInTrouble = status === 408 || (status >= 500 && status !== 501);
       return byStack === true || isInTrouble ? 'silent' : 'alive';
     }
-    // The engine cannot reach the gateway, e.g. because it does not support the transport.
+    // The engine can't reach the gateway, e.g. because the engine doesn't support the transport.
     case 'refused':
     case 'timeout':
       return 'silent';

@@ -1,5 +1,5 @@
-// Names a gateway in events, logs and metrics: host and port, followed by the transport if it is
-// not UDP.
+// Formats a gateway's name for events, logs and metrics: host and port, followed by the transport
+// unless that's UDP.
 
 import { isIP } from 'node:net';
 

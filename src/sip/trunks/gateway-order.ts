@@ -1,6 +1,6 @@
-// Decides in which order a call tries the gateways of its trunk: gateways that are up before those
-// that are down, then lower priorities first, then a choice by weight within one priority, as RFC
-// 2782 defines it for SRV records. The functions are pure: the caller passes the dice.
+// Decides in which order a call tries its trunk's gateways. Gateways that are up come first, then
+// lower priorities. Within a priority, a gateway is drawn by weight, as RFC 2782 defines it for SRV
+// records. The functions are pure because the caller passes in the dice.
 
 type Weighed = { readonly priority: number; readonly weight: number };
 
@@ -8,8 +8,8 @@ type Weighed = { readonly priority: number; readonly weight: number };
 export type Dice = () => number;
 
 /**
- * Orders the gateways of a trunk. A gateway that is down is still tried, but last: perhaps only its
- * probes fail.
+ * Orders a trunk's gateways. We still try a gateway that is down, but last, because perhaps only
+ * its probes fail.
  */
 export function orderGateways<Gateway extends Weighed>(
   gateways: readonly Gateway[],
@@ -34,24 +34,22 @@ function byPriority<Gateway extends Weighed>(
   );
 }
 
-/**
- * Draws one gateway after the other. The chance of each is its share of the weights that are left.
- */
+/** Draws the gateways one by one. Each gateway's chance is its share of the remaining weight. */
 function shuffledByWeight<Gateway extends Weighed>(
   gateways: readonly Gateway[],
   dice: Dice,
 ): readonly Gateway[] {
-  const left = [...gateways];
+  const remaining = [...gateways];
   const drawn: Gateway[] = [];
-  while (left.length > 0) drawn.push(...left.splice(drawnIndex(left, dice), 1));
+  while (remaining.length > 0) drawn.push(...remaining.splice(drawIndex(remaining, dice), 1));
   return drawn;
 }
 
 /**
- * Returns the index of the gateway that is drawn. A weight of 0 beside other weights is drawn last.
- * The RFC would give it a very small chance, on which nobody could rely.
+ * Draws a gateway and returns its index. Gateways with weight 0 are drawn after all others. The RFC
+ * would give them a very small chance, but nobody could rely on that.
  */
-function drawnIndex(gateways: readonly Weighed[], dice: Dice): number {
+function drawIndex(gateways: readonly Weighed[], dice: Dice): number {
   const total = gateways.reduce((sum, { weight }) => sum + weight, 0);
   if (total === 0) return Math.floor(dice() * gateways.length);
   const mark = dice() * total;

@@ -1,8 +1,8 @@
-// Sends REGISTER for trunks whose carrier requires it (RFC 3261, section 10.2). It registers at
-// each gateway from each SIP engine, because the carrier learns the address of the engine. A
-// registration is renewed before it expires, and a failed one is tried again. Nothing is
-// unregistered at the end: other nodes may use the same engine, and a registration that is not
-// renewed expires anyway.
+// Sends REGISTER for trunks whose carrier requires it (RFC 3261, section 10.2). We register at each
+// gateway from each SIP engine, because the carrier learns the engine's address that way.
+// Registrations are renewed before they expire, and retried if they fail. We never unregister,
+// because other nodes may use the same engine, and a registration expires anyway if nobody renews
+// it.
 
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
@@ -17,17 +17,17 @@ import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
 import type { Gateway, Trunk } from './trunks.ts';
 
 /**
- * Share of the granted time after which a registration is renewed. The rest is left for retries.
+ * Share of the granted time after which we renew a registration. The rest leaves room for retries.
  */
 const renewAfter = 0.8;
 
 /**
- * Longest expiry that is accepted. No registrar has a reason to ask for more, and a timer cannot
- * wait for more than 24 days.
+ * Maximum expiry that we accept. No registrar has a reason to ask for more, and timers can't wait
+ * longer than 24 days.
  */
 const maxExpiresS = 7 * 86_400;
 
-/** Leaves room for the repetitions with credentials, which srf numbers itself. */
+/** Leaves room for the requests that srf repeats with credentials and numbers itself. */
 const cseqStep = 3;
 
 export class Registrations {
@@ -49,7 +49,7 @@ export class Registrations {
 
   onUp(link: EngineLink): void {
     for (const trunk of this.#trunks) {
-      for (const gateway of trunk.gateways) this.#begin(link, trunk, gateway);
+      for (const gateway of trunk.gateways) this.#startRegistration(link, trunk, gateway);
     }
   }
 
@@ -58,7 +58,7 @@ export class Registrations {
     this.#running = new Map();
   }
 
-  #begin(link: EngineLink, trunk: Trunk, gateway: Gateway): void {
+  #startRegistration(link: EngineLink, trunk: Trunk, gateway: Gateway): void {
     const { auth, register } = trunk;
     if (auth === undefined || register === undefined) return;
     const key = `${link.engine} ${trunk.name} ${gatewayName(gateway)}`;
@@ -82,16 +82,18 @@ type RegistrationOptions = {
 
 type Outcome =
   | { readonly kind: 'registered'; readonly expiresS: number }
-  /** The registrar answered 423: the requested time is too brief. */
+  /** The registrar responded with 423, because the requested time is too brief. */
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The engine refused, and will refuse again until its configuration or the gateway's changes. */
+  /**
+   * The engine refused, and will keep refusing until its configuration or the gateway's changes.
+   */
   | { readonly kind: 'impossible'; readonly reason: string }
   /** The engine is gone. Its next link starts a new registration. */
   | { readonly kind: 'lost' };
 
-/** Turns an exception into a failure, so that it is retried like a refusal. */
-function failedBy(error: unknown): Outcome {
+/** Turns an exception into a failure, so that we retry it like a refusal. */
+function failureFrom(error: unknown): Outcome {
   return { kind: 'failed', reason: error instanceof Error ? error.message : 'internal error' };
 }
 
@@ -121,7 +123,7 @@ class Registration {
   }
 
   async #register(): Promise<void> {
-    const outcome = await this.#ask().catch(failedBy);
+    const outcome = await this.#sendRegister().catch(failureFrom);
     if (this.#state === 'stopped' || outcome.kind === 'lost') return;
     const delayMs = this.#handle(outcome);
     if (delayMs === undefined) return;
@@ -130,8 +132,8 @@ class Registration {
   }
 
   /**
-   * Handles the outcome.
-   * @returns the delay before the next REGISTER. Undefined if the next REGISTER must wait until the
+   * Logs the outcome and updates the state.
+   * @returns the delay before the next REGISTER, or undefined if retrying is pointless until the
    * trunks are reloaded or the engine reconnects
    */
   #handle(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
@@ -159,7 +161,7 @@ class Registration {
     }
   }
 
-  async #ask(): Promise<Outcome> {
+  async #sendRegister(): Promise<Outcome> {
     const { trunk, limits } = this.#options;
     const request = withCredentials(this.#request(), trunk.auth, {
       isWanted: () => this.#state !== 'stopped',
@@ -172,7 +174,10 @@ class Registration {
       case 'response':
         return this.#outcomeOf(result.status, result.message);
       case 'refused':
-        return { kind: isFinal(result.reason) ? 'impossible' : 'failed', reason: result.reason };
+        return {
+          kind: isPermanent(result.reason) ? 'impossible' : 'failed',
+          reason: result.reason,
+        };
       case 'timeout':
         return { kind: 'failed', reason: 'no answer' };
       case 'lost':
@@ -182,7 +187,7 @@ class Registration {
 
   #outcomeOf(status: number, message: SipMessage | undefined): Outcome {
     if (status < 300) {
-      // The registrar may grant less time than was asked for, never more (section 10.2.1.1).
+      // The registrar may grant less time than we asked for, but never more (section 10.2.1.1).
       const expiresS = Math.min(grantedS(message) ?? this.#expiresS, this.#expiresS);
       return { kind: 'registered', expiresS };
     }
@@ -197,8 +202,8 @@ class Registration {
   #request(): RequestOptions {
     const { trunk, gateway } = this.#options;
     const domain = bracketed(trunk.fromDomain ?? gateway.host);
-    // The port of a registrar belongs in the request URI, and never into From and To (RFC 3261,
-    // 19.1.1, table 1).
+    // A registrar's port belongs in the request URI, but never in From and To (RFC 3261, 19.1.1,
+    // table 1).
     const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
     const user = userPart(trunk.auth.username);
     const transport = gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
@@ -209,7 +214,7 @@ class Registration {
       headers: {
         From: `<sip:${user}@${domain}>`,
         To: `<sip:${user}@${domain}>`,
-        // The engine replaces `localhost` by its own address.
+        // The engine replaces `localhost` with its own address.
         Contact: `<sip:${user}@localhost${transport}>`,
         'Call-ID': this.#callId,
         CSeq: `${this.#cseq} REGISTER`,
@@ -219,20 +224,20 @@ class Registration {
   }
 }
 
-/** Reasons with which drachtio refuses the same request every time. */
-const finalRefusals = [
+/** Errors that drachtio would return for the same request every time. */
+const permanentRefusals = [
   'can not send request to myself',
   'requested protocol/transport not available',
   'invalid request-uri',
 ];
 
-function isFinal(reason: string): boolean {
-  return finalRefusals.some((words) => reason.startsWith(words));
+function isPermanent(reason: string): boolean {
+  return permanentRefusals.some((words) => reason.startsWith(words));
 }
 
 /**
- * Returns the granted time in seconds. The registrar lists all contacts of the user, so the
- * shortest time is the safe one.
+ * Returns the granted time in seconds. The registrar lists all of the user's contacts, so the
+ * shortest time is the safe choice.
  */
 function grantedS(message: SipMessage | undefined): number | undefined {
   const contactExpiries = [

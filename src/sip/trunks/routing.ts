@@ -1,7 +1,8 @@
-// Decides where a target is sent: through a gateway of a trunk, or directly to the host of a `sip:`
-// target. Such a host must lie in the allowed networks. The decision is made twice: when the API
-// receives the request, so that a bad request is a 400, and again when the call is dialled. The
-// second time a host name is resolved, and the INVITE goes only to the address that was checked.
+// Decides where to send a call: through one of a trunk's gateways, or directly to the host in a
+// `sip:` target, which must then be in the allowed networks. We decide twice, first when the API
+// receives the request, so that it can reject bad requests with 400, and again when we dial the
+// call. Only the second time do we resolve host names. The INVITE then goes to exactly the address
+// that we checked.
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -18,10 +19,10 @@ type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
 export type Credentials = { readonly username: string; readonly password: string };
 
-/** Everything that an INVITE needs to know about its route. */
+/** Everything that we need to know about the route in order to build an INVITE. */
 export type Route = {
   readonly requestUri: string;
-  /** SIP URI of the next hop. Default: the host of the request URI. */
+  /** SIP URI of the next hop. Default: the host in the request URI. */
   readonly nextHop?: string;
   readonly from: string;
   readonly to: string;
@@ -29,14 +30,14 @@ export type Route = {
   /** Headers, in lower case, that an application may replace. */
   readonly passHeaders?: readonly string[];
   readonly credentials?: Credentials;
-  /** Name for people and metrics: host:port, followed by the transport if it is not UDP. */
+  /** Name for people and metrics: host:port, followed by the transport unless that's UDP. */
   readonly gateway: string;
   /** Undefined for a direct call. */
   readonly trunk?: string;
 };
 
 export type RouteResult =
-  /** Routes in the order in which they are tried. */
+  /** The routes, in the order in which to try them. */
   | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
   | { readonly ok: false; readonly reason: string };
 
@@ -44,20 +45,21 @@ export type RouteRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'caller'>;
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
-/** Result of the check before a call is accepted. Without `trunk` it is a direct call. */
+/** Result of the check before we accept a call. Without `trunk`, it's a direct call. */
 export type RoutePlan =
   | { readonly ok: true; readonly trunk?: string }
   | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
 
 export type Router = {
   /**
-   * Checks a request. Without an account, every trunk may be used, and the general default applies.
+   * Checks a request. Without an account, the request may use any trunk, and the general default
+   * applies.
    */
   plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
   /**
-   * Returns the Refer-To for the far end of a call over this trunk. A number gets the form that the
-   * trunk's carrier expects. A `sip:` target stays as requested.
+   * Returns the Refer-To to send to the far end of a call over this trunk. Numbers are formatted
+   * the way the trunk's carrier expects them. A `sip:` target stays as requested.
    */
   referTo(target: DialTarget, trunk: string | undefined): string;
   /** Returns true if an application may set this header on calls over the trunk. */
@@ -80,12 +82,15 @@ export function createRouter(options: {
   const { trunks } = options;
   const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const lookUp = options.resolveHost ?? addressesOf;
-  const resolveHost = (host: string) => bounded(lookUp(host), options.resolveTimeoutMs ?? 5_000);
+  const resolveHost = (host: string) =>
+    withTimeout(lookUp(host), options.resolveTimeoutMs ?? 5_000);
 
   const defaultOf = (accountId: string | undefined) =>
     accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
 
-  /** Finds a trunk by name. For an account that may not use the trunk, it does not exist. */
+  /**
+   * Finds a trunk by name. If the account may not use the trunk, we pretend that it doesn't exist.
+   */
   const named = (name: string, accountId: string | undefined) => {
     const trunk = trunks.get(name);
     const isOpen = trunk !== undefined && (accountId === undefined || isOpenTo(trunk, accountId));
@@ -104,7 +109,9 @@ export function createRouter(options: {
   };
 
   const resolve: Router['resolve'] = async ({ target, trunk: trunkName, caller }) => {
-    if (trunkName === undefined && target.kind === 'sip') return resolveDirect(target, caller);
+    if (trunkName === undefined && target.kind === 'sip') {
+      return resolveDirect(target, caller, networks, resolveHost);
+    }
     const trunk = trunkName === undefined ? trunks.default : trunks.get(trunkName);
     if (trunk === undefined) return { ok: false, reason: 'no such trunk' };
     const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
@@ -114,20 +121,6 @@ export function createRouter(options: {
     return first === undefined
       ? { ok: false, reason: 'the trunk has no gateway' }
       : { ok: true, routes: [first, ...others] };
-  };
-
-  const resolveDirect = async (given: SipTarget, caller: string): Promise<RouteResult> => {
-    const target = { ...given, host: withoutBrackets(given.host) };
-    if (networks.length === 0) return { ok: false, reason: notAllowed };
-    const isLiteral = isIP(target.host) !== 0;
-    const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
-    if (addresses === undefined) return { ok: false, reason: 'the host does not resolve' };
-    // Only the address that was checked is used. The name may resolve to another address the next
-    // time.
-    const address = addresses.find((candidate) => isAllowed(candidate, networks));
-    return address === undefined
-      ? { ok: false, reason: notAllowed }
-      : { ok: true, routes: [routeTo(target, address, caller)] };
   };
 
   const referTo: Router['referTo'] = (target, trunkName) => {
@@ -145,10 +138,10 @@ export function createRouter(options: {
   return { plan, resolve, referTo, passes, limitsOf: (name) => trunks.get(name)?.limits };
 }
 
-const notAllowed = 'the host is not in the allowed networks';
+const notAllowedReason = 'the host is not in the allowed networks';
 
 /**
- * Checks a direct call. A host name is resolved only when it is dialled, so here it passes if any
+ * Checks a direct call. We only resolve a host name when we dial, so here it passes as long as any
  * network is allowed.
  */
 function planDirect(host: string, networks: readonly Network[]): RoutePlan {
@@ -156,6 +149,26 @@ function planDirect(host: string, networks: readonly Network[]): RoutePlan {
   if (mayPass) return { ok: true };
   const message = `${host} is not in SIP_ALLOWED_NETWORKS; name a trunk to carry the call`;
   return { ok: false, field: 'target', message };
+}
+
+/** Resolves a direct call to the first allowed address of its host. */
+async function resolveDirect(
+  requested: SipTarget,
+  caller: string,
+  networks: readonly Network[],
+  resolveHost: (host: string) => Promise<readonly string[] | undefined>,
+): Promise<RouteResult> {
+  const target = { ...requested, host: withoutBrackets(requested.host) };
+  if (networks.length === 0) return { ok: false, reason: notAllowedReason };
+  const isLiteral = isIP(target.host) !== 0;
+  const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
+  if (addresses === undefined) return { ok: false, reason: 'the host does not resolve' };
+  // Dial only the address that we've checked, because the name may resolve to a different address
+  // the next time.
+  const address = addresses.find((candidate) => isAllowed(candidate, networks));
+  return address === undefined
+    ? { ok: false, reason: notAllowedReason }
+    : { ok: true, routes: [routeTo(target, address, caller)] };
 }
 
 function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller: string): Route {
@@ -177,8 +190,8 @@ function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller
 }
 
 /**
- * Adds the asserted identity of the caller, for a carrier that trusts this gateway (RFC 3325,
- * section 9.1).
+ * Adds the caller's asserted identity, for carriers that trust this gateway (RFC 3325, section
+ * 9.1).
  */
 function headersOf(trunk: Trunk, gateway: Gateway, caller: string): Route['headers'] {
   const { assertedIdentity, fromDomain, headers } = trunk;
@@ -194,7 +207,7 @@ function routeTo(target: SipTarget, address: string, caller: string): Route {
   return {
     requestUri: uri,
     to: `<${uri}>`,
-    // The engine replaces `@localhost` by its own address.
+    // The engine replaces `@localhost` with its own address.
     from: `<sip:${userPart(caller)}@localhost>`,
     headers: {},
     gateway: authority({ host: address, port }),
@@ -214,8 +227,8 @@ function formatNumber(digits: string, format: Trunk['numberFormat']): string {
 }
 
 /**
- * Escapes characters that the user part of a SIP URI must not contain (RFC 3261, section 25.1). CR
- * and LF are the most important ones.
+ * Escapes characters that the user part of a SIP URI must not contain (RFC 3261, section 25.1),
+ * most importantly CR and LF.
  */
 export function userPart(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
@@ -230,7 +243,7 @@ export function authority(place: { readonly host: string; readonly port?: number
   return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
 }
 
-/** Removes the brackets with which a URI writes an IPv6 address. */
+/** Removes the brackets around an IPv6 address in a URI. */
 function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
@@ -240,9 +253,9 @@ export function bracketed(host: string): string {
 }
 
 /**
- * Returns the URI of a gateway. A TLS gateway is a `sip:` URI with its transport. A `sips:` URI
+ * Returns a gateway's URI. For TLS too, we use `sip:` with a transport parameter. A `sips:` URI
  * would require TLS on every hop behind the gateway as well (RFC 5630, section 3.1.3), which
- * carriers do not offer.
+ * carriers don't offer.
  */
 export function gatewayUri(gateway: Gateway): string {
   return `sip:${authority(gateway)}${transportParameter(gateway)}`;
@@ -256,7 +269,7 @@ type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 function isAllowed(address: string, networks: readonly Network[]): boolean {
   if (!ipaddr.isValid(address)) return false;
-  // `::ffff:10.0.0.1` is the host 10.0.0.1.
+  // `process` turns `::ffff:10.0.0.1` into 10.0.0.1.
   const parsed = ipaddr.process(address);
   return networks.some(
     ([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits),
@@ -268,8 +281,11 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return found.map((entry) => entry.address);
 }
 
-/** Resolves to undefined after the time-out or if the look-up fails. */
-function bounded<Found>(lookingUp: Promise<Found>, timeoutMs: number): Promise<Found | undefined> {
-  const found = lookingUp.catch(() => undefined);
+/** Resolves to undefined if the look-up fails or the time-out expires. */
+function withTimeout<Found>(
+  pending: Promise<Found>,
+  timeoutMs: number,
+): Promise<Found | undefined> {
+  const found = pending.catch(() => undefined);
   return within(found, timeoutMs);
 }

@@ -1,5 +1,5 @@
-// Reads the trunks file that the configuration names, and builds this gateway's trunks from it.
-// Start-up checks the file before it opens anything, and reads it again when it opens SIP.
+// Reads the trunks file that the configuration names, and builds this gateway's trunks from it. At
+// start-up, we check the file before opening anything else, and read it again when we open SIP.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -18,7 +18,8 @@ import { trunksPath } from './trunks-path.ts';
 const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
 /**
- * Reads the trunks file. A file that TRUNKS_FILE names must exist; sip-config/trunks.yaml need not.
+ * Reads the trunks file. If TRUNKS_FILE names a file, it must exist. sip-config/trunks.yaml is
+ * optional.
  * @returns undefined if there is no file
  * @throws Error if the file cannot be read
  */
@@ -42,8 +43,8 @@ export function sandboxIsOn(
 }
 
 /**
- * Builds the trunks of this gateway.
- * @param sandbox address on which the sandbox accepts INVITEs, or undefined if it is off
+ * Builds this gateway's trunks.
+ * @param sandbox address on which the sandbox accepts INVITEs, or undefined if the sandbox is off
  * @throws Error that lists every mistake in the file
  */
 export function trunksOf(

@@ -1,10 +1,10 @@
-// Defines what trunks.yaml may contain: the fields one by one, and the rules between them.
+// Defines the fields in trunks.yaml, and the rules that involve several of them.
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { gatewayName } from './gateway-name.ts';
 
-/** Headers that the engine or the dialog sets. A trunk may add any others. */
+/** Headers that the engine or the dialog sets. A trunk may add any other header. */
 const reservedHeaders = new Set([
   'via',
   'from',
@@ -63,7 +63,7 @@ const trunkSchema = z.strictObject({
   default: z.boolean().default(false),
   defaultFor: z.array(accountId).max(10_000).default([]),
   accounts: z.array(accountId).min(1).max(10_000).optional(),
-  // A call tries each gateway once, within its ring time-out. It would never reach more than a
+  // A call tries each gateway once, within its ring time-out. In practice, it never gets past a
   // handful.
   gateways: z.array(gatewaySchema).min(1).max(16),
   health: healthSchema.optional(),
@@ -118,29 +118,29 @@ export type TrunkEntry = z.output<typeof trunkSchema>;
 export type Problem = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 export type Surroundings = {
-  /** Names of the trunks that need no file. The file must not repeat them. */
+  /** Names of trunks that exist without a file. The file must not repeat them. */
   readonly builtInNames: readonly string[];
   /** Transports that the SIP engine supports. */
   readonly transports: readonly TrunkEntry['gateways'][number]['transport'][];
 };
 
-/** Returns the mistakes that involve several fields or trunks. */
+/** Returns all mistakes that involve several fields or trunks. */
 export function crossFieldProblems(
   entries: readonly TrunkEntry[],
   surroundings: Surroundings,
 ): readonly Problem[] {
   return [
-    ...repeatedNames(entries, surroundings.builtInNames),
-    ...problemsOfDefaults(entries),
+    ...nameProblems(entries, surroundings.builtInNames),
+    ...defaultProblems(entries),
     ...entries.flatMap((entry, index) => [
-      ...problemsOfGateways(entry, index, surroundings.transports),
-      ...problemsOfIdentity(entry, index),
-      ...problemsOfRegistration(entry, index),
+      ...gatewayProblems(entry, index, surroundings.transports),
+      ...identityProblems(entry, index),
+      ...registrationProblems(entry, index),
     ]),
   ];
 }
 
-function repeatedNames(
+function nameProblems(
   entries: readonly TrunkEntry[],
   builtInNames: readonly string[],
 ): readonly Problem[] {
@@ -154,7 +154,7 @@ function repeatedNames(
   });
 }
 
-function problemsOfDefaults(entries: readonly TrunkEntry[]): readonly Problem[] {
+function defaultProblems(entries: readonly TrunkEntry[]): readonly Problem[] {
   const problems: Problem[] = [];
   const defaults = entries.flatMap((entry, index) => (entry.default ? [index] : []));
   const hasNoDefault = entries.every((entry) => !entry.default && entry.defaultFor.length === 0);
@@ -181,7 +181,7 @@ function problemsOfDefaults(entries: readonly TrunkEntry[]): readonly Problem[] 
   return problems;
 }
 
-function problemsOfGateways(
+function gatewayProblems(
   { name, gateways }: TrunkEntry,
   index: number,
   transports: Surroundings['transports'],
@@ -205,7 +205,7 @@ function unsupportedTransport(trunk: string, transport: string): string {
   return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not support: set DRACHTIO_URL`;
 }
 
-function problemsOfRegistration({ register, auth }: TrunkEntry, index: number): readonly Problem[] {
+function registrationProblems({ register, auth }: TrunkEntry, index: number): readonly Problem[] {
   return register !== undefined && auth === undefined
     ? [
         {
@@ -216,7 +216,7 @@ function problemsOfRegistration({ register, auth }: TrunkEntry, index: number): 
     : [];
 }
 
-function problemsOfIdentity(
+function identityProblems(
   { assertedIdentity, headers }: TrunkEntry,
   index: number,
 ): readonly Problem[] {

@@ -1,10 +1,12 @@
-// Decides from which file the trunks are read.
+// Decides which file to read the trunks from.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../config.ts';
 
-/** Value of TRUNKS_FILE with which the gateway has no trunks, whether or not a file exists. */
+/**
+ * With this value of TRUNKS_FILE, the gateway has no trunks, even if sip-config/trunks.yaml exists.
+ */
 export const noTrunksFile = 'none';
 
 /**

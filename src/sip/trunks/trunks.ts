@@ -1,5 +1,5 @@
-// Reads trunks.yaml. Each mistake is reported with its line and field. The file never contains a
-// password: it names the environment variable that holds it.
+// Parses trunks.yaml, and reports each mistake with its line and field. The file never contains a
+// password, only the name of the environment variable that holds it.
 
 import { LineCounter, parseDocument } from 'yaml';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
@@ -18,8 +18,8 @@ export type Gateway = GatewayAddress & {
 };
 
 /**
- * Probing of each gateway by OPTIONS: the interval, and the number of results in a row that change
- * its state.
+ * How to probe each gateway with OPTIONS: the interval, and how many results in a row change the
+ * gateway's state.
  */
 export type HealthSettings = {
   readonly intervalMs: number;
@@ -30,29 +30,29 @@ export type HealthSettings = {
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
-  /** Accounts that use this trunk as their default, in place of the default of all accounts. */
+  /** Accounts that use this trunk as their default, in place of the general default. */
   readonly defaultFor: readonly string[];
   /** Accounts that may use this trunk. Default: every account. */
   readonly accounts?: readonly string[];
   readonly gateways: readonly Gateway[];
-  /** Undefined if the gateways are not probed. */
+  /** Undefined if we don't probe the gateways. */
   readonly health?: HealthSettings;
-  /** REGISTER to each gateway from each engine. Undefined if the trunk is not registered. */
+  /** Settings for REGISTER, to each gateway from each engine. Undefined if we don't register. */
   readonly register?: { readonly expiresS: number };
   readonly auth?: { readonly username: string; readonly password: string };
   /**
-   * Form of a telephone number for the carrier: `+15551234567`, `15551234567` or `0015551234567`.
+   * How the carrier expects telephone numbers: `+15551234567`, `15551234567` or `0015551234567`.
    */
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
-  /** Put before the formatted number, e.g. a technical prefix of the carrier. */
+  /** Put before the formatted number, e.g. the carrier's technical prefix. */
   readonly numberPrefix: string;
-  /** Host of the From header. Default: the engine's own address. */
+  /** Host in the From header. Default: the engine's own address. */
   readonly fromDomain?: string;
   /** P-Asserted-Identity (RFC 3325): `caller`, or one URI for all calls. */
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Headers, in lower case, that an application may set in its transfers, in addition to the
+   * Headers, in lower case, that an application may set in its transfers. It may always set the
    * harmless ones.
    */
   readonly passHeaders: readonly string[];
@@ -67,18 +67,18 @@ export type TrunkDirectory = {
   readonly all: readonly Trunk[];
   readonly default: Trunk | undefined;
   get(name: string): Trunk | undefined;
-  /** Returns the trunk for calls that name none. */
+  /** Returns the trunk for this account's calls that don't name a trunk. */
   defaultOf(accountId: string): Trunk | undefined;
 };
 
 /**
- * A directory whose trunks can all be replaced in one step. Two reads may return different trunks
- * if a replacement comes in between.
+ * A directory whose trunks can all be replaced in one step. Note that two reads may return
+ * different trunks if a replacement happens in between.
  */
 export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
 
 export type TrunkFile = {
-  /** File name in messages. */
+  /** File name to show in messages. */
   readonly name: string;
   readonly text: string;
 };
@@ -122,7 +122,8 @@ export function loadTrunks({
 }
 
 /**
- * Creates a trunk that needs no file: the sandbox. It is the default if there is no other trunk.
+ * Creates a trunk that exists without a file, i.e. the sandbox. It's the default if there is no
+ * other trunk.
  */
 export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
   return {
