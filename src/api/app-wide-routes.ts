@@ -1,6 +1,6 @@
-// Lists calls and dead letters of all bots that the app may use, and finds a call by its id alone.
-// A call of another account, or of a bot that the app may not use, is a 404, as if it did not
-// exist.
+// Lists the calls and dead letters for all bots that the app may use, and finds a call by its id
+// alone. If a call belongs to another account, or to a bot that the app may not use, the client
+// gets a 404, as if the call didn't exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Clients } from '../http/http.ts';
@@ -32,7 +32,7 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'listCallsOfApp',
-      summary: 'List the calls of all bots of the app, newest first (the interactions view)',
+      summary: 'List the calls of all the app’s bots, newest first (the interactions view)',
       tags: ['calls'],
       querystring: listQuery,
       response: responses('A page of calls', callPageSchema, [400, 401, 403, 406]),
@@ -51,8 +51,8 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'getCallOfApp',
-      summary: 'Read one call of any bot of the app',
-      description: 'Use `botId` of the answer for the operations whose path names a bot.',
+      summary: 'Read one call, for any of the app’s bots',
+      description: 'For operations with a bot in their path, use the `botId` from the response.',
       tags: ['calls'],
       params: callParams.pick({ callId: true }),
       response: responses('The call', callDetailsSchema, [400, 401, 403, 404, 406]),
@@ -68,7 +68,8 @@ export function registerAppWideRoutes(
     onRequest,
     schema: {
       operationId: 'listDeadLettersOfApp',
-      summary: 'List dead letters: notifications of all bots of the app that were given up',
+      summary:
+        'List the dead letters of all the app’s bots: notifications that the gateway gave up on',
       description: 'Each dead letter names its bot.',
       tags: ['calls'],
       querystring: deadLetterQuery,

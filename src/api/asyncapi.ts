@@ -1,6 +1,6 @@
 // Serves /asyncapi.json. The AsyncAPI 3.0 document describes the events that the gateway sends over
-// NATS and HTTP, the notifications, and the commands that it takes. It is generated from the
-// schemas of the contract, so a new event type appears in it without further work.
+// NATS and HTTP, the notifications, and the commands that the gateway accepts. We generate it from
+// the contract's schemas, so new event types show up without further work.
 
 import { z } from 'zod';
 import { callEventSchema, callEvents, callEventTypes } from '../calls/contract/call-event.ts';
@@ -17,8 +17,8 @@ type Node = { readonly [name: string]: unknown };
 const ref = (path: string): Node => ({ $ref: `#/${path}` });
 
 /**
- * Returns the JSON schema of a message for its readers, who must ignore members that a later
- * version adds. References to named schemas point to `components`.
+ * Returns a message's JSON schema for readers, who must ignore fields that a later version adds.
+ * References to named schemas point to `components`.
  */
 function schemaOf(schema: z.ZodType): Node {
   const { $schema, definitions, ...rest } = toJsonSchema(schema);
@@ -89,7 +89,7 @@ const signature: Node = {
     'Gateway-Signature': {
       type: 'string',
       description:
-        '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret as it is written. There is one `v1` for each live secret',
+        '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret exactly as printed. There is one `v1` for each live secret',
     },
     'webhook-id': { type: 'string', description: 'Standard Webhooks: the `eventId`' },
     'webhook-timestamp': { type: 'string', description: 'unix time of this attempt' },
@@ -103,7 +103,7 @@ function otherMessages(): Node {
     notification: {
       ...json,
       name: 'notification',
-      summary: 'A signed notification of a status, sent to the notify URL of the call',
+      summary: 'A signed status notification, sent to the call’s notify URL',
       headers: signature,
       payload: schemaOf(notificationSchema),
       examples: notificationExamples(),
@@ -111,7 +111,7 @@ function otherMessages(): Node {
     eventNotification: {
       ...json,
       name: 'eventNotification',
-      summary: 'A signed notification of an event that `notifyEvents` of the request selects',
+      summary: 'A signed notification of an event that the request selects in `notifyEvents`',
       headers: signature,
       payload: eventNotificationPayload(),
       examples: eventNotificationExamples(),
@@ -134,7 +134,7 @@ function otherMessages(): Node {
 const parameter = (description: string, more: Node = {}): Node => ({ description, ...more });
 const callId = parameter('`call-<uuid>`');
 const botId = parameter('id of the bot for which the call was placed');
-const prefix = parameter('NATS_PREFIX of the gateway', { default: 'offhook' });
+const prefix = parameter('the gateway’s NATS_PREFIX', { default: 'offhook' });
 
 const messagesOf = (names: readonly string[]): Node =>
   Object.fromEntries(names.map((name) => [name, ref(`components/messages/${name}`)]));
@@ -143,9 +143,9 @@ function channels(events: readonly string[]): Node {
   return {
     callEvents: {
       address: '{prefix}.call.{accountId}.{botId}.{callId}.{event}',
-      title: 'Events of calls on NATS',
+      title: 'Call events on NATS',
       description:
-        'The JetStream stream `<prefix>_calls` holds the events of each call in the order of `eventSequence`. Drop repeated events by `id`. Only for operators of the gateway: a client that can read this stream reads the events of every account.',
+        'The JetStream stream `<prefix>_calls` holds each call’s events in the order of `eventSequence`. Drop duplicates by `id`. Only the gateway’s operators should have access, because a client that can read this stream sees the events of every account.',
       servers: [ref('servers/nats')],
       parameters: {
         prefix,
@@ -160,16 +160,16 @@ function channels(events: readonly string[]): Node {
       address: '/api/public/bot/{botId}/events',
       title: 'Events of a bot’s calls over HTTP',
       description:
-        'Server-sent events: `event` is the type, `data` the message, and `id` an opaque cursor. `Last-Event-ID` resumes the stream after this cursor. `/openapi.json` describes the operation and its errors.',
+        'Server-sent events: `event` is the type, `data` the message, and `id` an opaque cursor. Send `Last-Event-ID` to resume the stream after that cursor. `/openapi.json` describes the operation and its errors.',
       servers: [ref('servers/http')],
       parameters: { botId },
       messages: messagesOf(events),
     },
     notifications: {
       address: null,
-      title: 'The `notifyurl` of a call',
+      title: 'A call’s `notifyurl`',
       description:
-        'Notifications are delivered at least once, and in order within a call. Order them by `sequence`, and drop repeated ones by `eventId`.',
+        'Notifications are delivered at least once, and in order within a call. Order them by `sequence`, and drop duplicates by `eventId`.',
       messages: messagesOf(notificationMessages),
     },
     commands: {
@@ -196,12 +196,12 @@ function operations(events: readonly string[]): Node {
     publishCallEvent: send(
       'callEvents',
       events,
-      'Publishes each event of a call after it was stored',
+      'Publishes each call event once it has been stored',
     ),
     streamCallEvent: send(
       'botEvents',
       events,
-      'Streams the events over HTTP to apps of the account',
+      'Streams the events over HTTP to the account’s apps',
     ),
     sendNotification: send(
       'notifications',
@@ -211,7 +211,7 @@ function operations(events: readonly string[]): Node {
     takeCommand: {
       action: 'receive',
       channel: ref('channels/commands'),
-      summary: 'Takes a command of a bot during its call, with NATS request and reply',
+      summary: 'Receives a bot’s command during its call, with NATS request and reply',
       messages: inChannel('commands', ['command']),
       reply: {
         messages: inChannel('commands', ['commandReply']),
@@ -230,12 +230,12 @@ export function asyncApiDocument(publicUrl: string | undefined): Node {
       title: 'Offhook',
       version,
       description:
-        'The events and notifications that Offhook sends about calls, and the commands that it takes during calls. Later versions may add members, words and event types: ignore those that you do not know.',
+        'The events and notifications that Offhook sends about calls, and the commands that it accepts during calls. Later versions may add fields, values and event types; ignore any that you don’t know.',
       license: { name: 'MIT' },
     },
     defaultContentType: 'application/json',
     servers: {
-      nats: { host: '127.0.0.1:4222', protocol: 'nats', description: 'NATS_URL of the gateway' },
+      nats: { host: '127.0.0.1:4222', protocol: 'nats', description: 'the gateway’s NATS_URL' },
       http: { host: url.host, protocol: url.protocol.replace(':', '') },
     },
     channels: channels(events),
@@ -260,7 +260,7 @@ export function registerAsyncApi(
 ): void {
   let document: Node | undefined;
   server.get('/asyncapi.json', { schema: { hide: true } }, () => {
-    // Generated at the first request. Nothing that it depends on changes.
+    // We generate the document only once, at the first request, because its inputs never change.
     document ??= asyncApiDocument(publicUrl);
     return document;
   });

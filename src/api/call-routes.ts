@@ -1,5 +1,5 @@
-// Reads and ends calls. All queries are limited to the client's account and bot. A call of another
-// account is a 404, as if it did not exist.
+// Reads and ends calls. All queries are limited to the client's account and bot. For calls of other
+// accounts, the client gets a 404, as if they didn't exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -41,7 +41,7 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
     onRequest,
     schema: {
       operationId: 'listCalls',
-      summary: 'List the calls of a bot, newest first (the interactions view)',
+      summary: 'List a bot’s calls, newest first (the interactions view)',
       tags: ['calls'],
       params: botParams,
       querystring: listQuery,
@@ -90,11 +90,11 @@ function registerNotificationLog(
     onRequest,
     schema: {
       operationId: 'listNotifications',
-      summary: 'List the notifications of a call with every attempt to deliver them',
+      summary: 'List a call’s notifications with every delivery attempt',
       tags: ['calls'],
       params: callParams,
       response: responses(
-        'The notifications, in the order of their sequence',
+        'The notifications, ordered by `sequence`',
         notificationLogSchema,
         [400, 401, 403, 404, 406],
       ),
@@ -119,9 +119,9 @@ function registerEnd(
     onRequest: clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'endCall',
-      summary: 'Cancel a call, or hang it up',
+      summary: 'Cancel a call or hang it up',
       description:
-        'Ends the call in any state: queued, ringing or answered. The request may be repeated. The end is notified like any other end. The request needs no body; a body is not read, but its content type must be JSON.',
+        'Ends the call whatever its state: queued, ringing or answered. You can repeat the request. The end is notified like any other. The request needs no body; if you send one, it is not read, but its content type must be JSON.',
       tags: ['calls'],
       params: callParams,
       response: responses(
@@ -142,7 +142,7 @@ function registerEnd(
   });
 }
 
-/** @returns undefined if the process that owns the call did not answer */
+/** @returns undefined if the process that owns the call didn't respond */
 export async function hangUp(
   commands: CommandRouting,
   callId: CallId,
@@ -179,8 +179,8 @@ export function found<Value>(value: Value | undefined): Value {
 }
 
 /**
- * SQL has the call, but the process that owns it has died or does not answer. If it has died,
- * another process takes over its calls and ends them.
+ * The call is in SQL, but the process that owns it has died or isn't responding. If the process has
+ * died, another one takes over its calls and ends them.
  */
 function outOfReach(): ProblemError {
   return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {

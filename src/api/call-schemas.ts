@@ -1,4 +1,4 @@
-// The schemas of calls in the API: the interactions view, timelines, contexts, notifications and
+// The API's schemas for calls: the interactions view, timelines, contexts, and notifications with
 // their attempts.
 
 import { z } from 'zod';
@@ -12,7 +12,7 @@ import {
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
-import { identifier, shortestUuidStart, startsUuid } from '../lib/ids.ts';
+import { identifier, minUuidStartLength, startsUuid } from '../lib/ids.ts';
 import { botId, idempotencyKey } from './dialout/dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
@@ -20,13 +20,13 @@ export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 const callIdPrefix = z
   .string()
   .refine(isCallIdPrefix, {
-    message: `must be \`call-\` and the first ${shortestUuidStart} characters of the id, or more`,
+    message: `must be \`call-\` and the first ${minUuidStartLength} characters of the id, or more`,
   })
   .meta({ examples: ['call-0d9c'] });
 
 function isCallIdPrefix(text: string): boolean {
   const start = text.slice('call-'.length);
-  return text.startsWith('call-') && start.length >= shortestUuidStart && startsUuid(start);
+  return text.startsWith('call-') && start.length >= minUuidStartLength && startsUuid(start);
 }
 
 export const botParams = z.object({ botId });
@@ -43,7 +43,8 @@ export const filterInstant = inRange(
 type Period = { readonly from?: string | undefined; readonly to?: string | undefined };
 
 /**
- * For `superRefine`: refuses a period that ends before it begins and would silently list nothing.
+ * For `superRefine`: rejects a period that ends before it begins, which would silently match
+ * nothing.
  */
 export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): void {
   if (from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)) return;
@@ -62,11 +63,11 @@ export const listQuery = z
     state: z.enum(callStates).optional(),
     outcome: z.enum(callOutcomes).optional(),
     idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
-    callIdPrefix: callIdPrefix.optional().describe('how the id begins'),
+    callIdPrefix: callIdPrefix.optional().describe('the first characters of the id'),
     from: filterInstant.optional().describe('accepted at this instant or later'),
     to: filterInstant
       .optional()
-      .describe('accepted before this instant, which is not before `from`'),
+      .describe('accepted before this instant, which must not be before `from`'),
   })
   .superRefine(checkPeriod);
 
@@ -124,7 +125,7 @@ export const callSummarySchema = z
       .min(1)
       .optional()
       .describe(
-        'only while the call is `queued`: its position among the calls that wait for its trunk; 1 is next',
+        'the call’s position among the calls that wait for its trunk; 1 is next. Only present while the call is `queued`',
       ),
     target: z.string(),
     caller: z.string(),
@@ -137,9 +138,9 @@ export const callSummarySchema = z
     verdictReason: z
       .string()
       .optional()
-      .describe('reason of the verdict: `amd.reason` of its event, e.g. `fax-tone`'),
+      .describe('reason for the verdict: the `amd.reason` of its event, e.g. `fax-tone`'),
     beep: z.literal(true).optional().describe("present if a machine's beep was heard"),
-    outcome: z.enum(callOutcomes).optional().describe('present after the call ended'),
+    outcome: z.enum(callOutcomes).optional().describe('present once the call has ended'),
     fault: z
       .enum(callFaults)
       .optional()
@@ -179,12 +180,12 @@ export const callDetailsSchema = callSummarySchema
           data: z
             .unknown()
             .describe(
-              'depends on the type. There is one `dialing` for each gateway that was tried, with `trunk`, `gateway` and `attempt`. In `dialing` and in the last event, `failedAttempts` lists the earlier attempts with `gateway`, `sipStatus`, `reason` and `durationMs`',
+              'depends on the type. Each gateway that was tried has its own `dialing`, with `trunk`, `gateway` and `attempt`. In `dialing` and in the last event, `failedAttempts` lists the earlier attempts with `gateway`, `sipStatus`, `reason` and `durationMs`',
             ),
         }),
       )
       .readonly()
-      .describe('all events of the call, in order; the newest may appear with a short delay'),
+      .describe('all the call’s events, in order; the newest may appear with a short delay'),
   })
   .meta({
     id: 'CallDetails',
@@ -222,7 +223,7 @@ export const callEndSchema = z
   })
   .meta({ id: 'CallEnd', examples: [{ callId: summaryExample.callId, state: 'ending' }] });
 
-/** Loose, so that members that a later version adds to an event are passed on. */
+/** Loose, so that we pass on fields that a later version adds to an event. */
 const documentedAmdEvent = z
   .looseObject(amdEvent.shape)
   .meta({ id: 'AmdEvent', description: 'An AMD event with its evidence.' });
@@ -243,7 +244,7 @@ export const callContextSchema = contextContract
   })
   .meta({
     id: 'CallContext',
-    description: 'The context of a call, which a bot flow reads.',
+    description: 'A call’s context, which bot flows read.',
     examples: [
       {
         session: {
@@ -282,7 +283,7 @@ export const notificationLogSchema = z
           deliveredAt: timestamp.optional(),
           failedAt: timestamp.optional().describe('present if it is a dead letter'),
           failure: z.enum(['expired', 'gone', 'forbidden']).optional(),
-          body: z.unknown().describe('the body as signed and sent'),
+          body: z.unknown().describe('the body exactly as signed and sent'),
           attempts: z
             .array(
               z.object({

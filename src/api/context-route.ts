@@ -1,4 +1,4 @@
-// Serves the context of a call to bot flows that poll: immediately, or once the context changes.
+// Serves a call's context to bot flows that poll, either immediately or once the context changes.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -14,24 +14,24 @@ import { callContextSchema, callParams } from './call-schemas.ts';
 import type { EventRoutesDependencies } from './event-routes.ts';
 import type { ApiServices } from './services.ts';
 
-const longestWaitS = 30;
+const maxWaitS = 30;
 
 /**
- * Longest time until the answer: the longest wait, plus the reads before and after it, which get
- * the time of any other request. Time-outs of proxies must be longer: most have 60 s,
- * .docker/haproxy.cfg has 50 s.
+ * Maximum time until the response: the maximum wait, plus the reads before and after it, which may
+ * take as long as any other request. Proxies need longer time-outs than this: most use 60 s, and
+ * .docker/haproxy.cfg uses 50 s.
  * @internal
  */
-export const longestAnswerMs = longestWaitS * 1_000 + 15_000;
+export const maxResponseMs = maxWaitS * 1_000 + 15_000;
 
 const contextQuery = z.strictObject({
   wait: z
     .string()
-    .regex(/^\d{1,2}s$/, `must be 0s to ${longestWaitS}s`)
+    .regex(/^\d{1,2}s$/, `must be 0s to ${maxWaitS}s`)
     .transform((text) => Number.parseInt(text, 10) * 1_000)
-    .refine((waitMs) => waitMs <= longestWaitS * 1_000, `must be 0s to ${longestWaitS}s`)
+    .refine((waitMs) => waitMs <= maxWaitS * 1_000, `must be 0s to ${maxWaitS}s`)
     .optional()
-    .describe(`how long to wait for something new, e.g. \`${longestWaitS}s\``),
+    .describe(`how long to wait for something new, e.g. \`${maxWaitS}s\``),
 });
 
 export function registerContext(
@@ -42,12 +42,12 @@ export function registerContext(
     method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/context',
     onRequest: clients.require(botRoute('Dialout')),
-    handlerTimeout: longestAnswerMs,
+    handlerTimeout: maxResponseMs,
     schema: {
       operationId: 'getCallContext',
-      summary: 'Read the context of a call: AMD events, metadata',
+      summary: 'Read a call’s context: AMD events, metadata',
       description:
-        'With `wait`, the answer comes when there is something new, or after that time. If the header `If-None-Match` repeats the `ETag` of an earlier answer, something new is a changed context. Without the header, it is the first event of detection. If the call has ended, the answer comes immediately. A request that waits occupies one of the 50 event connections of the app.',
+        'With `wait`, the gateway responds when there is something new, or after that time. If the `If-None-Match` header repeats the `ETag` of an earlier response, the gateway waits for a changed context; otherwise it waits for the first detection event. If the call has ended, it responds immediately. A waiting request occupies one of the app’s 50 event connections.',
       tags: ['calls'],
       params: callParams,
       querystring: contextQuery,
@@ -93,7 +93,7 @@ async function waitForNew(
   for await (const chunks of live.follow(events, undefined, options)) {
     const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
     if (last === undefined) continue;
-    // Take the context from the event itself: the bucket may not have it yet.
+    // Take the context from the event itself, because the bucket may not have it yet.
     const context = contextOf(last);
     if (context !== undefined && (isEnd(last) || isNew(context))) return context;
   }
@@ -107,8 +107,8 @@ function isNew(context: CallContext, known: string | undefined): boolean {
 }
 
 /**
- * Makes the ETag of a context. It must not depend on the order of members, which differs between
- * SQL and the bucket.
+ * Returns a context's ETag. It must not depend on the order of fields, which differs between SQL
+ * and the bucket.
  */
 function tagOf({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>

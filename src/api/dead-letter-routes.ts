@@ -1,6 +1,6 @@
-// Lists dead letters (notifications that were given up) and replays them. All queries are limited
-// to the client's account and bot. A notification of another account is a 404, as if it did not
-// exist.
+// Lists and replays dead letters, i.e. notifications that the gateway gave up on. All queries are
+// limited to the client's account and bot. For a notification that belongs to another account, the
+// client gets a 404, as if it didn't exist.
 
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -38,9 +38,9 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
     onRequest: deps.clients.require(botRoute('Dialout')),
     schema: {
       operationId: 'listDeadLetters',
-      summary: 'List dead letters: notifications of a bot that were given up',
+      summary: 'List a bot’s dead letters: notifications that the gateway gave up on',
       description:
-        'Notifications that the receiver did not accept within 24 hours, that it refused with 410, or that may not be sent. They are kept as long as their calls. To list all notifications of a call, use `…/calls/{callId}/notifications`.',
+        'Notifications that the receiver did not accept within 24 hours, that it rejected with 410, or that the gateway may not send. They are kept as long as their calls. To list all of a call’s notifications, use `…/calls/{callId}/notifications`.',
       tags: ['calls'],
       params: botParams,
       querystring: deadLetterQuery,
@@ -68,7 +68,7 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
       operationId: 'replayNotification',
       summary: 'Send a dead letter again',
       description:
-        'Sends the notification with its original event id and body, and a new signature. The 24 hours start over. The request may be repeated: a notification that is delivered, or still to be sent, is not changed. The request needs no body.',
+        'Sends the notification with its original event id and body, and a new signature. The 24 hours start over. You can repeat the request: a notification that has been delivered, or is still waiting to be sent, is not changed. The request needs no body.',
       tags: ['calls'],
       params: notificationParams,
       response: responses(
@@ -93,14 +93,14 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
     onRequest,
     schema: {
       operationId: 'replayNotifications',
-      summary: 'Send the dead letters of a call, or of a period, again',
+      summary: 'Send the dead letters of a call or a period again',
       description:
-        'The notifications of one call are sent in their order. One request replays at most 500 dead letters, beginning with those that were given up first.',
+        'Notifications for one call are sent in order. One request replays at most 500 dead letters, oldest failures first.',
       tags: ['calls'],
       params: botParams,
       body: replaySelectionSchema,
       response: responses(
-        'The number of dead letters that will be sent again',
+        'How many dead letters will be sent again',
         replayResultSchema,
         [400, 401, 403, 404, 406, 413, 415],
       ),
@@ -119,7 +119,7 @@ function scopeOf({ clients }: DeadLetterDependencies, request: FastifyRequest): 
   return { accountId: clients.appOf(request).accountId, botId: clients.botOf(request).botId };
 }
 
-/** @throws ProblemError if the cursor is not the `nextCursor` of a page */
+/** @throws ProblemError if the cursor isn't a page's `nextCursor` */
 export async function listDeadLetters(
   deadLetters: Pick<DeadLetters, 'list'>,
   scope: Parameters<DeadLetters['list']>[0],

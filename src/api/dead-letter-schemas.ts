@@ -1,4 +1,4 @@
-// The schemas of dead letters: notifications that were given up.
+// The schemas for dead letters, i.e. notifications that the gateway gave up on.
 
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
@@ -9,12 +9,14 @@ import { botId } from './dialout/dialout-schema.ts';
 const failure = z
   .enum(['expired', 'gone', 'forbidden'])
   .describe(
-    '`expired`: not accepted within 24 hours; `gone`: the receiver answered 410 to this notification or to another of the call; `forbidden`: the gateway may not, or cannot, send to this URL',
+    '`expired`: not accepted within 24 hours; `gone`: the receiver responded with 410 to this notification or another one for the call; `forbidden`: the gateway may not, or cannot, send to this URL',
   );
 
 const period = {
   from: filterInstant.optional().describe('given up at this instant or later'),
-  to: filterInstant.optional().describe('given up before this instant, which is not before `from`'),
+  to: filterInstant
+    .optional()
+    .describe('given up before this instant, which must not be before `from`'),
 };
 
 /** Strict, because an unknown filter would silently list everything. */
@@ -23,7 +25,7 @@ export const deadLetterQuery = z
     state: z
       .enum(['failed'])
       .default('failed')
-      .describe('`failed`: dead letters, the only state that is listed here'),
+      .describe('`failed` (dead letters) is the only state that can be listed here'),
     limit: z.coerce.number().int().min(1).max(200).default(50).describe('dead letters in one page'),
     cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the previous page'),
     callId: identifier.optional(),
@@ -64,16 +66,16 @@ export const deadLetterPageSchema = z
             .number()
             .int()
             .optional()
-            .describe('status that the receiver answered to the last attempt'),
+            .describe('the receiver’s response status for the last attempt'),
           lastError: z
             .string()
             .optional()
-            .describe('error of the last attempt, if it got no answer'),
-          body: z.unknown().describe('the body as signed and sent'),
+            .describe('error of the last attempt, if it got no response'),
+          body: z.unknown().describe('the body exactly as signed and sent'),
         }),
       )
       .readonly()
-      .describe('those given up last come first'),
+      .describe('latest failures first'),
     nextCursor: z.string().optional().describe('absent on the last page'),
   })
   .meta({
@@ -94,7 +96,7 @@ export const replayedSchema = z
     replayed: z
       .boolean()
       .describe(
-        'false if it is not a dead letter but delivered or still to be sent; then nothing was changed',
+        'false if nothing changed, because the notification has been delivered or is still waiting to be sent',
       ),
   })
   .meta({
@@ -138,7 +140,7 @@ export const replayResultSchema = z
     more: z
       .boolean()
       .describe(
-        'true if there may be more than the 500 of one request; send the same request again',
+        'true if there may be more than the 500 that one request replays; send the same request again',
       ),
   })
   .meta({ id: 'ReplayResult', examples: [{ replayed: 12, more: false }] });

@@ -1,5 +1,5 @@
-// Serves /openapi.json: OpenAPI 3.1, generated from the zod schemas that check requests and
-// serialise answers.
+// Serves /openapi.json: an OpenAPI 3.1 document, generated from the zod schemas that check requests
+// and serialise responses.
 
 import swagger from '@fastify/swagger';
 import {
@@ -20,7 +20,7 @@ import { registerAsyncApi } from './asyncapi.ts';
 
 /** The bodies that notify URLs receive. */
 export const notificationSchema = contract
-  // Receivers must ignore members that a later version adds.
+  // Receivers must ignore fields that a later version adds.
   .extend({
     amd: z.looseObject(amdEvidence.shape).optional().describe('the evidence of an AMD event'),
   })
@@ -73,26 +73,26 @@ const securitySchemes = {
     in: 'header',
     name: 'auth',
     description:
-      'JWT of a registered app, signed with a key and the algorithm that the app registered. Claims: `appId` and `exp` (required), `iat` (optional, in the past), `nbf`, and `aud` (optional: `offhook` or the public URL). From `iat` to `exp`, or from now if there is no `iat`, a token may live as long as the operator allows, usually a day. Clocks may differ by 30 s. Base64url must be canonical, without padding. A prefix `Bearer ` is accepted. Too many failures from one address are answered 429, but good tokens are still accepted. On the machine of the gateway, `npx offhook token` prints a token of the app `dev` that is valid for an hour, and `npx offhook token --app ID` a token of another app.',
+      'A registered app’s JWT, signed with the algorithm and a key that the app registered. Claims: `appId` and `exp` (required), `iat` (optional, in the past), `nbf`, and `aud` (optional: `offhook` or the public URL). The operator limits a token’s lifetime, usually to a day; it counts from `iat` to `exp`, or from now if there is no `iat`. Clocks may differ by 30 s. Base64url must be canonical, without padding. A `Bearer ` prefix is accepted. After too many failures, an address gets 429 responses, but good tokens are still accepted. On the gateway’s machine, `npx offhook token` prints a token for the `dev` app that is valid for an hour, and `npx offhook token --app ID` prints one for another app.',
   },
   apiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
     description:
-      'API key of a registered app. Too many failures from one address are answered 429, but good keys are still accepted. The key of the app `dev` is `apiKey` in `.offhook/dev-app.json` on the machine of the gateway. `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new key once.',
+      'A registered app’s API key. After too many failures, an address gets 429 responses, but good keys are still accepted. The `dev` app’s key is `apiKey` in `.offhook/dev-app.json` on the gateway’s machine. `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new key once.',
   },
   streamSecret: {
     type: 'http',
     scheme: 'basic',
     description:
-      'Basic authentication, as with Twilio: the user is the `accountSid` (`AC…`), and the password is the `streamSecret` of the app, which `npx offhook apps create` prints. The secret of the app `dev` is in `.offhook/dev-app.json`.',
+      'Basic authentication, as with Twilio: the user is the `accountSid` (`AC…`), and the password is the app’s `streamSecret`, which `npx offhook apps create` prints. The `dev` app’s secret is in `.offhook/dev-app.json`.',
   },
 } as const;
 
 /**
- * Adds the examples of schemas that transform their input. zod omits them, although they are
- * examples of the input.
+ * Adds the examples of schemas that transform their input. zod omits these examples, although they
+ * describe the input.
  */
 const zodToJsonConfig: NonNullable<
   Parameters<typeof createJsonSchemaTransform>[0]['zodToJsonConfig']
@@ -112,7 +112,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
         title: 'Offhook',
         version,
         description:
-          'Places outbound phone calls and tells you who picked up. Also keeps connections, imports, tables, test runs and the history of conversations.\n\nBodies are JSON in UTF-8. If a member is given twice, the last one counts. Ids have no control characters. A method that an address does not take is a 405 with `Allow`. Answers must not be cached (`Cache-Control: no-store`).',
+          'Places outbound phone calls and tells you who picked up. Also stores connections, imports, tables, test runs and conversation history.\n\nBodies are UTF-8 JSON. If a field occurs twice, the last value counts. Ids contain no control characters. If an address does not accept a method, you get a 405 with `Allow`. Responses must not be cached (`Cache-Control: no-store`).',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: options.publicUrl ?? '/' }],
@@ -136,7 +136,7 @@ function complete<Document extends Node>(document: Document): Document {
   return withoutUnusedSchemas(whole);
 }
 
-/** Marks the bodies of GETs as optional. The generator marks every body as required. */
+/** Marks the bodies of GETs as optional, because the generator marks every body as required. */
 function relaxBodies(document: Node): void {
   for (const { get } of Object.values((document['paths'] ?? {}) as Record<string, Node>)) {
     const body = (get as Node | undefined)?.['requestBody'] as Node | undefined;
@@ -145,8 +145,8 @@ function relaxBodies(document: Node): void {
 }
 
 /**
- * Describes, as webhooks, the messages that producers publish on NATS. The schema of such a message
- * names its subject in `x-subject`.
+ * Describes the messages that producers publish on NATS. They appear as webhooks in the document,
+ * and each message's schema names its subject in `x-subject`.
  */
 function ingestWebhooks(document: Node): Node {
   const components = (document['components'] ?? {}) as { schemas?: Record<string, Node> };
@@ -160,12 +160,12 @@ function ingestWebhooks(document: Node): Node {
         summary: `A message that is published on \`${subject}\``,
         security: [],
         description:
-          'Not HTTP: a JetStream message with this body as its payload. A message that is not valid goes to a dead-letter subject, with the reason.',
+          'Not HTTP: a JetStream message with this body as its payload. Invalid messages go to a dead-letter subject, with the reason.',
         requestBody: {
           required: true,
           content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
         },
-        responses: { default: { description: 'The acknowledgement of JetStream' } },
+        responses: { default: { description: 'JetStream’s acknowledgement' } },
       };
       return [[name, { post }]];
     }),
@@ -173,18 +173,18 @@ function ingestWebhooks(document: Node): Node {
 }
 
 const deliveryDescription =
-  'Delivered at least once, and in order within a call: drop repeated notifications by `eventId`. Any 2xx accepts it. A 410 ends the notifications of the call. After any other answer, delivery is retried for 24 hours, and then the notification becomes a dead letter. The headers of `notifyHeaders` are added.';
+  'Delivered at least once, and in order within a call; drop duplicates by `eventId`. Respond with any 2xx to accept it. A 410 stops all notifications for the call. After any other response, the gateway keeps retrying for 24 hours, and then the notification becomes a dead letter. The headers from `notifyHeaders` are added.';
 
 function webhooks(): Node {
   return {
     callNotification: webhook(notificationSchema, {
       operationId: 'callNotification',
-      summary: 'A notification of a status, sent to the notify URL of the call',
+      summary: 'A status notification, sent to the call’s notify URL',
       description: deliveryDescription,
     }),
     callEventNotification: webhook(eventNotificationSchema, {
       operationId: 'callEventNotification',
-      summary: 'A notification of an event that `notifyEvents` of the request selects',
+      summary: 'A notification of an event that the request selects in `notifyEvents`',
       description: `Sent to the same URL, numbered in the same \`sequence\`, and never after \`completed\` or \`Failed\`. ${deliveryDescription}`,
     }),
   };
@@ -200,7 +200,7 @@ function webhook(schema: z.ZodType, operation: Node): Node {
       parameters: [
         webhookHeader(
           'Gateway-Signature',
-          '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret as it is written. There is one `v1` for each live secret',
+          '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body. The key is the webhook secret exactly as printed. There is one `v1` for each live secret',
         ),
         webhookHeader('webhook-id', 'Standard Webhooks: the `eventId`'),
         webhookHeader('webhook-timestamp', 'Standard Webhooks: unix time of this attempt'),
@@ -235,10 +235,10 @@ function addHeaders(document: Node): void {
   }
 }
 
-/** Descriptions of the header `Idempotency-Key`, by operation. */
+/** Descriptions of the `Idempotency-Key` header, by operation. */
 const idempotencyKeys: Readonly<Record<string, string>> = {
   dialOut: 'identifies this request for 24 hours, within the app and bot',
-  commandCall: 'has the same meaning as the member `id`',
+  commandCall: 'has the same meaning as the `id` field',
 };
 
 function addIdempotency(operation: Node, description: string): void {
@@ -256,7 +256,7 @@ function addIdempotency(operation: Node, description: string): void {
 
 const replayed = {
   'Idempotent-Replayed': {
-    description: '`true` if the key was used before and this answer repeats the first one',
+    description: '`true` if the key was used before and this response repeats the first one',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -267,8 +267,8 @@ function operationsOf(document: Node): readonly Node[] {
 }
 
 /**
- * Removes unused schemas. The generator writes each registered schema for input and for output, but
- * only one of them is used.
+ * Removes unused schemas. The generator writes each registered schema twice, for input and for
+ * output, but the document usually needs only one of them.
  */
 function withoutUnusedSchemas<Document extends Node>(document: Document): Document {
   const components = (document['components'] ?? {}) as Node;

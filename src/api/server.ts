@@ -97,8 +97,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   closeInTime(server);
   if (isDraining !== undefined) server.addHook('onRequest', closeWhileDraining(isDraining));
   faults.watch(server);
-  server.addHook('preValidation', refuseBadQuery);
-  refuseWrongMethods(server, maxParamLength);
+  server.addHook('preValidation', rejectBadQuery);
+  rejectWrongMethods(server, maxParamLength);
 
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
   await registerDocsPage(server);
@@ -170,7 +170,7 @@ function acceptOnlyJson(server: ApiInstance): void {
  * Rejects queries that aren't percent-encoded UTF-8, because the parser would pass their bytes on
  * unchanged. The router already does this for paths.
  */
-async function refuseBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
+async function rejectBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
   const { schema, attachValidation } = routeOptions;
   if (schema?.querystring === undefined || attachValidation) return;
   try {
@@ -236,11 +236,11 @@ type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
  * router only reports that there's no such route, so this hook searches the addresses of all
  * routes. Call this before registering any route.
  */
-function refuseWrongMethods(server: ApiInstance, longestParameter: number): void {
+function rejectWrongMethods(server: ApiInstance, maxParamLength: number): void {
   const addresses = new Map<string, Address>();
   server.addHook('onRoute', ({ url, method }) => {
     const address = addresses.get(url) ?? {
-      pattern: patternOf(url, longestParameter),
+      pattern: patternOf(url, maxParamLength),
       methods: new Set(),
     };
     addresses.set(url, address);
@@ -264,10 +264,10 @@ function refuseWrongMethods(server: ApiInstance, longestParameter: number): void
  * Turns a route in the router's notation into a pattern. Supports parameters and a trailing
  * wildcard.
  */
-function patternOf(url: string, longestParameter: number): RegExp {
+function patternOf(url: string, maxParamLength: number): RegExp {
   const source = url
     .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
     .replaceAll('*', '.*')
-    .replaceAll(/:\w+/g, `[^/]{1,${longestParameter}}`);
+    .replaceAll(/:\w+/g, `[^/]{1,${maxParamLength}}`);
   return new RegExp(`^${source}$`);
 }

@@ -21,7 +21,7 @@ export type {
 
 export type StreamServices = BotAddresses & {
   /**
-   * Finds a call by the `callSid` that its bot knows.
+   * Finds a call by the `callSid` that its bot received.
    *
    * @returns undefined if no call has this `callSid`
    */
@@ -40,22 +40,22 @@ export type ApiServices = {
   readonly intake: Intake;
   readonly routes: RoutePlanner;
   /**
-   * Accepted values of `callControlParameter.sttProvider`. Undefined if any name is accepted. For a
-   * provider that is not configured, detection then estimates the number of words from the sound.
+   * Accepted values of `callControlParameter.sttProvider`. Undefined if any name is accepted. If
+   * the provider isn't configured, detection then estimates the number of words from the sound.
    */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
-  /** Upper limit of a request's `maxDurationMs`. */
+  /** Upper limit for a request's `maxDurationMs`. */
   readonly maxCallDurationMs: number;
   readonly commands: CommandRouting;
   readonly calls: CallQueries;
   readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;
   /**
-   * Whether notifications may be sent to this URL's host. True for a host name, whose addresses are
-   * checked when it is resolved.
+   * Whether notifications may be sent to this URL's host. Always true for a host name, because its
+   * addresses are checked when it is resolved.
    */
   readonly isNotifiable: (url: URL) => boolean;
-  /** Whether calls may fetch this sound from the address in its URL. True for a `sound:<name>`. */
+  /** Whether calls may fetch this sound from its URL. Always true for a `sound:<name>`. */
   readonly isSoundReachable: (reference: string) => boolean;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;

@@ -1,5 +1,5 @@
-// Uploads, reads and deletes the sounds of the client's account. A sound of another account is a
-// 404, as if it did not exist.
+// Uploads, reads and deletes the sounds of the client's account. For sounds of other accounts, the
+// client gets a 404, as if they didn't exist.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -39,7 +39,7 @@ const soundSchema = z
   .object({
     name: z.string(),
     durationMs: z.number(),
-    bytes: z.number().int().describe('stored size, as µ-law of 8 kHz'),
+    bytes: z.number().int().describe('stored size, as 8 kHz µ-law'),
     createdAt: timestamp,
     updatedAt: timestamp.describe(
       'time of the last upload; calls dialled after it play this version',
@@ -64,7 +64,7 @@ const prefix = '/api/public/sounds';
 const tags = ['sounds'];
 const access = { scope: 'Dialout' } as const;
 
-/** Content types that programs send with a WAV file. Some do not know its type. */
+/** Content types that programs send with a WAV file. Some programs don't know its type. */
 const wavTypes = [
   'audio/wav',
   'audio/wave',
@@ -98,7 +98,7 @@ function registerReads(server: ApiInstance, { services, clients }: SoundRoutesDe
     onRequest: clients.require(access),
     schema: {
       operationId: 'listSounds',
-      summary: 'List the sounds of the account',
+      summary: 'List the account’s sounds',
       tags,
       response: responses('The sounds', soundsSchema, [401, 403, 406]),
       ...authenticated,
@@ -139,7 +139,7 @@ function registerRemoval(
     schema: {
       operationId: 'deleteSound',
       summary: 'Delete a sound',
-      description: 'Calls that were dialled before the deletion still play it.',
+      description: 'Calls dialled before the deletion still play the sound.',
       tags,
       params: soundParams,
       response: responses(
@@ -168,13 +168,13 @@ function registerUpload(server: ApiInstance, { services, clients }: SoundRoutesD
       operationId: 'putSound',
       summary: 'Upload a sound, or replace it',
       description:
-        'The body is the file itself, as `audio/wav`. It is converted to the format of telephone calls, mono µ-law of 8 kHz, and stored. An account has at most 1,000 sounds, with a stored size of at most 500 MB together.',
+        'The body is the file itself, as `audio/wav`. The gateway converts it to the format of telephone calls, 8 kHz mono µ-law, and stores it. An account can have up to 1,000 sounds with a total stored size of 500 MB.',
       tags,
       params: soundParams,
       body: wavFile,
       consumes: ['audio/wav'],
       response: responses(
-        'The sound as it is stored',
+        'The stored sound',
         soundSchema,
         [400, 401, 403, 404, 406, 409, 413, 415],
       ),

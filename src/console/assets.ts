@@ -1,6 +1,6 @@
-// The files that the browser loads: the page's own modules, unchanged from the source, and the
-// libraries that they import, from node_modules. Each file is read and compressed once. Nothing is
-// bundled: an import map tells the browser where the modules are.
+// Provides the files that the browser loads: the page's own modules, unchanged from the source, and
+// the libraries that they import from node_modules. We read and compress each file once, and don't
+// bundle anything, because an import map tells the browser where the modules are.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -19,13 +19,13 @@ export type Asset = {
 export type Assets = {
   readonly page: Asset;
   readonly contentSecurityPolicy: string;
-  /** The files by their path below `/console/`: `assets/<version>/…`. */
+  /** The files, keyed by their path below `/console/`: `assets/<version>/…`. */
   readonly files: ReadonlyMap<string, Asset>;
 };
 
 const pageFolder = new URL('../../src/console/page/', import.meta.url);
 
-/** Import names of libraries in the page's modules, each with the module of its package. */
+/** Maps the name under which the page imports a library to the npm module that provides it. */
 const libraries = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -50,11 +50,11 @@ export async function loadAssets(): Promise<Assets> {
   const hash = createHash('sha256');
   for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1)))
     hash.update(name).update(text);
-  // With the hash in the path, even relative imports get a new address after a change, so browsers
-  // may cache all files forever.
+  // The hash in the path gives all files new addresses after a change, even for relative imports.
+  // Browsers can therefore cache them forever.
   const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
   const html = texts.get('index.html');
-  if (html === undefined) throw new Error('the console has no page');
+  if (html === undefined) throw new Error('src/console/page contains no index.html');
   texts.delete('index.html');
   const map = importMap(base);
   const files = await Promise.all(
@@ -87,12 +87,12 @@ export async function readLibrary(name: string): Promise<Buffer> {
   const [scopeOrName = '', second = ''] = name.split('/');
   const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
   const require = createRequire(import.meta.url);
-  // Prefer the ES module of the package to the file that Node requires.
+  // Prefer the package's ES module to the file that `require` would load.
   const path = new URL(import.meta.resolve(name));
   const text = await readFile(path, 'utf8').catch(() =>
     readFile(require.resolve(packageName), 'utf8'),
   );
-  // The source map is not served.
+  // Drop the reference to the source map, since we don't serve it.
   return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
 }
 
@@ -103,8 +103,8 @@ function importMap(base: string): string {
 }
 
 /**
- * Makes the page. It preloads all modules. Otherwise the browser would request each module only
- * after it had read the module that imports it.
+ * Returns the page, which preloads all modules. Otherwise the browser couldn't request a module
+ * before it had loaded the one that imports it.
  */
 function pageOf(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names

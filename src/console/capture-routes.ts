@@ -1,5 +1,4 @@
-// Serves the capture of a call (SIP messages, loudness, notes), and exports of the call as JSON and
-// pcap.
+// Serves a call's capture (SIP messages, loudness, notes), and exports calls as JSON and pcap.
 
 import type { FastifyRequest } from 'fastify';
 import { appScopeOf } from '../api/app-scope.ts';
@@ -15,8 +14,8 @@ import { ProblemError } from '../http/problem.ts';
 
 export type SharedCapture = CaptureView & {
   /**
-   * The node that owns the call and does not answer. It stores its part of the capture when the
-   * call ends. Undefined if nothing is missing.
+   * The node that owns the call, if that node isn't responding. It stores its part of the capture
+   * when the call ends. Undefined if nothing is missing.
    */
   readonly keptBy?: string;
 };
@@ -24,7 +23,7 @@ export type SharedCapture = CaptureView & {
 export type CaptureSources = {
   /** Returns undefined if nothing was captured. */
   readonly captureOf: (callId: CallId, accountId: string) => Promise<SharedCapture | undefined>;
-  /** Whether the SIP engine is a drachtio-server, which does not report all messages. */
+  /** Whether the SIP engine is a drachtio-server, which doesn't report all messages. */
   readonly isDrachtio: boolean;
 };
 

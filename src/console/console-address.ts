@@ -1,5 +1,5 @@
-// Determines the address of the console for links. It ignores the header `Host`: an attacker who
-// chose the address would receive the link's token.
+// Determines the console's address for links. It ignores the `Host` header, because an attacker
+// who could choose the address would receive the link's token.
 
 import { isIP } from 'node:net';
 import { isThisMachine, type PublicUrl } from './guard.ts';
@@ -11,11 +11,11 @@ export type ListeningAddress = {
 };
 
 /**
- * Returns the address below PUBLIC_URL, or else on loopback at the port that the gateway listens
- * on.
+ * Returns an address below PUBLIC_URL. Without PUBLIC_URL, it returns a loopback address with the
+ * port that the gateway listens on.
  *
- * @returns undefined if the gateway serves no console, because it listens only on a network address
- * and has no PUBLIC_URL
+ * @returns undefined if the gateway listens only on a network address and has no PUBLIC_URL. It
+ * doesn't serve the console then
  */
 export function consoleAddress(
   { publicUrl, host }: ListeningAddress,

@@ -1,5 +1,5 @@
-// The console: pages for people, at /console. Under /console/api it serves routes of the API, with
-// a session's cookie instead of a token, and data that only these pages show.
+// Serves the console's pages at /console. Under /console/api it serves API routes, which accept a
+// session cookie instead of a token, and data that only these pages use.
 
 import { registerAppWideRoutes } from '../api/app-wide-routes.ts';
 import { registerCallRoutes } from '../api/call-routes.ts';
@@ -36,7 +36,8 @@ export type ConsoleOptions = CaptureSources &
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   const { publicUrl } = options.address;
-  // Loaded at the first request: a gateway whose console nobody opens need not compress it.
+  // We load the files at the first request, since there's no need to compress them if nobody ever
+  // opens the console.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
     loading ??= loadAssets();
@@ -58,7 +59,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
     const clients = createClients(authenticate, bots);
     void server.register(
       (scope, _options, done) => {
-        // The OpenAPI document is for programs.
+        // Keep these routes out of the OpenAPI document, which is for programs.
         scope.addHook('onRoute', (route) => {
           route.schema = { ...route.schema, hide: true };
         });

@@ -1,4 +1,4 @@
-// Checks where requests from browsers come from: the session's cookie, the headers that name host
+// Checks where a browser's requests come from, using the session cookie, the headers that name host
 // and origin, and the token that only the console's own page knows.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ProblemError } from '../http/problem.ts';
 
-/** The URL under which clients reach the gateway. Undefined if only this machine reaches it. */
+/** The URL at which clients reach the gateway. Undefined if only this machine can reach it. */
 export type PublicUrl = string | undefined;
 
 /** The parts of a request that authenticate a session. */
@@ -18,10 +18,10 @@ export type RequestHead = {
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Prevents DNS rebinding. If a foreign name resolved to the gateway, the browser would let a page
- * of that name read the console.
+ * Prevents DNS rebinding: if a foreign name resolved to the gateway, the browser would let pages
+ * served under that name read the console.
  *
- * @throws ProblemError if `Host` is not a name of this gateway
+ * @throws ProblemError if `Host` isn't one of this gateway's names
  */
 export function assertHost(request: FastifyRequest, publicUrl: PublicUrl): void {
   const { host = '' } = request.headers;
@@ -45,9 +45,10 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
 }
 
 /**
- * Refuses a request for data from a page of another origin. `SameSite` is not enough: all ports of
- * a host are the same site and share cookies. Browsers report the origin in Fetch Metadata:
- * `same-origin` for the page itself, `none` for an address that the user typed.
+ * Rejects a request for data if it comes from a page with a different origin. `SameSite` isn't
+ * enough, because all ports of a host count as the same site and share cookies. Browsers report the
+ * origin in Fetch Metadata: `same-origin` for the page itself, `none` for an address that the user
+ * typed.
  *
  * @throws ProblemError if another origin made the request
  */
@@ -67,8 +68,8 @@ export function assertPageToken(request: Pick<RequestHead, 'headers'>, secret: s
 }
 
 /**
- * Returns the token that the page sends in `x-console-token`. No other page knows the token or can
- * send this header.
+ * Returns the token that the page sends in `x-console-token`. Other pages neither know the token
+ * nor can they send this header.
  */
 export function pageTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('page').digest('base64url');
@@ -92,8 +93,8 @@ type Header = string | readonly string[] | undefined;
 export type Cookie = { readonly name: string; readonly isSecure: boolean };
 
 /**
- * Returns the cookie to use. The prefix `__Host-` limits it to TLS, to this host alone, and to the
- * path `/` (RFC 6265bis section 4.1.3.2).
+ * Returns the cookie to use. A `__Host-` prefix limits the cookie to TLS, to this host alone, and
+ * to the path `/` (RFC 6265bis section 4.1.3.2).
  */
 export function cookieFor(publicUrl: PublicUrl, host: Header): Cookie {
   const isSecure = publicUrl?.startsWith('https:') === true && host === new URL(publicUrl).host;

@@ -1,6 +1,5 @@
-// Serves the failing receivers of the client's account, and the numbers of the sandbox. The routes
-// under `operate` are about the whole gateway, and so about all tenants: an app without the scope
-// `Operate` gets a 404.
+// Serves the account's failing receivers and the sandbox numbers. The routes under `operate` show
+// the whole gateway and therefore all tenants, so an app without the `Operate` scope gets a 404.
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';
@@ -26,9 +25,9 @@ export type NodeView = Omit<NodeRow, 'ownerId' | 'renewedAt' | 'startedAt'> & {
 export type SandboxNumberView = { readonly number: string; readonly name: string };
 
 export type OperateSources = {
-  /** Empty if no sandbox runs. */
+  /** Empty if no sandbox is running. */
   readonly sandboxNumbers: readonly SandboxNumberView[];
-  // Each of these counts as a read of the client's account.
+  // Each of these counts as a read by the client's account.
   readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
   readonly trunks: (accountId: string) => Promise<readonly TrunkView[]>;
   readonly nodes: (accountId: string) => Promise<readonly NodeView[]>;

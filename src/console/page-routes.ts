@@ -1,4 +1,5 @@
-// Serves the page and the files that it loads. They contain no secrets, and all users get the same.
+// Serves the page and the files that it loads. They contain no secrets and are the same for all
+// users.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiInstance } from '../http/http.ts';
@@ -38,8 +39,8 @@ export function registerPage(
     },
   });
 
-  // The page's relative addresses assume `/console` without a slash. The redirect is relative, too,
-  // because a proxy may serve the gateway under a path.
+  // The page's relative addresses assume `/console` without a trailing slash. We also keep the
+  // redirect relative, because a proxy may serve the gateway under a path.
   server.route({
     method: 'GET',
     url: '/console/',

@@ -1,5 +1,5 @@
-// Stores sign-in links and sessions in SQL. A link is valid for one sign-in, at any node. The
-// database holds only hashes of the tokens.
+// Stores sign-in links and sessions in SQL. A link is valid for one sign-in, on any node. The
+// database only holds hashes of the tokens.
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
@@ -9,10 +9,10 @@ import type { Database } from '../store/database.ts';
 export const linkLifetimeMs = 60_000;
 export const sessionLifetimeMs = 8 * 3_600_000;
 
-/** The app that a link or a session gives access to. */
+/** Access to an app, through a link or a session. */
 export type Grant = {
   readonly appId: string;
-  /** Ids of credentials of the app. The grant ends as soon as one of them is no longer valid. */
+  /** Ids of some of the app's credentials. The grant ends as soon as one of them is invalid. */
   readonly openedBy: readonly string[];
 };
 
@@ -27,14 +27,14 @@ export type SessionStore = {
   /**
    * Finds a link without using it.
    *
-   * @returns undefined if the link was used, is too old, or never existed
+   * @returns undefined if the link has been used, has expired, or never existed
    */
   findLink(token: string): Promise<Grant | undefined>;
   /**
    * Uses the link.
    *
-   * @returns a new session with its secret, or undefined if the link was used, is too old, or never
-   * existed
+   * @returns a new session with its secret, or undefined if the link has been used, has expired, or
+   * never existed
    */
   redeem(token: string): Promise<(Session & { readonly secret: string }) | undefined>;
   find(secret: string): Promise<Session | undefined>;
@@ -49,7 +49,7 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
     async createLink({ appId, openedBy }, lifetimeMs = linkLifetimeMs) {
       const token = newSecret();
       const expiresAt = inFuture(lifetimeMs);
-      // Used links are deleted at sign-in. This deletes those that expired.
+      // Sign-in deletes used links, so this only has to delete expired ones.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
         'insert into console_links (token_hash, app_id, expires_at, opened_by) values ($1, $2, $3, $4)',
@@ -103,7 +103,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Needs no salt: the secret has 256 random bits. */
+/** Doesn't need a salt, because the secret has 256 random bits. */
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

@@ -1,13 +1,13 @@
-// Ends an event stream with the session that opened it: after a sign-out, a rotation or a
-// revocation at any node.
+// Ends an event stream when the session that opened it ends, i.e. after a sign-out, a rotation or a
+// revocation on any node.
 
 import type { EventSource, EventStreams } from '../http/event-stream.ts';
 import type { SessionReader } from './sessions.ts';
 
-/** Short enough after a sign-out elsewhere. Each check costs two small queries. */
+/** Ends streams soon enough after a sign-out elsewhere. Each check costs two small queries. */
 const defaultCheckEveryMs = 2_000;
 
-/** Wraps event streams so that each ends with the session of its request. */
+/** Wraps event streams so that each one ends when its request's session does. */
 export function endingWithSession(
   streams: EventStreams,
   reader: Pick<SessionReader, 'find'>,
@@ -21,7 +21,7 @@ export function endingWithSession(
         whileSignedIn(isSignedIn, source, {
           ...options,
           checkEveryMs,
-          // A client that does not read would not notice the end, so cut its connection.
+          // A client that isn't reading wouldn't notice the end, so cut its connection.
           onEnded: () => {
             if (reply.raw.writableNeedDrain) options.onTooSlow();
           },
@@ -53,7 +53,7 @@ async function* whileSignedIn(
     }
   };
   const checkLater = (): void => {
-    // An unreachable database does not sign users out. It has no events to send either.
+    // An unreachable database doesn't sign users out. There are no events to leak then anyway.
     timer = setTimeout(() => {
       isSignedIn().then(handleCheck, () => handleCheck(true));
     }, checkEveryMs);

@@ -1,6 +1,6 @@
-// Signs users in and out. A session may do what its app may do. It ends when the app is revoked,
-// and when a credential that it depends on is no longer valid. Every request checks this in the
-// database, past all caches.
+// Signs users in and out. A session can do whatever its app can do. It ends when the app is revoked
+// or a credential that it depends on becomes invalid. Every request checks this in the database,
+// bypassing all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -31,13 +31,13 @@ import {
 
 export type SessionDependencies = {
   readonly sessions: SessionStore;
-  /** Reads an app past all caches. Returns undefined if it is unknown or revoked. */
+  /** Reads an app, bypassing all caches. Returns undefined if the app is unknown or revoked. */
   readonly appNow: (appId: string) => Promise<App | undefined>;
   readonly address: ListeningAddress;
 };
 
 /**
- * Makes the hook that checks `Host` and `Origin` of each request to the console, before anything
+ * Creates the hook that checks `Host` and `Origin` on each request to the console, before anything
  * else happens.
  */
 export function createGuard(publicUrl: PublicUrl) {
@@ -48,8 +48,8 @@ export function createGuard(publicUrl: PublicUrl) {
 }
 
 /**
- * Makes the hook for requests for data, which also refuses other origins. The page itself needs no
- * such check: any site may link to it.
+ * Creates the hook for data requests, which also rejects other origins. We don't check this for the
+ * page itself, because any site may link to it.
  */
 export function createDataGuard(publicUrl: PublicUrl) {
   const guard = createGuard(publicUrl);
@@ -93,7 +93,7 @@ export function createSessionReader(dependencies: SessionDependencies): SessionR
 }
 
 /**
- * @returns undefined if the app was revoked, or a credential that the grant depends on has ended
+ * @returns undefined if the app was revoked, or a credential that the grant depends on is invalid
  */
 async function liveAppOf(
   { appNow }: SessionDependencies,
@@ -105,7 +105,7 @@ async function liveAppOf(
 
 const linkBody = z.strictObject({
   token: z.string(),
-  /** Id of the app whose session the user agrees to give up for this link. */
+  /** Id of the app whose session the user agrees to replace. */
   insteadOf: z.string().optional(),
 });
 
@@ -127,8 +127,8 @@ export function registerSessions(
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
       if (app === undefined) throw usedUp();
       const before = await reader.find(request);
-      // Prevents login CSRF: without the question, the sender of a link could make the user work in
-      // the sender's app unnoticed.
+      // Prevents login CSRF. If we didn't ask, the sender of a link could have the user work in the
+      // sender's app without noticing.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);
@@ -163,7 +163,7 @@ export function registerSessions(
   });
 }
 
-/** Registers `POST /console/link`, which `offhook console` calls with a token of the app. */
+/** Registers `POST /console/link`, which `offhook console` calls with the app's token. */
 export function registerLink(
   server: ApiInstance,
   dependencies: SessionDependencies,
@@ -180,7 +180,7 @@ export function registerLink(
       if (page === undefined) throw unaddressed(address);
       const app = await dependencies.appNow(clients.appOf(request).appId);
       const grant = app && grantFor(app, clients.keyIdOf(request));
-      // The client was authenticated against a cached app, which may be some seconds old.
+      // We authenticated the client against a cached app, which may be a few seconds old.
       if (!app || !grant || !isLive(grant, app)) throw replaced();
       const { token, expiresAt } = await sessions.createLink(grant);
       return {
@@ -235,10 +235,10 @@ function unaddressed({ host }: ListeningAddress): ProblemError {
 }
 
 /**
- * Makes the grant of a link. A link or a session depends on two credentials of its app, and ends
- * when one of them is no longer valid. One is the JWT key that verified the token of
- * `/console/link`. The other is the app's API key at that time. An API key cannot open the console,
- * but an operator who replaces it wants to lock out everybody who had the app's credentials.
+ * Creates the grant for a link. A link or session depends on two of its app's credentials, and ends
+ * when either becomes invalid: the JWT key that verified the token for `/console/link`, and the API
+ * key that the app had at that time. An API key can't open the console, but an operator who
+ * replaces it wants to lock out everybody who had the app's credentials.
  *
  * @param keyId id of the key that verified the token. Default: the app's newest key
  */
@@ -246,7 +246,7 @@ export function grantFor(app: App, keyId = newestKeyId(app)): Grant {
   return { appId: app.appId, openedBy: [keyId, ...app.apiKeyIds.slice(0, 1)] };
 }
 
-/** Whether all credentials of the grant are valid. `app` must be read past all caches. */
+/** Whether all the grant's credentials are valid. Callers must read `app` bypassing all caches. */
 function isLive({ openedBy }: Grant, app: App): boolean {
   const live = new Set([...app.jwtKeys.map(jwtKeyId), ...app.apiKeyIds]);
   return openedBy.length > 0 && openedBy.every((id) => live.has(id));

@@ -1,5 +1,5 @@
-// Makes a page in a single file that works offline. The file contains the console's modules and
-// libraries as data: URLs in an import map, the styles, and the data that a script shows.
+// Builds a single-file page that works offline. The file contains the console's modules and
+// libraries as data: URLs in an import map, plus the styles and the data that a script displays.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -7,7 +7,7 @@ import { isLibrary, readLibrary } from './assets.ts';
 
 type StandalonePage = {
   readonly title: string;
-  /** Renders the data of `#data` into `#app`. It may import modules of the console's page. */
+  /** Renders the data from `#data` into `#app`. It may import the console page's modules. */
   readonly script: URL;
   readonly styles: readonly URL[];
   readonly data: unknown;
@@ -30,15 +30,15 @@ export async function standalonePage(page: StandalonePage): Promise<string> {
     `<style>${styles.join('\n')}</style>`,
     `<script type="importmap">${JSON.stringify({ imports })}</script></head><body>`,
     '<div id="app"></div>',
-    // Escaped, so that no text in the data can end its element.
+    // Escape `<`, because text in the data could otherwise close the element.
     `<script type="application/json" id="data">${JSON.stringify(page.data).replaceAll('<', '\\u003c')}</script>`,
     `<script type="module">import '${entry}';</script></body></html>\n`,
   ].join('\n');
 }
 
 /**
- * Adds a module with all its imports, and returns its name. Relative imports become names of the
- * import map, because they cannot be resolved against a data: URL.
+ * Adds a module with all its imports, and returns its name. Relative imports can't be resolved
+ * against a data: URL, so we replace them with names from the import map.
  */
 async function addModule(modules: Map<string, string>, file: URL): Promise<string> {
   const name = `page/${basename(file.pathname)}`;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { longestAnswerMs } from '../../src/api/context-route.ts';
+import { maxResponseMs } from '../../src/api/context-route.ts';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
 import { problemSchema } from '../../src/http/problem.ts';
 import { durationMs, readCompose, textOf } from './compose.ts';
@@ -39,7 +39,7 @@ describe('haproxy.cfg', () => {
 
   test('waits longer than the longest answer', () => {
     const [, patience = ''] = /^\s+timeout server (\w+)$/m.exec(section('defaults')) ?? [];
-    expect(durationMs(patience)).toBeGreaterThan(longestAnswerMs);
+    expect(durationMs(patience)).toBeGreaterThan(maxResponseMs);
   });
 
   test('replaces X-Forwarded-For by the client address, and only the proxy is trusted by the gateways', () => {

@@ -1,5 +1,5 @@
-// Registers a bot from the command line: its names, its logo, and the URL to which its calls stream
-// audio. The URL is shown without its query string, which may be a secret.
+// Registers a bot from the command line: its names, its logo, and the URL that its calls stream
+// audio to. We never show the URL's query string, because it may contain a secret.
 
 import { z } from 'zod';
 import { streamConnect, streamUrl } from '../../calls/stream/stream-members.ts';

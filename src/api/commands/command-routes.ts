@@ -1,4 +1,4 @@
-// Takes commands for calls, at any node. Events report their results.
+// Accepts commands for calls, on any node. Events report the results.
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -27,7 +27,7 @@ import type { ApiServices } from '../services.ts';
 const commandSchema = contract.meta({
   id: 'CallCommand',
   description:
-    'Members that are not listed have no effect, and `ignored` of the answer names them. A misspelling of a listed member is a 400 that names the right one, except for `hangup`.',
+    'Fields that are not listed have no effect; the response names them in `ignored`. If you misspell a listed field, you get a 400 that names the right one, except for `hangup`.',
   examples: [
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
     { command: 'dtmf', digits: '2w4#' },
@@ -44,8 +44,8 @@ const commandAnswerSchema = z
     ok: z.literal(true),
     commandId: z
       .string()
-      .describe('id of the request, or a new id; the events that result from the command name it'),
-    state: z.string().describe('state of the call, e.g. `answered`; `ending` after a hang-up'),
+      .describe('the request’s id, or a new one; the events that result from the command carry it'),
+    state: z.string().describe('the call’s state, e.g. `answered`; `ending` after a hang-up'),
     ...commandRemarks,
   })
   .meta({
@@ -70,18 +70,18 @@ export function registerCommands(
       operationId: 'commandCall',
       summary: 'Play a sound, stop it, press keys, change the bot, transfer the call, hang up',
       description:
-        'Answers as soon as the process that owns the call has taken the command. Events report its result. With an `Idempotency-Key`, or the member `id`, a repeated command is carried out once and gets the same answer. A call remembers its last 1,000 command ids until it ends. A 409 says why the command is not possible in the current state of the call. After a 503 it is not known whether the command was carried out: repeat it with the same id.',
+        'Responds as soon as the process that owns the call has accepted the command. Events report its result. With an `Idempotency-Key` or an `id` field, a repeated command is carried out only once and gets the same response. A call remembers its last 1,000 command ids until it ends. A 409 explains why the command is not possible in the call’s current state. After a 503 you cannot tell whether the command was carried out, so repeat it with the same id.',
       tags: ['calls'],
       params: callParams,
       body: commandSchema,
       response: accepted(
-        'The command was taken',
+        'The command was accepted',
         commandAnswerSchema,
         [400, 401, 403, 404, 406, 409, 413, 415],
       ),
       ...authenticated,
     },
-    // The schema only documents the body. `readCommand` reads it, as it does on NATS.
+    // The schema is for documentation only. `readCommand` parses the body, as it does on NATS.
     validatorCompiler: exceptBody,
     handler: async (request, reply) => {
       const app = clients.appOf(request);
@@ -117,8 +117,8 @@ function commandOf(request: FastifyRequest, app: App): ParsedCommand {
 }
 
 /**
- * Whether the limits of the client's app allow the transfer. The owner of the call checks the
- * limits of the app that placed it.
+ * Whether the client app's limits allow the transfer. The process that owns the call also checks
+ * the limits of the app that placed the call.
  */
 function mayTransfer(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
   const target = parseTarget(to);
@@ -126,9 +126,9 @@ function mayTransfer(limits: AppLimits | undefined, { to }: CommandOf<'transfer'
 }
 
 /**
- * Gives the command its id: the member `id`, the header, or a new one.
+ * Gives the command its id, which comes from the `id` field or the header, or is new.
  *
- * @throws ProblemError if the header and the member differ
+ * @throws ProblemError if the header and the field differ
  */
 function withId(command: Command, { headers }: FastifyRequest): Command & { readonly id: string } {
   const key = headers['idempotency-key'];
@@ -147,7 +147,7 @@ function answerOf(reply: CommandReply | undefined) {
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
   if (reply.code === 'forbidden') throw targetForbidden();
-  // The gateway that owns the call failed, perhaps after it had carried out the command.
+  // The gateway that owns the call failed, possibly after it had carried out the command.
   if (reply.code === 'internal') throw unreachable();
   if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(

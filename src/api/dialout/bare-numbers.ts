@@ -1,5 +1,5 @@
-// Rewrites the numbers of a dial-out request that have no `+`, before anything else is read. So a
-// repeated request equals the first one, however it writes its numbers.
+// Rewrites a dial-out request's numbers that have no `+`, before we look at anything else. A
+// repeated request therefore equals the first one even if it writes its numbers differently.
 
 import { z } from 'zod';
 import type { DialoutRemarks } from '../../calls/dialout-ports.ts';
@@ -17,7 +17,7 @@ type Members = Readonly<Record<string, unknown>>;
 export type GlobalNumbers = {
   readonly members: Members;
   readonly errors: readonly MemberError[];
-  /** The rewritten numbers, for the answer. */
+  /** The rewritten numbers, which the response contains. */
   readonly dialled: Pick<DialoutRemarks, 'target' | 'bridge'>;
 };
 

@@ -1,6 +1,6 @@
-// Turns the body of a dial-out request into a request for the intake, or into the list of all its
-// errors. It checks the raw body first (spellings, misspellings), then each member, then the rules
-// across members.
+// Parses the body of a dial-out request. The result is a request for the intake, or a list of all
+// errors. The raw body is checked first (spellings, misspellings), then each field, then the rules
+// that concern several fields.
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -38,14 +38,14 @@ export type ParsedDialout =
       readonly ok: true;
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
-      /** SHA-256 of the request's meaning. A repeated request has the same hash in any spelling. */
+      /** SHA-256 of the request's meaning, so a repeated request may use different spellings. */
       readonly requestHash: string;
-      /** Remarks about the request, for the answer. */
+      /** Remarks about the request, which the response contains. */
       readonly remarks?: DialoutRemarks;
     }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Documented names, each with another spelling that we accept. */
+/** Documented names, each with a second spelling that we also accept. */
 const otherSpellings = [
   ['botId', 'bot'],
   ['notifyurl', 'notifyUrl'],
@@ -58,8 +58,8 @@ const knownNames = new Map([
 ]);
 
 /**
- * Names of nested members, by the member that contains them. Names in `metadata`, parameters and
- * headers belong to the client and are not checked.
+ * Names of nested fields, by the field that contains them. We don't check names in `metadata`,
+ * parameters and headers, because clients choose them.
  */
 const nestedNames = Object.entries({
   timers: timersSchema,
@@ -81,7 +81,7 @@ export type RequestContext = Pick<
   | 'maxCallDurationMs'
 >;
 
-/** The client's app, and the bot in the path. The body may name the bot by either of its names. */
+/** The client's app, and the bot in the path. The body may use either of the bot's names. */
 export type Requester = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
@@ -103,7 +103,7 @@ export function parseDialout(
   errors.push(...unknown.errors, ...numbers.errors);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const member = path.join('.');
-    // The error from reading the number is more precise.
+    // If we couldn't read a number, we already have a more precise error.
     if (!numbers.errors.some((error) => error.path === member))
       errors.push({ path: member, message });
   }
@@ -121,7 +121,8 @@ export function parseDialout(
 }
 
 /**
- * Checks rules across members and against the gateway: headers, providers, routes, streams, plans.
+ * Checks the rules that concern several fields or the gateway's configuration: headers, providers,
+ * routes, streams, plans.
  */
 function acrossMembers(
   {
@@ -154,15 +155,15 @@ function acrossMembers(
     ok: true,
     request: toRequest(wanted, trunk, { ...stream, ...plan }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
-    // Hashed without the default trunk, so that a repeated request still matches after the default
-    // has changed.
+    // We leave the default trunk out of the hash. Otherwise a repeated request would no longer
+    // match once the default has changed.
     requestHash: createHash('sha256')
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
   };
 }
 
-/** Checks members against what this gateway has and allows: URLs, limits, providers. */
+/** Checks the fields that depend on this gateway's configuration: URLs, limits, providers. */
 function gatewayErrors(
   wanted: Wanted,
   { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: RequestContext,
@@ -192,13 +193,13 @@ function gatewayErrors(
   return errors;
 }
 
-/** A checked request without the headers and the settings for reading numbers. */
+/** A checked request, minus the headers and the settings for reading numbers. */
 type Wanted = Omit<
   z.output<typeof dialoutSchema>,
   'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
 >;
 
-/** Results that depend on several members. */
+/** Results that depend on several fields. */
 type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
 
 function toRequest(
@@ -236,7 +237,7 @@ function toRequest(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Replaces the bot's stream identifier by its id: a repeated request may use either name. */
+/** Replaces the bot's stream identifier with its id, because a repeated request may use either. */
 function withBotId(body: Members, { botId, streamId }: Pick<Bot, 'botId' | 'streamId'>): Members {
   if (streamId === undefined) return body;
   const named = ['botId', 'bot'].filter((name) => body[name] === streamId);

@@ -1,4 +1,5 @@
-// POST …/dialout: checks the request, passes it to the intake, and answers as soon as it is stored.
+// POST …/dialout: checks the request, passes it to the intake, and responds as soon as the intake
+// has stored it.
 
 import type { FastifyRequest } from 'fastify';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
@@ -34,7 +35,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key`, a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAfter a 503 of the type `acceptance-unknown`, the request may or may not have been accepted: repeat it with the same key. If you repeat it without a key, the phone may ring twice.\n\nAn app may have limits. A number that it may not dial is a 403 that names `target` or `bridge.to`. A call beyond its limit of simultaneous calls, or of calls per day (in UTC), is a 429 with `Retry-After`. A repeated request does not count.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are passed on to every event and notification of the call.',
+        'Responds as soon as the request is stored, before the call is placed. With an `Idempotency-Key`, a repeated request gets the first response again with `Idempotent-Replayed: true`, and no number is called twice.\n\nAfter a 503 of type `acceptance-unknown`, the request may or may not have been accepted, so repeat it with the same key. If you repeat it without a key, the phone may ring twice.\n\nAn app may have limits. If it may not dial the number, you get a 403 that names `target` or `bridge.to`. If it has reached its limit for simultaneous calls or for calls per day (in UTC), you get a 429 with `Retry-After`. Repeated requests do not count.\n\n`traceparent` and `tracestate` (W3C Trace Context) are passed on to all the call’s events and notifications.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -45,11 +46,11 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       ),
       ...authenticated,
     },
-    // The schema only documents the body. `parseDialout` checks it, because some rules concern
-    // several members.
+    // The schema is for documentation only. `parseDialout` checks the body, because some rules
+    // concern several fields.
     validatorCompiler: exceptBody,
-    // The intake may still accept the request after the time-out of its answer. Thrown errors go to
-    // the server's own handler.
+    // After the handler's time-out, the intake may still accept the request. Errors thrown here go
+    // to the server's own handler.
     errorHandler: (error, request) => {
       // Without a body, the request never reached the intake.
       const isWithIntake = request.body !== undefined;
@@ -89,14 +90,14 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
   };
 }
 
-/** An invalid key is an error, because the client relies on its key. */
+/** Returns errors for an invalid key. We can't ignore the key, because the client relies on it. */
 function idempotencyKeyProblems(key: string | string[] | undefined): readonly MemberError[] {
   if (key === undefined) return [];
   const { error } = idempotencyKey.safeParse(key);
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
 }
 
-/** The request may have been accepted. Without a key, the client cannot repeat it safely. */
+/** We don't know whether the request was accepted. Only a key makes it safe to repeat. */
 function acceptanceUnknown(
   hasKey: boolean,
   retryAfterS: number,
@@ -118,8 +119,8 @@ const limitDetails = {
 } as const;
 
 /**
- * Returns the members whose number the app may not dial. Returns `target` if the limits have
- * changed since the refusal and allow both numbers now.
+ * Returns the fields with numbers that the app may not dial. If the limits have changed since the
+ * intake rejected the request, and now allow both numbers, it returns `target`.
  */
 function forbiddenMembers({ request, limits }: Submission): readonly string[] {
   const { target, bridge } = request;

@@ -1,6 +1,6 @@
-// The schema of the dial-out request: the checks of each member, and the texts of the OpenAPI
-// document. dialout-request.ts checks what concerns several members (spellings, the bot in the
-// path, routes).
+// The dial-out request's schema: it checks each field, and contains the texts for the OpenAPI
+// document. Rules that concern several fields (spellings, the bot in the path, routes) are in
+// dialout-request.ts.
 
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
@@ -25,7 +25,7 @@ export const botId = plainId.describe('bot or stream identifier').meta({ example
 const notifyUrl = z
   .string()
   .max(maxNotifyUrlLength)
-  // A URL parser would drop control characters, and replace half a surrogate pair.
+  // A URL parser would silently drop control characters and replace half a surrogate pair.
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .transform((text, context) => {
     const problem = notifyUrlProblem(text);
@@ -39,19 +39,19 @@ const notifyUrl = z
     return url.href;
   });
 
-/** Every event on NATS carries the metadata of its call, and a message has at most 1 MiB. */
-const longestMetadataBytes = 16 * 1_024;
+/** Every event on NATS carries its call's metadata, and a message can't exceed 1 MiB. */
+const maxMetadataBytes = 16 * 1_024;
 
 const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) => {
-  const problem = jsonProblem(value, longestMetadataBytes);
+  const problem = jsonProblem(value, maxMetadataBytes);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
 
-/** The specification says "number", so fractions are rounded, before the bounds are checked. */
+/** The specification allows any number, so we round fractions before we check the bounds. */
 const milliseconds = (from: number, to: number) =>
   z.number().overwrite(Math.round).min(from).max(to);
 
-/** A shorter timer would expire in any pause of speech. No greeting lasts longer than a minute. */
+/** Shorter timers would expire in any pause of speech, and no greeting lasts over a minute. */
 const timer = milliseconds(100, 60_000);
 /** For the two timers that may run through a whole greeting and its beep. */
 const longTimer = milliseconds(100, 120_000);
@@ -69,18 +69,21 @@ export const timersSchema = z.object({
   greetingCompletionTimeoutMs: timer
     .default(defaultAmdTimers.greetingCompletionTimeoutMs)
     .describe(
-      'how long the silence after a greeting must be before `amd_machine_stopped_speaking`',
+      'how long the silence after a greeting must last before `amd_machine_stopped_speaking`',
     ),
 });
 
-/** Stored as JSON and sent to the provider: no control characters, no half surrogate pairs. */
+/**
+ * We store these names as JSON and send them to the provider, so they can't contain control
+ * characters or half a surrogate pair.
+ */
 const sttName = z
   .string()
   .max(128)
   .regex(/^[^\p{C}]+$/u, 'must be 1 to 128 characters without control characters');
 export const callControlSchema = z.object({
   sttProvider: sttName.describe(
-    'a speech-to-text provider. A provider that is not configured is accepted: detection then estimates the number of words from the sound, and `transcription` in the evidence is `unconfigured`. The gateway may instead have a default provider, or be strict and answer 400',
+    'a speech-to-text provider. Normally you can name a provider that is not configured: detection then estimates the number of words from the sound, and sets `transcription` in the evidence to `unconfigured`. Depending on its configuration, the gateway may use a default provider instead, or reject the request with 400',
   ),
   sttLanguage: sttName.describe('language code'),
   interim: z
@@ -109,13 +112,13 @@ export const dialoutExample = {
   metadata: { customer: '4711' },
 };
 
-const shortestCallMs = 1_000;
+const minCallMs = 1_000;
 
 export const dialoutSchema = z
   .object({
-    botId: botId.describe('the same bot as in the path; also accepted as `bot`'),
+    botId: botId.describe('the bot that the path names; also accepted as `bot`'),
     target: targetMember.describe(
-      'whom to call: a `tel:` number with its country code and without parameters, in which visual separators are ignored; or `sip:user@host[:port]` without parameters or headers. A number that no phone can have (by its length or country code) is a 400. A number without `+` is accepted if it is valid with one, e.g. `tel:12025550110`. For other numbers without `+`, set `defaultCountry` or `bareNumbers`',
+      'whom to call: a `tel:` number with its country code and without parameters, in which visual separators are ignored; or `sip:user@host[:port]` without parameters or headers. A number that no phone can have (judging by its length or country code) is rejected with 400. A number without `+` is accepted if it is valid with one, e.g. `tel:12025550110`. For other numbers without `+`, set `defaultCountry` or `bareNumbers`',
     ),
     ...numberReadingMembers,
     caller: z
@@ -125,13 +128,13 @@ export const dialoutSchema = z
     notifyurl: notifyUrl
       .optional()
       .describe(
-        'absolute http(s) URL for notifications, without user-info. If it is omitted, no notifications are sent. Also accepted as `notifyUrl`',
+        'absolute http(s) URL for notifications, without user-info. If you omit it, no notifications are sent. Also accepted as `notifyUrl`',
       ),
     notifyHeaders: z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'headers to send with each notification. `Host`, `User-Agent`, and hop-by-hop, length, encoding and signature headers are a 400 that names them; `Accept` and `Content-Type: application/json` are accepted and have no effect',
+        'headers to send with each notification. `Host`, `User-Agent`, and hop-by-hop, length, encoding and signature headers are rejected with a 400 that names them; `Accept` and `Content-Type: application/json` are accepted and have no effect',
       ),
     timeoutInMs: milliseconds(1_000, 180_000)
       .default(60_000)
@@ -139,15 +142,15 @@ export const dialoutSchema = z
     queueTimeoutMs: milliseconds(1_000, 3_600_000)
       .optional()
       .describe(
-        'how long the call may wait for a free slot on its trunk. After that it ends as `Failed` and is not dialled. Default: 5 minutes, or the value configured on the gateway',
+        'how long the call may wait for a free slot on its trunk. After that it ends as `Failed` without being dialled. Default: 5 minutes, or the value configured on the gateway',
       ),
     maxDurationMs: z
       .number()
       .overwrite(Math.round)
-      .min(shortestCallMs)
+      .min(minCallMs)
       .optional()
       .describe(
-        'how long the call may last from the answer. After that it is hung up (outcome `completed`, reason `Maximum call duration reached`). Default and maximum: `MAX_CALL_DURATION_MS` of the gateway (2 hours, unless configured otherwise)',
+        'how long the call may last after the answer. Then the gateway hangs up (outcome `completed`, reason `Maximum call duration reached`). Default and maximum: the gateway’s `MAX_CALL_DURATION_MS` (2 hours unless configured otherwise)',
       ),
     trunk: z
       .string()
@@ -155,12 +158,12 @@ export const dialoutSchema = z
       .max(64)
       .optional()
       .describe(
-        'name of a trunk that the account may use. Default for `tel:`: the default trunk of the account, or else the default trunk of all accounts. Default for `sip:`: no trunk',
+        'name of a trunk that the account may use. Default for `tel:`: the account’s default trunk, or else the default trunk for all accounts. Default for `sip:`: no trunk',
       ),
     metadata: metadata
       .default({})
-      .describe('JSON object passed to the bot in the call context, 16 KiB at most'),
-    timers: timersSchema.prefault({}).describe('detection timers, milliseconds'),
+      .describe('JSON object passed to the bot in the call context, at most 16 KiB'),
+    timers: timersSchema.prefault({}).describe('detection timers in milliseconds'),
     machineDetection: z
       .enum(machineDetectionModes)
       .default('disabled')
@@ -173,12 +176,12 @@ export const dialoutSchema = z
       .min(1)
       .max(1_000)
       .optional()
-      .describe('a strict rule: a greeting of this many words or more is a machine'),
+      .describe('a strict rule: a greeting with at least this many words is a machine'),
     amdEventsSubscription: z
       .array(z.enum(amdEventNames))
       .max(64)
       .optional()
-      .describe('AMD events that are notified. An empty list turns them off. Default: all'),
+      .describe('AMD events to notify. An empty list turns them off. Default: all'),
     notifyEvents: z
       .array(z.enum(eventSelectors))
       .max(64)
@@ -186,36 +189,36 @@ export const dialoutSchema = z
       .transform(typesSelectedBy)
       .optional()
       .describe(
-        'events that are notified in addition to the four statuses, by type, family (`stream-*`) or `*`. Each arrives with `status: Event`. Naming `answered`, `amd`, `completed` or `failed` has no effect, because they have a status of their own. Default: only the four statuses. Needs `notifyurl`',
+        'events to notify in addition to the four statuses, by type, family (`stream-*`) or `*`. Each arrives with `status: Event`. Naming `answered`, `amd`, `completed` or `failed` has no effect, because they already have their own status. Default: only the four statuses. Needs `notifyurl`',
       ),
     stream: streamMember
       .nullable()
       .optional()
       .describe(
-        'the audio stream to the bot (Twilio Media Streams over WebSocket). Null: no stream. Default: the stream with which the bot is registered',
+        'the audio stream to the bot (Twilio Media Streams over WebSocket). Null: no stream. Default: the stream that the bot is registered with',
       ),
     voicemail: voicemailMember
       .optional()
       .describe(
-        'a message for a machine. It begins within 150 ms after the beep. After the message the gateway hangs up. Needs `machineDetection: detect`',
+        'a message to leave on a machine. It begins within 150 ms of the beep. After the message the gateway hangs up. Needs `machineDetection: detect`',
       ),
     screening: screeningMember
       .optional()
       .describe(
-        'an answer that a call screener hears once. Detection then starts over for the person who comes to the phone. Needs `machineDetection: detect`',
+        'an answer to play once to a call screener. Detection then starts over for the person who comes to the phone. Needs `machineDetection: detect`',
       ),
     bridge: bridgeMember
       .optional()
       .describe("the party to connect the person to, e.g. an agents' queue"),
     callControlParameter: callControlSchema
       .optional()
-      .describe('speech-to-text as a second opinion on the words of the greeting'),
+      .describe('speech-to-text for the greeting, so that its words decide the verdict'),
   })
   .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
   .meta({
     id: 'DialoutRequest',
     description:
-      'Members that are not listed have no effect, and `ignored` of the answer names them. A misspelling of a listed member (`machineDetect`, `timeoutMs`) is a 400 that names the right one. Milliseconds are rounded to whole numbers.',
+      'Fields that are not listed have no effect; the response names them in `ignored`. If you misspell a listed field (`machineDetect`, `timeoutMs`), you get a 400 that names the right one. Milliseconds are rounded to whole numbers.',
     examples: [dialoutExample],
   });
 
@@ -227,11 +230,13 @@ export const dialoutAnswerSchema = z
     target: z
       .string()
       .exactOptional()
-      .describe('the number that is dialled; only if `target` was written without `+`'),
+      .describe('the number that will be dialled; only if `target` was written without `+`'),
     bridge: z
       .object({ to: z.string() })
       .exactOptional()
-      .describe('`to` is the number that is dialled; only if `bridge.to` was written without `+`'),
+      .describe(
+        '`to` is the number that will be dialled; only if `bridge.to` was written without `+`',
+      ),
     ignored: ignoredMembers.exactOptional(),
   })
   .meta({

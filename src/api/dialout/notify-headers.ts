@@ -1,19 +1,19 @@
-// Checks the headers that a client adds to its notifications. Headers that would break the request,
-// or let a client forge what receivers trust, are errors that name them. `Accept` and
-// `Content-Type`, which clients send out of habit, are accepted and dropped.
+// Checks the headers that a client adds to its notifications. It rejects headers by name if they
+// would break the request, or would let a client forge what receivers trust. `Accept` and
+// `Content-Type` are accepted but dropped, because clients send them out of habit.
 
 import type { MemberError } from '../../http/problem.ts';
 
-/** With the signature, all headers must fit into the 8 KiB that common receivers allow. */
-const mostHeaders = 32;
-const mostBytes = 4_096;
+/** Together with the signature, the headers must fit into the 8 KiB that most receivers allow. */
+const maxHeaders = 32;
+const maxBytes = 4_096;
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
-/** RFC 9110 section 5.5 without obs-text, because receivers decode non-ASCII bytes differently. */
+/** RFC 9110 section 5.5, minus obs-text, because receivers don't agree on non-ASCII bytes. */
 const fieldValue = /^[\t\x20-\x7e]*$/;
 
-const refused: ReadonlyMap<string, string> = new Map([
+const forbiddenHeaders: ReadonlyMap<string, string> = new Map([
   ['host', 'cannot be set: its value comes from the URL'],
   ...[
     'connection',
@@ -44,8 +44,8 @@ export function checkNotifyHeaders(given: Readonly<Record<string, string>>): Not
   const entries = Object.entries(given);
   const errors: MemberError[] = [];
   const bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
-  if (entries.length > mostHeaders || bytes > mostBytes) {
-    const limit = `must have at most ${mostHeaders} headers and ${mostBytes} bytes`;
+  if (entries.length > maxHeaders || bytes > maxBytes) {
+    const limit = `must have at most ${maxHeaders} headers and ${maxBytes} bytes`;
     errors.push({ path: 'notifyHeaders', message: limit });
   }
   const seen = new Set<string>();
@@ -67,7 +67,7 @@ export function checkNotifyHeaders(given: Readonly<Record<string, string>>): Not
 
 function problemOf(lower: string, value: string): string | undefined {
   if (!token.test(lower)) return 'is not a legal header name';
-  const reason = refused.get(lower);
+  const reason = forbiddenHeaders.get(lower);
   if (reason !== undefined) return reason;
   if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';
   if (lower === 'content-type' && !/^application\/json(\s*;.*)?$/i.test(value.trim())) {

@@ -25,8 +25,8 @@ async function post(path, body, more = {}) {
 const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
 
 /**
- * Sends a command, and returns whether the gateway took it. After a 503 we don't know whether it
- * was carried out, so we send it again: with an id it is carried out only once.
+ * Sends a command, and returns whether the gateway accepted it. After a 503 we don't know whether
+ * the command was carried out. We can safely send it again, because it has an id.
  */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
@@ -42,8 +42,8 @@ async function command(id, members) {
 const goodbye = () => command('goodbye', { command: 'hangup' });
 
 /**
- * Yields the messages of a stream of server-sent events until it ends or breaks off. `event` is
- * empty for a comment.
+ * Yields the messages from a server-sent events stream until it ends or the connection is lost. For
+ * a comment, `event` is empty.
  */
 async function* messagesOf(stream) {
   let text = '';
@@ -57,12 +57,12 @@ async function* messagesOf(stream) {
       }
     }
   } catch {
-    console.log('the event stream broke off');
+    console.log('lost the event stream');
   }
 }
 
 /**
- * Connects to the events of the call. Retries while the gateway restarts or has too many
+ * Connects to the call's event stream. Retries while the gateway restarts or has too many
  * connections.
  */
 async function connected(headers) {
@@ -79,8 +79,8 @@ async function connected(headers) {
 }
 
 /**
- * Yields all events of the call, each once. After a broken connection it continues after the last
- * event.
+ * Yields all the call's events, each once. If the connection breaks, it reconnects and continues
+ * after the last event.
  */
 async function* events() {
   const headers = { auth };

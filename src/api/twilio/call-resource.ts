@@ -1,6 +1,6 @@
-// Shows a call in the form of Twilio's REST API, for programs that use Twilio's own libraries.
-// Twilio documents the members at "Call resource" of its Voice API. Members that have no meaning
-// here are null, as Twilio sends members that do not apply.
+// Represents a call as Twilio's REST API would, for programs that use Twilio's own libraries.
+// Twilio documents the fields under "Call resource" in its Voice API. Fields without a meaning here
+// are null, which is also what Twilio sends for fields that don't apply.
 
 import { z } from 'zod';
 import type { CallOutcome } from '../../calls/contract/call-words.ts';
@@ -30,7 +30,7 @@ type AnsweredBy = (typeof answerers)[number];
 
 const rfc2822 = z.string().describe('RFC 2822, UTC');
 
-/** Members that mean something only for other kinds of calls at Twilio. */
+/** Fields that Twilio only uses for other kinds of calls. */
 const withoutMeaning = {
   parent_call_sid: null,
   phone_number_sid: null,
@@ -51,7 +51,7 @@ const exampleNames = {
 export const callResourceSchema = z
   .object({
     sid: z.string().describe('`CA…`, the `callSid` of the stream'),
-    account_sid: z.string().describe('`AC…`, made from the id of the app'),
+    account_sid: z.string().describe('`AC…`, derived from the app’s id'),
     to: z.string().describe('E.164 with `+`, or a `sip:` URI'),
     to_formatted: z.string(),
     from: z.string().describe('the caller ID of the request'),
@@ -117,7 +117,7 @@ export const callResourceSchema = z
     ],
   });
 
-/** The answer to a hang-up. Only the required members are present if the call cannot be read. */
+/** The response to a hang-up. If the call can't be read, it contains only the required fields. */
 export const endingCallSchema = callResourceSchema
   .partial()
   .required({ sid: true, account_sid: true, status: true })
@@ -172,7 +172,7 @@ function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
   return answeredAt === undefined ? (failures[outcome ?? 'unknown'] ?? 'failed') : 'completed';
 }
 
-/** For Twilio and most carriers, a declined call is busy: a phone declines with 486 or 603. */
+/** Twilio and most carriers treat a declined call as busy, since phones decline with 486 or 603. */
 const failures: Partial<Readonly<Record<CallOutcome, TwilioStatus>>> = {
   busy: 'busy',
   declined: 'busy',
@@ -187,13 +187,13 @@ function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
 }
 
 /**
- * Returns the current result of detection. `machine_start` becomes `machine_end_beep` at the beep,
- * or `machine_end_silence` at the end of the greeting, as with Twilio's `DetectMessageEnd`.
+ * Returns the detection result so far. As with Twilio's `DetectMessageEnd`, `machine_start` becomes
+ * `machine_end_beep` at the beep, or `machine_end_silence` when the greeting ends.
  */
 function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
   if (verdict === undefined) return null;
   if (verdict === 'amd_human_detected') return 'human';
-  // A beep that revokes the verdict `human` is itself the verdict.
+  // If a beep revokes the verdict `human`, the beep becomes the verdict.
   const isMachine = verdict === 'amd_machine_detected' || verdict === 'amd_tone_detected';
   return isMachine ? machineOf(timeline) : 'unknown';
 }
@@ -208,7 +208,7 @@ function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {
 
 const amdData = z.object({ amd: z.object({ event: z.string(), reason: z.string() }) });
 
-/** Reads the event and reason of an AMD event, whose `data` is untyped JSON from SQL. */
+/** Reads an AMD event's name and reason from its `data`, which is untyped JSON from SQL. */
 function amdOf(data: unknown): { readonly event?: string; readonly reason?: string } {
   return amdData.safeParse(data).data?.amd ?? {};
 }
@@ -224,6 +224,7 @@ function acceptedAtMs({ acceptedAt }: CallDetails): number {
 function inRfc2822(instant: string): string;
 function inRfc2822(instant: string | undefined): string | null;
 function inRfc2822(instant: string | undefined): string | null {
-  // ECMAScript defines the form of toUTCString. Twilio's libraries expect an offset instead of GMT.
+  // ECMAScript specifies the output of toUTCString, but Twilio's libraries expect an offset instead
+  // of "GMT".
   return instant === undefined ? null : new Date(instant).toUTCString().replace('GMT', '+0000');
 }

@@ -117,8 +117,8 @@ type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId:
 /**
  * Finds the call and checks the client's credentials.
  *
- * @throws TwilioError if the call is unknown or the credentials are bad. Both get the same error, so
- * a wrong guess reveals nothing
+ * @throws TwilioError if the call is unknown or the credentials are bad. The error is the same for
+ * both, so a wrong guess reveals nothing
  */
 function createAuthentication({ apps, streams }: TwilioServices) {
   const failures = createFailedAuthentications();

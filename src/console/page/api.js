@@ -37,7 +37,7 @@ function compareClocks(response) {
 }
 
 /** Without this limit, a request on a dead connection could wait for minutes. */
-const longestAnswerMs = 30_000;
+const responseTimeoutMs = 30_000;
 
 /**
  * Sends a request to the gateway. `endsSession`: whether a 401 means that no user is signed in.
@@ -59,7 +59,7 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
       ...headers,
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(longestAnswerMs),
+    signal: AbortSignal.timeout(responseTimeoutMs),
   }).catch(failUnreached);
   compareClocks(response);
   // A success must arrive in full. For a refusal, the status is enough.
