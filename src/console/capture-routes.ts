@@ -94,7 +94,7 @@ export function registerCaptures(
 }
 
 function keptElsewhere(node: string): ProblemError {
-  return new ProblemError('unavailable', `Node ${node} owns the call and does not answer.`, {
+  return new ProblemError('unavailable', `Node ${node} owns the call and is not responding.`, {
     retryAfterS: 5,
   });
 }

@@ -82,7 +82,7 @@ describe('an answer that arrives only in part', () => {
   test('counts as a refusal if its status is one', async () => {
     answers = [torn(503)];
     await expect(page.ask('x')).rejects.toMatchObject({
-      ...{ status: 503, message: 'The gateway answered 503.', errors: [] },
+      ...{ status: 503, message: 'The gateway responded with 503.', errors: [] },
     });
   });
 });

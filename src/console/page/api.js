@@ -1,19 +1,19 @@
-// Sends requests to the gateway that served the page, and reads its live events. Addresses are
-// relative, because a proxy may serve the gateway under a path.
+// Sends requests to the gateway that served the page, and reads its live events. We use relative
+// addresses because a proxy may serve the gateway under a path.
 
 import { signal } from '@preact/signals';
 import { forgetAttempt, keyFor, mayHavePlaced, noteLost, noteRefused } from './dial-attempts.js';
 
-/** The answer of `/console/session`. Null if no user is signed in, undefined until we know. */
+/** The response from `/console/session`: null if nobody is signed in, undefined until we know. */
 export const session = signal(undefined);
 /** A message about signing in or out, shown on every page. */
 export const notice = signal('');
 
 export class Problem extends Error {
   constructor(status, document) {
-    super(document.detail ?? `The gateway answered ${status}.`);
+    super(document.detail ?? `The gateway responded with ${status}.`);
     this.status = status;
-    /** The kind of problem. Undefined if a proxy answered. */
+    /** The kind of problem. Undefined if the response came from a proxy. */
     this.kind = document.type?.replace('urn:offhook:problem:', '');
     this.errors = document.errors ?? [];
     this.requestId = document.requestId;
@@ -22,8 +22,9 @@ export class Problem extends Error {
 
 /**
  * The gateway's time when the page was opened. We measure it against `performance.now()`, which is
- * monotonic; the browser's clock may be changed. The date of an answer is cut to whole seconds, and
- * `performance.now()` falls behind while a laptop sleeps. So the latest estimate is the best one.
+ * monotonic, because users can change the browser's clock. We always keep the latest estimate: a
+ * response's date only has whole seconds, but `performance.now()` falls behind while a laptop
+ * sleeps.
  */
 let gatewayOpenedMs = Number.NEGATIVE_INFINITY;
 
@@ -36,13 +37,13 @@ function compareClocks(response) {
     gatewayOpenedMs = Math.max(gatewayOpenedMs, dateMs - performance.now());
 }
 
-/** Without this limit, a request on a dead connection could wait for minutes. */
+/** Without this time-out, a request on a dead connection could hang for minutes. */
 const responseTimeoutMs = 30_000;
 
 /**
  * Sends a request to the gateway. `endsSession`: whether a 401 means that no user is signed in.
  *
- * @throws Problem if the gateway refuses the request, or Error if it cannot be reached
+ * @throws Problem if the gateway rejects the request, or Error if it can't be reached
  */
 export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
@@ -62,7 +63,7 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
     signal: AbortSignal.timeout(responseTimeoutMs),
   }).catch(failUnreached);
   compareClocks(response);
-  // A success must arrive in full. For a refusal, the status is enough.
+  // We need the whole body of a success. For an error, the status is enough.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
   if (response.status === 401 && endsSession) endSession();
@@ -87,8 +88,9 @@ export const api = {
   hangUp: (botId, callId) =>
     ask(`${botPath(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
   /**
-   * Places a call. Sending a request again after a lost answer places no second call. `form`: see
-   * `keyFor`. `isGone` returns whether the form was closed: then the user does not see the answer.
+   * Places a call. If the response is lost, sending the request again doesn't place a second call.
+   * `form`: see `keyFor`. `isGone` returns whether the form has been closed, in which case the user
+   * won't see the response.
    */
   dial: async (request, form, isGone = () => false) => {
     const bot = encodeURIComponent(request.botId);
@@ -148,8 +150,8 @@ const notifyListeners = (event) => {
 };
 
 /**
- * Opens the event stream. EventSource would need a listener for each event type; reading the stream
- * ourselves also delivers types that this page does not know.
+ * Opens the event stream. We don't use EventSource, which would need a listener for each event type
+ * and couldn't deliver types that this page doesn't know.
  */
 export function openEvents() {
   closeEvents();
@@ -177,7 +179,7 @@ async function follow(signal) {
 
 /** Reads events until the connection ends or falls silent. Returns whether it was live. */
 async function followOnce(place, signal) {
-  // A dead connection may never close, e.g. after a laptop slept or a network lost its state.
+  // A dead connection may never close, e.g. after a laptop has slept or a NAT has lost its state.
   const silence = new AbortController();
   let timer;
   const heard = () => {
@@ -204,7 +206,7 @@ async function readEvents(place, signal, heard) {
   if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
-  // Tell the listeners to read everything: the stream begins only now.
+  // The stream only begins now, so have the listeners read everything again.
   if (cursor === undefined) notifyListeners(undefined);
   await read(response.body, place, heard).catch(() => undefined);
   return true;

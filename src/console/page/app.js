@@ -1,5 +1,5 @@
-// The console's frame: shows the signed-in app and one of the pages. The page's name follows the
-// `#` of the address, so one document serves all pages.
+// The console's frame, which shows the signed-in app and one of the pages. A single document serves
+// all pages, because the page's name comes after the `#` in the address.
 
 import { signal } from '@preact/signals';
 import { render } from 'preact';
@@ -36,7 +36,7 @@ function readPlace() {
   place.value = location.hash.replace(/^#\/?/, '') || 'calls';
 }
 
-/** Also handles a sign-in link that is opened in a tab with the console. */
+/** Also handles a sign-in link that is opened in a tab that already shows the console. */
 function changePlace() {
   const token = takeToken(place.value);
   if (token === undefined) readPlace();
@@ -80,8 +80,8 @@ function Notice() {
 }
 
 /**
- * Asks before the app changes. Otherwise the sender of a link could make the user work in another
- * app unnoticed.
+ * Asks before the app changes. Otherwise the sender of a link could have the user work in a
+ * different app without noticing.
  */
 function LinkQuestion({ signedIn, link, token }) {
   const dialog = useRef(null);
@@ -111,7 +111,7 @@ function AppName({ app: { name, appId, accountId } }) {
   return html`<strong>${name}</strong> <span class="faint">${appId}, account ${accountId}</span>`;
 }
 
-/** Moves the focus to the content, but keeps the address, which names the page. */
+/** Moves the focus to the content without changing the address, which names the page. */
 function skip(event) {
   event.preventDefault();
   document.getElementById('content')?.focus();
@@ -131,7 +131,7 @@ function SignedOut() {
     <p class="brand">Offhook</p>
     <h1>Sign in</h1>
     ${notice.value !== '' && html`<p class="trouble" role="alert">${notice.value}</p>`}
-    <p>On the machine of the gateway, run</p>
+    <p>On the gateway's machine, run</p>
     <pre>npx offhook console</pre>
     <p>and open the link that it prints. The link works once, within a minute.</p>
   </main>`;
@@ -140,7 +140,7 @@ function SignedOut() {
 function App() {
   if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  // With another key, all pages start over: they must not show the data of another app.
+  // A new key makes all pages start over, because they must not show another app's data.
   return html`<${SignedIn} key=${session.value.app.appId} />`;
 }
 

@@ -11,7 +11,7 @@ import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
 
 const shortestPauseMs = 400;
-/** During a call, its loudness changes without an event. */
+/** There are no events for changes in loudness, so we poll during the call. */
 const duringCallMs = 1_500;
 
 export function CallPage({ callId }) {
@@ -35,7 +35,7 @@ export function CallPage({ callId }) {
   `;
 }
 
-/** Reads the whole call, and reads it again after each of its events. */
+/** Reads the whole call, and again after each of its events. */
 function useCall(callId) {
   return useReading({
     key: callId,
@@ -79,7 +79,7 @@ function Head({ call }) {
   const bar = useRef(null);
   const hasEnded = call.state === 'ended';
   useEffect(() => {
-    // The pressed button has disappeared, and the focus with it.
+    // The focus was on the pressed button, which has disappeared.
     if (hasEnded && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
   }, [hasEnded]);
   const hangUp = async () => {

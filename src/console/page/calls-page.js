@@ -10,7 +10,7 @@ import { useReading } from './reading.js';
 import { filters } from './words.js';
 
 const pageSize = 50;
-/** Shortest time between two reads of the list, however much happens. */
+/** Minimum time between two reads of the list, no matter how much happens. */
 const shortestPauseMs = 1_000;
 
 const filterNames = { status: 'Status', outcome: 'Outcome' };
@@ -65,7 +65,7 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Reads the calls, and reads them again after events, except while the page is hidden. */
+/** Reads the calls, and again after events, except while the page is hidden. */
 function useCalls(filter, cursor) {
   const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
   return useReading({

@@ -1,13 +1,13 @@
-// Remembers requests of the dial forms that got no answer. If such a request is sent again, it has
-// the same idempotency key, so no phone is called twice. Any other request would place another
-// call, so the form asks before it sends one.
+// Remembers dial requests that got no response. If the user sends one of them again, it carries the
+// same idempotency key, so no phone is called twice. A different request would place another call,
+// so the form asks before it sends one.
 
 const mostKept = 100;
 
 /**
- * The attempts by the text of their request. `key`: the idempotency key. `sentBy`: the form that
- * waits for the answer. `lostBy`: the form whose answer was lost. Both are undefined if the gateway
- * refused the request.
+ * The attempts, keyed by their request's text. `key`: the idempotency key. `sentBy`: the form that
+ * is waiting for the response. `lostBy`: the form that didn't get its response. Both are undefined
+ * if the gateway rejected the request.
  */
 const attempts = new Map();
 
@@ -23,34 +23,35 @@ export function keyFor(request, form) {
   return attempt.key;
 }
 
-/** Forgets a request whose call the user sees: the same request then places another call. */
+/** Forgets a request once the user sees its call. The same request then places another call. */
 export function forgetAttempt(request) {
   attempts.delete(JSON.stringify(request));
 }
 
-/** Whether the call may have been placed in spite of this error. */
+/** Whether the call may have been placed despite this error. */
 export function mayHavePlaced({ status, kind }) {
-  // The gateway answers `unavailable` only if it accepted nothing. A proxy's error
-  // does not say that.
+  // The gateway only responds with `unavailable` if it hasn't accepted anything. We can't tell from
+  // a proxy's error.
   return status === undefined || (status >= 500 && kind !== 'unavailable');
 }
 
-/** Notes that the answer did not reach the user. */
+/** Records that the user didn't get the response. */
 export function noteLost(request, form) {
   const attempt = attempts.get(JSON.stringify(request));
   if (attempt !== undefined) Object.assign(attempt, { sentBy: undefined, lostBy: form });
 }
 
-/** Notes that the gateway refused the request. An earlier attempt may have placed the call. */
+/** Records that the gateway rejected the request. An earlier attempt may have placed the call. */
 export function noteRefused(request) {
   const attempt = attempts.get(JSON.stringify(request));
   if (attempt !== undefined) attempt.sentBy = undefined;
 }
 
 /**
- * Returns earlier requests without an answer that may have placed a call: requests of this form
- * before it was changed, and requests to the same phone, even of a cancelled form that still waits.
- * Returns nothing if `request` repeats one of them, because that places no other call.
+ * Returns earlier requests that got no response and may have placed a call: those that this form
+ * sent before the user changed it, and those to the same phone, even from a cancelled form that is
+ * still waiting. Returns nothing if `request` repeats one of them, because a repeated request
+ * doesn't place another call.
  */
 export function unansweredBefore(request, form) {
   const attempt = attempts.get(JSON.stringify(request));
@@ -61,12 +62,12 @@ export function unansweredBefore(request, form) {
     .map((open) => open.request);
 }
 
-/** @returns the form that has no answer, or undefined if every attempt was answered */
+/** @returns the form that got no response, or undefined if every attempt got one */
 function formOf({ sentBy, lostBy }) {
   return lostBy ?? sentBy;
 }
 
-/** Notes that the user wants another call: the form does not ask about these requests again. */
+/** Records that the user wants another call, so that the form won't ask about these again. */
 export function settle(requests) {
   for (const request of requests) noteLost(request, undefined);
 }

@@ -1,4 +1,4 @@
-// The form that places a call by hand, with the most common members of the API.
+// The form for placing a call by hand, with the API's most common fields.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, session } from './api.js';
@@ -8,7 +8,7 @@ import { numberOf } from './format.js';
 import { Trouble } from './parts.js';
 import { readTarget } from './typed-target.js';
 
-/** Labels of the form, by the name of the API's member. */
+/** The form's labels, keyed by the name of the API field. */
 const names = {
   target: 'Target',
   caller: 'Caller',
@@ -21,7 +21,7 @@ const names = {
 };
 
 /**
- * Returns the fields' initial values. The fields are controlled, so that re-renders keep the text.
+ * Returns the fields' initial values. We use controlled fields, so that re-renders keep the text.
  */
 function initialValues({ bots }) {
   const [botId = 'dev-bot'] = bots.filter((bot) => bot !== '*');
@@ -51,7 +51,7 @@ export function DialForm({ onClose }) {
     if (error !== undefined) showWrong(form.current, error);
   }, [error]);
   useEffect(() => {
-    // The pressed button has disappeared. Focus the new button that does no harm.
+    // The pressed button has disappeared, so focus the harmless one of the new buttons.
     if (question !== undefined) again.current?.focus();
   }, [question]);
   const change = ({ target: { name, value } }) => {
@@ -84,7 +84,7 @@ export function DialForm({ onClose }) {
 }
 
 /**
- * Sends the requests of a form. `submit` asks the user first if an earlier request may already have
+ * Sends a form's requests. `submit` first asks the user if an earlier request may already have
  * placed a call. `refuse` shows errors as if the gateway had sent them.
  */
 function useSending({ self, placed }) {
@@ -100,7 +100,7 @@ function useSending({ self, placed }) {
     setState({ isSending: true });
     try {
       const answer = await api.dial(request, self, () => isGone.current);
-      // If the user cancelled the form meanwhile, do not take them to another page.
+      // Don't take the user to another page if they have cancelled the form in the meantime.
       if (!isGone.current) placed(answer);
     } catch (problem) {
       setState({ error: problem });
@@ -145,18 +145,18 @@ function Question({ question: { request, lost } }) {
   const phones = [...new Set(lost.map(({ target }) => numberOf(target)))];
   const isSamePhone = lost.some(({ target }) => target === request.target);
   return html`<div class="trouble" role="alert">
-    <p>It is not known whether the call to ${phones.join(', ')} was placed: the request got no answer. The form now describes another call: ${
+    <p>The request for the call to ${phones.join(', ')} got no response, so we don't know whether the call was placed. The form now describes another call: ${
       isSamePhone ? 'the same phone may ring twice' : 'both phones may ring'
     }.</p>
-    <p class="faint">Sending the earlier request again calls no phone twice.</p>
+    <p class="faint">If you send the earlier request again, its phone won't be called twice.</p>
   </div>`;
 }
 
-/** Returns the numbers of the sandbox carrier, or nothing if it does not run. */
+/** Returns the sandbox carrier's numbers, or an empty list if the sandbox isn't running. */
 function useSandbox() {
   const [numbers, setNumbers] = useState([]);
   useEffect(() => {
-    // The list only saves typing, so an error does not matter.
+    // Errors don't matter here, because the list only saves typing.
     api.sandbox().then(
       (answer) => setNumbers(answer.numbers),
       () => undefined,
@@ -165,7 +165,7 @@ function useSandbox() {
   return numbers;
 }
 
-/** Makes the request, and finds the errors that need no gateway to find. */
+/** Builds the request, and finds any errors that we can detect without the gateway. */
 function requestOf(typed, sandbox) {
   const filled = Object.entries(typed).map(([name, value]) => [name, value.trim()]);
   const {
@@ -190,7 +190,7 @@ function requestOf(typed, sandbox) {
   };
 }
 
-/** Focuses the first wrong field, after it has opened the field's section. */
+/** Opens the sections that contain wrong fields, and focuses the first of these fields. */
 function showWrong(form, { errors = [] }) {
   const wrong = errors
     .map(({ path }) => form.elements.namedItem(path))
@@ -199,13 +199,13 @@ function showWrong(form, { errors = [] }) {
   wrong[0]?.focus();
 }
 
-/** Rewrites an error with the labels of the form. */
+/** Rewrites an error with the form's labels. */
 function withFormLabels(error) {
   if (mayHavePlaced(error)) {
     const what =
       error.status === undefined
         ? error.message
-        : `The answer was ${error.status}. It is not known whether the call was placed.`;
+        : `The response was ${error.status}. We don't know whether the call was placed.`;
     return { message: `${what} Press the button again: no phone is called twice.` };
   }
   if ((error.errors ?? []).length === 0) return error;

@@ -1,4 +1,4 @@
-// Templates of elements. A value in a template is text or an element, never markup.
+// Element templates. A value in a template is text or an element, never markup.
 
 import htm from 'htm';
 import { h } from 'preact';

@@ -1,4 +1,4 @@
-// Formats times, durations and words for people.
+// Formats times, durations and values for display.
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
@@ -35,11 +35,11 @@ export function duration(ms) {
   return s < 3_600 ? rest.replace(/^0/, '') : `${Math.floor(s / 3_600)}:${rest}`;
 }
 
-/** Formats the time that something has lasted so far, e.g. 0 s, 12 s, 2:05. */
+/** Formats how long something has lasted so far, e.g. 0 s, 12 s, 2:05. */
 export const secondsSoFar = (ms) =>
   ms < 59_500 ? `${Math.floor(Math.max(0, ms) / 1_000)} s` : duration(ms);
 
-/** Formats the time from the beginning of the call, e.g. +12.345. */
+/** Formats the time since the call began, e.g. +12.345. */
 export function offset(ms) {
   const sign = ms < 0 ? '−' : '+';
   const s = Math.abs(ms) / 1_000;
@@ -61,7 +61,7 @@ const statusWords = {
 };
 export const statusWord = (status) => statusWords[status] ?? status;
 
-/** Returns the colour class of a status: live, wait, good, bad or still. */
+/** Returns a status's colour class: live, wait, good, bad or still. */
 export function toneOf({ status, outcome }) {
   if (status === 'answered') return 'live';
   if (['queued', 'dialing', 'ringing'].includes(status)) return 'wait';
@@ -81,17 +81,17 @@ const amdWords = {
 };
 export const amdWord = (event) => amdWords[event] ?? event;
 
-/** Names a notification by its event, its verdict or its status. */
+/** Returns a name for a notification: its event, its verdict or its status. */
 export const notificationName = ({ status, machineDetection, event }) => {
   if (status === 'Event') return event?.type ?? status;
   return status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
 };
 
-/** Removes the scheme of a target. */
+/** Removes a target's scheme. */
 export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
-/** Estimates the width of a label at the waveform. A pixel or two too much does no harm. */
+/** Estimates the width of a label in the waveform. It may be a pixel or two too large. */
 export const labelPixels = (text) => text.length * 7 + 12;

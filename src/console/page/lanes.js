@@ -1,19 +1,19 @@
-// Lanes below the waveform, on the same time axis: words, marks, commands and findings. An item
-// without room for its text is only a tick.
+// Lanes below the waveform, on the same time axis: words, marks, commands and findings. If there's
+// no room for an item's text, we only draw a tick.
 
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
 const levels = 4;
-/** Height of the lane's name, and of each level below it. */
+/** Height of the lane's name and of each level below it. */
 const levelPixels = 18;
 /** Height of the ticks without a label, below all labels. */
 const barePixels = 11;
 const longestLabel = 24;
 
 /**
- * Items are `{ atMs, text, tone }`. An item with `untilMs` is a bar without text. A lane without
- * items is not shown.
+ * Items are `{ atMs, text, tone }`. An item with `untilMs` is drawn as a bar without text. Empty
+ * lanes aren't shown.
  */
 export function Lanes({ lanes, lengthMs, width }) {
   return lanes.map(({ kind, name, items }) => {

@@ -1,4 +1,4 @@
-// The page of failing receivers, and of notifications that were given up.
+// The page that lists failing receivers, and notifications that the gateway gave up on.
 
 import { useState } from 'preact/hooks';
 import { api } from './api.js';
@@ -27,7 +27,7 @@ function Receivers() {
   return html`<section aria-labelledby="receivers">
     <h2 id="receivers">Failing receivers</h2>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value?.receivers.length === 0 && html`<p class="faint">No receiver is failing: all accepted the latest notifications.</p>`}
+    ${value?.receivers.length === 0 && html`<p class="faint">No receiver is failing: all of them accepted the latest notifications.</p>`}
     ${
       value?.receivers.length > 0 &&
       html`<table class="stack" aria-labelledby="receivers">
@@ -70,7 +70,7 @@ function DeadLetters() {
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${
       value?.notifications.length === 0 &&
-      html`<${Empty} title="Nothing was given up."><p>A notification appears here if its receiver has refused it for 24 hours or has answered 410, or if its address is not allowed.</p></${Empty}>`
+      html`<${Empty} title="Nothing was given up."><p>A notification appears here if its receiver has rejected it for 24 hours or responded with 410, or if its address isn't allowed.</p></${Empty}>`
     }
     ${
       value?.notifications.length > 0 &&

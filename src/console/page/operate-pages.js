@@ -1,4 +1,4 @@
-// Pages for operators of the whole gateway: trunks, nodes, and statistics of detection.
+// Pages for the gateway's operators: trunks, nodes, and detection statistics.
 
 import { api } from './api.js';
 import { html } from './dom.js';
@@ -34,7 +34,7 @@ export function TrunksPage() {
     }`;
 }
 
-/** Calls occupy slots only on trunks that have a limit. */
+/** Calls only occupy slots on trunks that have a limit. */
 const isCounted = ({ callsPerSecond, maxConcurrentCalls, onIt }) =>
   callsPerSecond !== undefined || maxConcurrentCalls !== undefined || onIt > 0;
 
@@ -108,7 +108,7 @@ function countBy(items, nameOf, isOrdered = false) {
     : entries.sort(([, a], [, b]) => b - a);
 }
 
-/** A table that screen readers read, with bars to look at. */
+/** A table for screen readers, drawn as bars. */
 function Bars({ title, counts }) {
   const most = Math.max(...counts.map(([, count]) => count));
   const all = counts.reduce((sum, [, count]) => sum + count, 0);

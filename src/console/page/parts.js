@@ -1,4 +1,4 @@
-// Small components that every page uses.
+// Small components that all pages share.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { gatewayNowMs } from './api.js';
@@ -23,8 +23,8 @@ export function Lasting({ from, to }) {
 }
 
 /**
- * A heading that takes the focus when the page opens, so that a screen reader announces the page.
- * It is also the title of the browser's tab.
+ * A heading that gets the focus when the page opens, so that screen readers announce the page. It
+ * is also the title of the browser's tab.
  */
 export function Title({ children }) {
   const heading = useRef(null);

@@ -1,21 +1,21 @@
-// Keeps a value up to date: reads it again whenever it may have changed, but not too often, and
+// Keeps a value up to date by reading it again whenever it may have changed, but not too often, and
 // never twice at the same time.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
- * Reads a value with `load`, and again when it may have changed. `pauseMs` is the shortest time
- * between two reads; it doubles while changes do not stop, because each read costs the gateway
+ * Reads a value with `load`, and again when it may have changed. `pauseMs` is the minimum time
+ * between two reads. It doubles while changes keep coming, because each read costs the gateway
  * work. `again` gets the result and returns the milliseconds until the next read, or undefined to
  * wait for a change. `watch` gets a function to call on a change, and returns a function that stops
- * watching. After an error the last value stays. A new `key` starts over.
+ * watching. After an error we keep the last value. A new `key` starts over.
  */
 export function useReading({ key, load, pauseMs = 0, again = () => undefined, watch }) {
   const [state, setState] = useState({});
   const reader = useRef(undefined);
   useEffect(() => {
     const publish = (change) =>
-      // Drop the last value of another key.
+      // Drop the value that belongs to the previous key.
       setState((before) => ({
         ...(before.key === key ? before : {}),
         ...{ error: undefined, ...change, key },
@@ -32,7 +32,7 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
   return { ...known, again: () => reader.current.soon() };
 }
 
-/** The pause doubles after this many reads in a row without a longer rest. */
+/** After this many reads in quick succession, the pause doubles. */
 const readsUntilBusy = 4;
 
 function createReader({ load, publish, pauseMs, again }) {
@@ -42,7 +42,7 @@ function createReader({ load, publish, pauseMs, again }) {
   let isReading = false;
   let isWanted = false;
   let isStopped = false;
-  /** Consecutive reads that had to wait for the pause, because of a change during it. */
+  /** Consecutive reads that started soon after the previous one, usually right after the pause. */
   let delayedInARow = 0;
 
   const now = async () => {
@@ -65,7 +65,7 @@ function createReader({ load, publish, pauseMs, again }) {
   };
   const later = (ms) => {
     const at = Math.max(performance.now() + ms, startedAt + restMs());
-    // Further changes do not postpone the read.
+    // Further changes don't postpone the read.
     if (timer !== undefined && dueAt <= at) return;
     clearTimeout(timer);
     dueAt = at;
@@ -74,7 +74,7 @@ function createReader({ load, publish, pauseMs, again }) {
   const restMs = () => (delayedInARow < readsUntilBusy ? pauseMs : 2 * pauseMs);
   return {
     now,
-    /** Waits 40 ms, because events often come together. */
+    /** Waits 40 ms, because events often arrive in groups. */
     soon: () => {
       if (isReading) isWanted = true;
       else if (!isStopped) later(40);

@@ -1,8 +1,8 @@
-// Makes the rows of a call's timeline from all sources: SIP messages, events, notifications, notes.
+// Builds the rows of a call's timeline from SIP messages, events, notifications and notes.
 
 import { amdWord, duration, notificationName } from './format.js';
 
-/** The kinds of rows, with their names. Rows with the same time are sorted in this order. */
+/** The kinds of rows with their names. Rows that have the same time are sorted in this order. */
 export const kinds = {
   command: 'Commands',
   sip: 'SIP',
@@ -60,7 +60,7 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
   };
 }
 
-/** Makes one row per attempt and replay, and a single row for a notification not tried yet. */
+/** Returns a row per attempt and replay, or a single row if there hasn't been an attempt yet. */
 function notificationRows({
   eventId,
   sequence,
@@ -125,7 +125,7 @@ function notificationRows({
 
 // ── Notes ─────────────────────────────────────────────────────────────────────────────────────
 
-/** Words after a longer silence go into another row. */
+/** Words that follow a longer silence start a new row. */
 const longestGapMs = 1_200;
 
 function noteRows(notes) {
@@ -136,7 +136,7 @@ function noteRows(notes) {
   ];
 }
 
-/** @returns undefined for a kind of note that only a later version knows */
+/** @returns undefined for a kind of note that a later version has introduced */
 function noteRow(note, index) {
   const at = new Date(note.at).toISOString();
   const row = {

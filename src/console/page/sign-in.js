@@ -1,25 +1,25 @@
-// Keeps track of who is signed in: finds it out when the page opens, and follows links and
+// Keeps track of who is signed in. It asks the gateway when the page opens, and handles links and
 // sign-outs in this tab and in others.
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
 
-/** Why the page cannot find out who is signed in. Empty if it can. */
+/** Why we couldn't find out who is signed in. Empty if we could. */
 export const failure = signal('');
 /**
- * Asks whether to follow a link of another app: `{ signedIn, link, token }`. Undefined if there is
- * nothing to ask. Nothing changes before the user agrees.
+ * The question whether to follow a different app's link: `{ signedIn, link, token }`. Undefined if
+ * there is nothing to ask. Nothing changes until the user agrees.
  */
 export const question = signal(undefined);
 
 const nextTryMs = 3_000;
 
-/** The tabs of this browser share the session. */
+/** Informs the browser's other tabs, because all tabs share the session. */
 const tabs = new BroadcastChannel('offhook-console');
 tabs.onmessage = () => void readSession();
 
 /**
- * Removes the token of a link from the address and the history.
+ * Removes a link's token from the address and the history.
  *
  * @returns the token, or undefined if there is no token
  */
@@ -29,7 +29,7 @@ export function takeToken(place) {
   return token;
 }
 
-/** Asks the gateway who is signed in, until it answers. */
+/** Asks the gateway who is signed in, and repeats the request until it responds. */
 export async function findSession() {
   while (session.value === undefined) {
     await readSession();
@@ -53,7 +53,7 @@ async function readSession() {
   }
 }
 
-/** Signs in with the token of a link. `insteadOf`: the app whose session the user gives up. */
+/** Signs in with a link's token. `insteadOf`: the app whose session the user gives up. */
 export async function followLink(token, insteadOf) {
   question.value = undefined;
   notice.value = '';
@@ -61,7 +61,7 @@ export async function followLink(token, insteadOf) {
     const answer = await ask('session', {
       method: 'POST',
       body: { token, ...(insteadOf === undefined ? {} : { insteadOf }) },
-      // A 401 is about the link. A user who is signed in stays signed in.
+      // A 401 only concerns the link, so a user who is signed in stays signed in.
       endsSession: false,
     });
     if (answer.asks !== undefined) {

@@ -1,23 +1,23 @@
 // Draws the loudness of a call or a recording, with marks above and lanes below, on one time axis.
-// No chart library: everything is a mark in this one picture, and a text describes it for screen
-// readers. The console's page of a call and the page of `offhook amd --plot` use it.
+// We don't use a chart library, because all marks belong in this one picture, which a text also
+// describes for screen readers. The console's call page and `offhook amd --plot` use it.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 import { Lanes } from './lanes.js';
 
-/** Anything softer is line noise. The loudest level is 127. */
+/** We treat anything softer as line noise. The loudest level is 127. */
 const quiet = 50;
-/** A shorter pause does not split a stretch of sound. */
+/** Shorter pauses don't split a stretch of sound. */
 const shortestPauseMs = 300;
 const height = 132;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 /**
- * `audio`: the loudness, as base64 with one byte per `stepMs`. Its `heard` came from the far end;
- * its `said` was sent to it, and is undefined for a recording of one side. `marks`: `{ atMs, label,
- * tone }`. `lanes`: see `Lanes`.
+ * `audio`: the loudness, as base64 with one byte per `stepMs`. `heard` is what came from the far
+ * end, and `said` is what was sent to it (undefined if only one side was recorded). `marks`: `{
+ * atMs, label, tone }`. `lanes`: see `Lanes`.
  */
 export function SoundPicture({ audio, marks, lanes, caption }) {
   const box = useRef(null);
@@ -34,7 +34,7 @@ export function SoundPicture({ audio, marks, lanes, caption }) {
     if (width <= 0) return undefined;
     const drawNow = () => draw(canvas.current, width, shown);
     drawNow();
-    // Unlike the rest of the page, a canvas keeps its colours when the colour scheme changes.
+    // Unlike the rest of the page, a canvas has to be redrawn when the colour scheme changes.
     darkness.addEventListener('change', drawNow);
     return () => darkness.removeEventListener('change', drawNow);
   });
@@ -48,8 +48,8 @@ export function SoundPicture({ audio, marks, lanes, caption }) {
 }
 
 /**
- * A label near the right edge is drawn to the left of its line. A mark without room for its label
- * is only a line, with the label as its tooltip.
+ * Near the right edge, the label is drawn to the left of its line. If there's no room for the
+ * label, the mark is only a line with a tooltip.
  */
 function Mark({ mark: { x, tone, side, level, label, title } }) {
   return html`<span class=${`mark ${tone} ${side} level-${level}`} style=${{ left: `${x}px` }} title=${title}>${level >= 0 && html`<span>${label}</span>`}</span>`;
@@ -100,8 +100,8 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
   canvas.height = height * ratio;
   const context = canvas.getContext('2d');
   context.scale(ratio, ratio);
-  // A canvas takes no CSS variables. As the element's colour, the browser resolves them, dark or
-  // light.
+  // A canvas can't use CSS variables. So we set each one as the element's colour and let the
+  // browser resolve it, for dark or light.
   const paint = (name) => {
     canvas.style.color = `var(${name})`;
     context.fillStyle = getComputedStyle(canvas).color;
@@ -127,7 +127,7 @@ function bars(context, { levels, perBar, middle, most }) {
     const from = Math.floor(bar * perBar);
     const to = Math.max(from + 1, Math.floor((bar + 1) * perBar));
     const level = Math.max(...levels.subarray(from, to));
-    // The levels are logarithmic. Without the power, soft sound would fill half of the picture.
+    // The levels are logarithmic, so without the power, soft sound would fill half of the picture.
     const tall = Math.max(0.75, most * Math.max(0, (level - 30) / 97) ** 1.6);
     context.fillRect(bar * 2, middle - tall, 1.5, tall * 2);
   }

@@ -1,6 +1,5 @@
-// The timeline of a call: SIP messages between the gateway and its far ends, events, commands, the
-// bot's marks and clears, and attempts to deliver notifications. Each is a row that opens to its
-// details.
+// A call's timeline: SIP messages between the gateway and its far ends, events, commands, the bot's
+// `mark` and `clear` messages, and delivery attempts. Each row opens to show its details.
 
 import { useState } from 'preact/hooks';
 import { html } from './dom.js';
@@ -14,7 +13,7 @@ export function Timeline({ call, notifications, capture }) {
   const toggle = (kind) =>
     setHidden(hidden.includes(kind) ? hidden.filter((other) => other !== kind) : [...hidden, kind]);
   const start = Date.parse(call.acceptedAt);
-  // A bridged call has both legs, with the gateway between its two far ends.
+  // A bridged call has two legs, so the gateway's column is between the two far ends.
   const isBridged = all.some(({ leg }) => leg > 0);
   const present = Object.entries(kinds).filter(([kind]) => all.some((row) => row.kind === kind));
   return html`<section aria-labelledby="timeline">
@@ -40,12 +39,12 @@ function Notes({ capture, call }) {
   const notes = [];
   if (capture.keptBy !== undefined)
     notes.push(
-      `Node ${capture.keptBy} keeps SIP messages, marks and commands until the call ends. It does not answer at the moment.`,
+      `Node ${capture.keptBy} keeps SIP messages, marks and commands until the call ends. It is not responding at the moment.`,
     );
   else if (!capture.sip) {
     notes.push(
       call.state === 'ended'
-        ? 'No SIP messages of this call were kept: none was sent, or its gateway was lost.'
+        ? 'No SIP messages were kept for this call: either none were sent, or its gateway was lost.'
         : 'No SIP message yet.',
     );
   }
@@ -61,7 +60,7 @@ function Notes({ capture, call }) {
     );
   } else if (capture.sip)
     notes.push(
-      'The SIP engine does not report what it sends on its own: the ACK of a refusal, the answer to a CANCEL, and retransmissions.',
+      'The SIP engine does not report what it sends on its own: the ACK for a refusal, the response to a CANCEL, and retransmissions.',
     );
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }
@@ -82,7 +81,7 @@ function Row({ row, start, isBridged }) {
   </li>`;
 }
 
-/** Draws an arrow between the gateway and the far end of the leg. */
+/** Draws an arrow between the gateway and the leg's far end. */
 function Ladder({ row: { arrow, label, leg }, isBridged }) {
   const drawn = html`<span class=${`ladder ${arrow} ${leg > 0 ? 'second' : ''}`}>
     <span class="hidden">${leg > 0 ? 'second leg, ' : ''}${arrow === 'out' ? 'sent: ' : 'received: '}</span>

@@ -1,10 +1,10 @@
-// Reads the target of the dial form as people write it: a number with its country code, a name of
-// the sandbox, or a URI.
+// Reads the dial form's target as people write it: a number with its country code, a name from the
+// sandbox, or a URI.
 
-/** A number of North America, where area code and exchange begin with 2 to 9. */
+/** A North American number, in which area code and exchange begin with 2 to 9. */
 const northAmerican = /^1?([2-9]\d\d)([2-9]\d\d)(\d{4})$/;
 
-/** @returns `uri`, or the `message` that says why this is not a target */
+/** @returns `uri`, or a `message` that says why this isn't a target */
 export function readTarget(typed, sandbox) {
   const callee = sandbox.find(({ name }) => name === typed);
   if (callee !== undefined) return { uri: `tel:${callee.number}` };
@@ -13,7 +13,7 @@ export function readTarget(typed, sandbox) {
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }
 
-/** We can't guess the country, only ask for it: (202) 555-0110 begins like a number of Egypt. */
+/** We have to ask for the country, because e.g. (202) 555-0110 begins like an Egyptian number. */
 function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)

@@ -1,5 +1,4 @@
-// Shows the events of detection: as a list with their evidence, and as marks in the picture of the
-// sound.
+// Shows detection events, both as a list with their evidence and as marks in the waveform.
 
 import { html } from './dom.js';
 import { amdWord, duration } from './format.js';
@@ -30,7 +29,7 @@ export function Verdicts({ events }) {
   </ul>`;
 }
 
-/** @returns undefined for the end of detection, which has no mark */
+/** @returns undefined for the end of detection, because it has no mark */
 export function verdictMark({ event, elapsedMs, confidence }) {
   if (event === 'amd_stopped') return undefined;
   const sure = confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`;

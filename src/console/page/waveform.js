@@ -1,4 +1,4 @@
-// Shows the loudness of both sides of a call, with marks of detection, and lanes of words, the
+// Shows the loudness of both sides of a call, with marks for detection and lanes for words, the
 // bot's marks and commands.
 
 import { html } from './dom.js';
@@ -8,7 +8,7 @@ import { verdictMark } from './verdicts.js';
 
 export function Waveform({ call, capture }) {
   const { audio, notes, keptBy } = capture ?? {};
-  // Sound before the answer, such as ringback, is not shown.
+  // We don't show sound from before the answer, such as ringback.
   if (call.answeredAt === undefined) return null;
   const isBridged = call.timeline.some(({ type }) => type === 'transfer-answered');
   const caption = `Above: loudness from the far end. Below: loudness sent to it. No audio is stored. Bands mark speech or other sound.${isBridged ? ' After a transfer is connected, its far end is shown below.' : ''}`;
@@ -24,7 +24,7 @@ export function Waveform({ call, capture }) {
 
 function absence(call, keptBy) {
   if (keptBy !== undefined)
-    return `Node ${keptBy} keeps the loudness of this call until it ends. It does not answer at the moment.`;
+    return `Node ${keptBy} keeps the loudness of this call until it ends. It is not responding at the moment.`;
   return call.state === 'ended' ? 'The loudness of this call was not stored.' : 'Listening…';
 }
 
@@ -65,7 +65,7 @@ function itemsOf(note, startedAt) {
     return [{ lane: 'command', atMs, text: note.what, tone: note.refusal && 'bad' }];
   if (note.kind !== 'mark') return [];
   const set = { lane: 'bot', atMs, text: `mark ${note.name}` };
-  // A mark without audio before it returns immediately. That is not worth an item.
+  // A mark that follows no audio returns immediately, so it isn't worth an item.
   if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
   const backMs = note.returnedAt - startedAt;
   return [set, { lane: 'bot', atMs: backMs, text: `${note.name} returned`, tone: 'good' }];

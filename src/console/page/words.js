@@ -1,4 +1,4 @@
-// The values that the list of calls can be filtered by, as in the API.
+// The values by which the list of calls can be filtered, as in the API.
 
 export const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
