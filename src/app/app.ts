@@ -137,7 +137,7 @@ async function openApp(environment: Environment): Promise<App> {
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     routes: sip.router,
-    media: captures.around(media.port),
+    media: captures.wrapPort(media.port),
     onReleased: (callId) => captures.finish(callId),
     note: (callId, note) => captures.note(callId, note),
   });

@@ -4,7 +4,7 @@ import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
 import { Captures } from '../capture/captures.ts';
 import type { CaptureSources } from '../console/capture-routes.ts';
-import { askForCapture, serveCaptureRequests } from '../events/node-requests.ts';
+import { requestCapture, serveCaptureRequests } from '../events/node-requests.ts';
 import { sipCallIdOf } from '../sip/engine/sip-tap.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -44,7 +44,7 @@ export function openCaptureReader(
     if (known !== undefined) return known;
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;
-    const answer = await askForCapture(connection, found.ownerId, callId);
+    const answer = await requestCapture(connection, found.ownerId, callId);
     // The owner has no capture yet, because it has not placed the call.
     if (answer === null) return undefined;
     const read = matching(captureSchema, answer);

@@ -7,7 +7,7 @@ import { type DrachtioServer, readSecrets } from '../config.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from '../events/connection.ts';
-import { askForLegEnd, serveLegRequests } from '../events/node-requests.ts';
+import { requestLegEnd, serveLegRequests } from '../events/node-requests.ts';
 import { errorForPeople } from '../lib/error-for-log.ts';
 import { supervise } from '../lib/threads/supervise.ts';
 import { createDrachtioSip, type DrachtioSip } from '../sip/drachtio-sip.ts';
@@ -65,7 +65,7 @@ export async function openSip(
       : networksOpenTo(config.sip.allowedNetworks, beyond);
   const port = createDrachtioSip({
     ...{ servers, trunks, allowedNetworks, logger, clock, capture },
-    askOthers: (leg) => askForLegEnd(connection, leg),
+    askOthers: (leg) => requestLegEnd(connection, leg),
   });
   closers.add('SIP port', () => port[Symbol.asyncDispose]());
   const legs = serveLegRequests(

@@ -1,5 +1,4 @@
-// Captures in SQL. A capture is written once, after its call has ended, and is deleted with the
-// call.
+// Captures in SQL. We write a capture once, after the call has ended, and delete it with the call.
 
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib';
@@ -9,7 +8,7 @@ import type { CallNotesView } from '../calls/capture/capture.ts';
 import { type Immutable, matching } from '../calls/contract/schema.ts';
 import type { SipLogView } from './sip-log.ts';
 
-/** Loudness of both sides over time. `heard` and `said` are base64, one byte for each step. */
+/** Loudness of both sides over time. `heard` and `said` are base64, with one byte per step. */
 export type AudioView = {
   readonly startedAt: number;
   readonly stepMs: number;
@@ -55,7 +54,7 @@ const noteSchema = z.discriminatedUnion('kind', [
 ]);
 const notesSchema = z.object({ notes: z.array(noteSchema), left: z.number() });
 
-/** Schema of a capture that another node sends. */
+/** Schema for captures received from other nodes. */
 export const captureSchema = z.object({
   sip: sipSchema.exactOptional(),
   audio: audioSchema.exactOptional(),
@@ -64,8 +63,8 @@ export const captureSchema = z.object({
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
-// Keeps an existing capture. A call has one owner at a time, and the first owner to write a capture
-// has seen most of the call.
+// Doesn't replace an existing capture. A call has one owner at a time, and the first owner to write
+// a capture has usually seen most of the call.
 const writeStatement = {
   name: 'write captures',
   text: `
@@ -78,8 +77,8 @@ on conflict do nothing`,
 } as const;
 
 /**
- * Messages of a SIP transaction resemble each other, and a window of 4 KB holds them. zlib's
- * defaults would allocate and clear 270 KB for each call.
+ * A SIP transaction's messages resemble each other and fit into a 4 KB window. zlib's defaults
+ * would allocate and clear 270 KB for each call.
  */
 const packing = { level: 1, windowBits: 12, memLevel: 5 };
 
@@ -128,12 +127,12 @@ export async function readCapture(
 }
 
 /**
- * Maximum length of a text to compress on this thread. That takes some 20 µs for a call of a
- * minute, a quarter of the cost of using another thread.
+ * Maximum length of a text that we compress on this thread. For a one-minute call that takes about
+ * 20 µs, a quarter of what using another thread would cost.
  */
 const maxLengthOnThisThread = 8_192;
 
-/** Compresses at the fastest level: SIP is so repetitive that a higher level gains little. */
+/** Compresses at the fastest level. SIP is so repetitive that a higher level gains little. */
 async function packed(value: SipLogView | AudioView | CallNotesView): Promise<string> {
   const text = JSON.stringify(value);
   const isShort = text.length <= maxLengthOnThisThread;
@@ -144,7 +143,7 @@ async function packed(value: SipLogView | AudioView | CallNotesView): Promise<st
 }
 
 /**
- * @returns undefined if the column is null, or if another version wrote it in an unknown form
+ * @returns undefined if the column is null, or if a different version wrote it in an unknown form
  */
 async function unpacked<Schema extends z.ZodType>(
   bytes: Buffer | null,

@@ -1,5 +1,5 @@
-// Captures the calls of this process while they are up, and stores each capture after all SIP of
-// its call has ended.
+// Captures this process's calls while they are up, and stores each capture after all the call's SIP
+// has ended.
 
 import { LRUCache } from 'lru-cache';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -21,16 +21,16 @@ import { SipLog } from './sip-log.ts';
 
 type Live = {
   readonly sip: SipLog;
-  /** Notes of this thread. The media worker's notes arrive with the audio. */
+  /** Notes from this thread. The media worker's notes arrive with the audio. */
   readonly notes: CallNotes;
   /** Ids of the second legs, in dialling order. */
   readonly secondLegs: string[];
   audio?: AudioEnvelope;
-  /** True once the media session of the first leg is being captured. */
+  /** True once we're capturing the first leg's media session. */
   isHeard?: true;
-  /** Requests the audio from the media worker. Undefined unless the session is open. */
+  /** Requests the audio from the media worker. Undefined while no session is open. */
   askAudio?: (() => void) | undefined;
-  /** Callbacks of readers that wait for the media worker's audio. */
+  /** Callbacks for readers that are waiting for the media worker's audio. */
   readonly waiting: Set<() => void>;
 };
 
@@ -42,18 +42,21 @@ export type CapturesOptions = {
   readonly logger: Logger;
 };
 
-/** More calls than a node has, at some 10 KB each. Evicts calls that never finish. */
+/**
+ * Maximum number of calls in memory, at about 10 KB each. A node never has this many calls, so the
+ * limit only evicts calls that never finish.
+ */
 const maxCalls = 5_000;
 /**
- * A finished call is stored after one to two of these intervals. Meanwhile the media worker's last
- * report arrives, and other calls join the statement.
+ * We store a finished call after one to two of these intervals. By then, the media worker's last
+ * report has arrived and other calls can share the statement.
  */
 const sweepMs = 500;
 const maxBatch = 50;
 const maxWaiting = 2_000;
 /**
- * Time-out of a reader that waits for the audio of a live call. The media worker answers within
- * milliseconds. After the time-out, the reader gets the previous report.
+ * Time-out for a reader that waits for a live call's audio. The media worker usually responds
+ * within milliseconds. After the time-out, the reader gets the previous report.
  */
 const audioTimeoutMs = 250;
 
@@ -64,7 +67,7 @@ export class Captures implements SipCapture {
   readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * maxCalls });
   /** Calls that finished since the last sweep. */
   #justFinished = new Set<CallId>();
-  /** Calls that finished before the last sweep. The next sweep stores them. */
+  /** Calls that finished before the last sweep and will be stored by the next. */
   #finished = new Set<CallId>();
   #sweepTimer: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
@@ -82,7 +85,7 @@ export class Captures implements SipCapture {
   }
 
   follow(callId: CallId, sipCallId: string, legId?: string): void {
-    const { secondLegs } = this.#of(callId);
+    const { secondLegs } = this.#liveFor(callId);
     if (legId === undefined) {
       this.#bySipCallId.set(sipCallId, { callId });
       return;
@@ -97,17 +100,17 @@ export class Captures implements SipCapture {
     if (owner !== undefined) this.#live.get(owner.callId)?.sip.add(message, owner.leg);
   }
 
-  /** Adds a note, if the call is up in this process. */
+  /** Adds a note if the call is up in this process. */
   note(callId: CallId, note: CallNote): void {
     this.#live.get(callId)?.notes.add(note);
   }
 
-  /** Wraps a media port so that its sessions report audio. */
-  around(port: MediaPort): MediaPort {
+  /** Wraps a media port so that we capture the audio of its sessions. */
+  wrapPort(port: MediaPort): MediaPort {
     return {
       open: async (callId, observer, codecs) => {
-        const live = this.#of(callId);
-        // Only the audio of the call's first leg is captured.
+        const live = this.#liveFor(callId);
+        // We capture only the first leg's audio.
         if (live.isHeard) return await port.open(callId, observer, codecs);
         live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
@@ -125,15 +128,15 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Returns what has been captured of a call so far.
+   * Returns everything captured for a call so far.
    *
-   * @returns undefined if this process does not have the call in memory
+   * @returns undefined if this process doesn't have the call in memory
    */
   async view(callId: CallId): Promise<CaptureView | undefined> {
     const live = this.#live.get(callId);
     if (live === undefined) return undefined;
     const { askAudio, waiting } = live;
-    // After the call has finished, the media worker sends its last report without a request.
+    // Once the call has finished, the media worker sends its last report unasked.
     if (askAudio !== undefined && !this.#finished.has(callId) && !this.#justFinished.has(callId)) {
       let settle = (): void => undefined;
       const reported = new Promise<void>((resolve) => {
@@ -148,7 +151,7 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Schedules the capture for storing. Called when all SIP of the call has ended. The media
+   * Schedules the capture for storing. Call this when all the call's SIP has ended. The media
    * worker's last report follows a moment later.
    */
   finish(callId: CallId): void {
@@ -157,7 +160,7 @@ export class Captures implements SipCapture {
     this.#sweepTimer ??= setTimeout(() => this.#sweep(), sweepMs);
   }
 
-  /** Stores the captures of finished calls immediately, before the process exits. */
+  /** Stores all finished calls' captures right away, before the process exits. */
   async flush(): Promise<void> {
     clearTimeout(this.#sweepTimer);
     await Promise.all(
@@ -179,16 +182,16 @@ export class Captures implements SipCapture {
     if (live === undefined) return;
     const capture = viewOf(live);
     try {
-      // Keeps the capture in memory until it can be read from SQL.
+      // Keep the capture in memory until it can be read from SQL.
       if (Object.keys(capture).length > 0) await this.#writer.add({ callId, capture });
     } catch (error) {
-      // The capture is lost, but the call must still end.
-      this.#logger.warn({ err: error, callId }, 'the capture of a call was not stored');
+      // We lose the capture, but the call must still end.
+      this.#logger.warn({ err: error, callId }, 'cannot store the capture of a call');
     }
     this.#live.delete(callId);
   }
 
-  #of(callId: CallId): Live {
+  #liveFor(callId: CallId): Live {
     const known = this.#live.get(callId);
     if (known !== undefined) return known;
     const live: Live = {

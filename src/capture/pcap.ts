@@ -1,5 +1,5 @@
 // Writes SIP messages as a pcap file for Wireshark and similar tools. Each message becomes a UDP
-// packet, whatever transport carried it.
+// packet, regardless of the original transport.
 
 import { isIPv6 } from 'node:net';
 import type { LoggedMessage } from './sip-log.ts';
@@ -43,8 +43,9 @@ function placeOf({ address, port }: LoggedMessage): Place {
 }
 
 /**
- * Guesses the receiver of a message, because a captured message names only its sender: the sender
- * of a message in the other direction, preferably with the same Call-ID and so of the same gateway.
+ * Guesses a message's receiver, because a captured message names only its sender. We take the
+ * sender of a message in the other direction, preferably one with the same Call-ID, which comes
+ * from the same gateway.
  */
 function receiverOf(message: LoggedMessage, all: readonly LoggedMessage[]): Place {
   const answers = all.filter(({ isOurs, address }) => isOurs !== message.isOurs && address !== '');
@@ -70,7 +71,10 @@ function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
   ]);
 }
 
-/** Omits the checksums: in UDP, 0 means no checksum, and pcap readers ignore the IP checksum. */
+/**
+ * Omits the checksums, because 0 means "no checksum" in UDP and pcap readers ignore the IP
+ * checksum.
+ */
 function ip4Header(from: Place, to: Place, { length }: Buffer): Buffer {
   const header = Buffer.alloc(20);
   header[0] = 0x45;

@@ -1,5 +1,5 @@
-// The SIP messages of one call, up to a size limit. In a call with many messages, later ones lose
-// their bodies first. Then messages in the middle are dropped.
+// One call's SIP messages, up to a size limit. If a call has many messages, we first drop the
+// bodies of later messages, then whole messages from the middle.
 
 import type { SipMessage } from '../calls/capture/capture.ts';
 
@@ -20,9 +20,11 @@ export type SipLogView = {
 const maxBytes = 60_000;
 /** Beyond this size, further messages lose their bodies. */
 const bodiesUpTo = 40_000;
-/** Maximum length of one message. The socket accepts much longer ones, but no reader needs more. */
+/**
+ * Maximum length of one message. The socket accepts much longer messages, but no reader needs more.
+ */
 const maxTextLength = 6_000;
-/** Size of a message in addition to its text. */
+/** What a message takes in addition to its text. */
 const overheadBytes = 120;
 
 export class SipLog {
@@ -59,7 +61,10 @@ function withoutBody(text: string): string {
 
 const hidden = '(not kept)';
 
-/** Headers with Digest or similar credentials, signed identities, or probably a trunk's secret. */
+/**
+ * Headers that contain Digest or similar credentials, signed identities, or most likely a trunk's
+ * secret.
+ */
 const secretHeader =
   /^([ \t]*(?:[\w-]*(?:authorization|authenticate|authentication-info|token|secret|password|api-?key|cookie)[\w-]*|identity|y)[ \t]*:)[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gim;
 /** `sip:user:password@host` */
@@ -68,8 +73,8 @@ const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
 const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
 
 /**
- * Removes secrets from a SIP message: responses to challenges, tokens, keys, passwords. Header
- * names stay, so that a reader sees that something was removed.
+ * Removes secrets (responses to challenges, tokens, keys, passwords) from a SIP message. Header
+ * names stay, so readers can see that something was removed.
  */
 export function redact(text: string): string {
   return text

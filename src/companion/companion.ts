@@ -1,5 +1,5 @@
-// The platform's areas besides calls. They have routes on the same HTTP server and tables in the
-// same database. Clients and producers on NATS fill the tables. Each area has a folder.
+// The platform's areas besides calls. They share the gateway's HTTP server and database. Data comes
+// from HTTP clients and from producers on NATS. Each area has its own folder.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';

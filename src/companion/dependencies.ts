@@ -1,4 +1,4 @@
-// The dependencies of the companion's areas.
+// What the companion's areas depend on.
 
 import type { Config } from '../config.ts';
 import type { EventConnection } from '../events/connection.ts';

@@ -1,5 +1,5 @@
-// Finds the bots that an app may see, for requests that name no bot. Grants can use a bot's id or
-// its alias, so the aliases are resolved to ids.
+// Finds the bots that an app may see, for requests that don't name a bot. Grants can use a bot's id
+// or alias, so we resolve aliases to ids.
 
 import type { App } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
@@ -13,6 +13,6 @@ export async function grantedBotIds(
   const ids = await Promise.all(
     granted.map(async (name) => (await bots.find(name))?.botId ?? name),
   );
-  // Both names of one bot may have been granted.
+  // The app may have been granted both names of a bot.
   return [...new Set(ids)];
 }

@@ -1,5 +1,6 @@
-// Pages of stored items, newest first or by id, with a cursor for the next page. The size of a page
-// is limited too, because two hundred of the largest items take 100 MB and are in memory twice.
+// Pages of stored items, newest first or by id, with a cursor for the next page. We also limit a
+// page's size in bytes, because two hundred of the largest items take 100 MB and are in memory
+// twice.
 
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
@@ -7,7 +8,7 @@ import { type Sql, sql } from '../store/sql.ts';
 
 const maxPageBytes = 8 * 1_024 * 1_024;
 
-/** Spread it into a strict object, so that an unknown filter does not silently list everything. */
+/** Spread this into a strict object. Otherwise an unknown filter would silently list everything. */
 export const pageParameters = {
   limit: z.coerce
     .number()
@@ -16,29 +17,24 @@ export const pageParameters = {
     .max(200)
     .default(50)
     .describe('maximum number of items in a page, which ends early at 8 MiB'),
-  cursor: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .exactOptional()
-    .describe('`nextCursor` of the previous page'),
+  cursor: z.string().min(1).max(1_024).exactOptional().describe("the previous page's `nextCursor`"),
 };
 export type PageQuery = { readonly limit: number; readonly cursor?: string };
 
 export const nextCursor = z.string().exactOptional().describe('absent on the last page');
 
-/** Column of each row of `pageStatement`: the number of found rows, up to one more than `limit`. */
+/** A column that `pageStatement` adds to each row: the number of rows found, up to `limit` + 1. */
 export type Paged = { readonly found: number };
 
 /**
- * Selects rows of `select` in order, as many as fit into `limit` and the size of a page. The first
- * row always fits. It reads one row more than `limit`, which reveals whether another page follows.
+ * Selects as many rows from `select`, in order, as fit into `limit` and the size of a page. The
+ * first row always fits. We read one row beyond `limit` to see whether there is another page.
  */
 export function pageStatement(parts: {
   /** The query with its conditions, but without order and limit. */
   readonly select: Sql;
   readonly order: Sql;
-  /** The column that determines the size of a row. */
+  /** The column that determines a row's size. */
   readonly document: Sql;
   readonly limit: number;
 }): Sql {
@@ -54,7 +50,7 @@ order by ${order}
 limit ${limit}`;
 }
 
-/** Returns the cursor of the next page, if there is one. */
+/** Returns the next page's cursor, if there is a next page. */
 export function cursorAfter<Row extends Paged>(
   rows: readonly Row[],
   positionOf: (last: Row) => string,

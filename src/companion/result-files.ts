@@ -1,6 +1,6 @@
-// Result files of batch tests, in an object store of NATS. The test runner puts a file there. If
-// the file came with the message, this process does. Files are read in chunks, as fast as the
-// client takes them: the NATS client's own `get` would buffer a whole file for a slow client.
+// Result files from batch tests, in a NATS object store. Usually the test runner puts the file
+// there, but if the file came with the message, we do. We read files in chunks, as fast as the
+// client takes them. The NATS client's own `get` would buffer the whole file for a slow client.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
 
 export type ResultFile = {
   readonly size: number;
-  /** Fails if the store fails, or if the file does not match its digest. */
+  /** Fails if the store fails, or if the file doesn't match its digest. */
   readonly content: Readable;
 };
 
@@ -25,8 +25,8 @@ export type ResultFiles = {
 };
 
 /**
- * Test runners use the store by its name `test-results`. Another prefix on the same NATS must not
- * share it.
+ * Test runners know the store as `test-results`. A different prefix on the same NATS server must
+ * not share it.
  */
 export function resultBucket(prefix: string): string {
   return prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`;
@@ -65,12 +65,12 @@ export function createResultFiles(connection: EventConnection): ResultFiles {
   };
 }
 
-/** Links are excluded, because a link could lead into another bucket. */
+/** Excludes links, because a link could point into a different bucket. */
 function isFile(info: ObjectInfo | null): info is ObjectInfo {
   return info !== null && !info.deleted && info.options?.link === undefined;
 }
 
-/** Streams bytes. In object mode the stream would read sixteen chunks ahead. */
+/** Note the bytes mode. In object mode, the stream would read sixteen chunks ahead. */
 function streamOf(chunks: AsyncGenerator<Uint8Array>): Readable {
   return Readable.from(chunks, { objectMode: false });
 }
@@ -89,8 +89,8 @@ async function* chunksOf(
     if (message === null) throw new Error('the result file was replaced while it was read');
     sequence = message.seq + 1;
     hash.update(message.data);
-    // Checks the digest before the last chunk is sent. If it does not match, the last chunk is
-    // never sent, so the reader sees that the file is incomplete.
+    // Check the digest before sending the last chunk. If it doesn't match, we never send that
+    // chunk, so the reader can tell that the file is incomplete.
     if (chunk === chunks && !isSameDigest(digest, hash.digest())) {
       throw new Error('the result file does not match its digest');
     }

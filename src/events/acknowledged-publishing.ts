@@ -1,6 +1,7 @@
-// Puts messages on streams and waits until the server acknowledges them. All messages share one
-// subscription and one timer. With the NATS client's own `request`, each message would cost a
-// timer, an Error with its stack and a handful of promises, and a call publishes eight messages.
+// Puts messages on streams and waits for the server's acknowledgements. All messages share one
+// subscription and one timer. We don't use the NATS client's own `request`, because each message
+// would cost a timer, an Error with a stack trace and a handful of promises, and every call
+// publishes eight messages.
 
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream';
 import {
@@ -17,11 +18,11 @@ const acknowledgeTimeoutMs = 5_000;
 const noResponders = 503;
 
 export type PutOptions = {
-  /** Message id. The stream drops further messages with this id within its duplicate window. */
+  /** Message id. Within its duplicate window, the stream drops further messages with this id. */
   readonly id?: string;
   /**
-   * Stores the message only if the subject's last message has this sequence. 0: only if the subject
-   * has no message.
+   * Stores the message only if the subject's last message has this sequence. 0 means that the
+   * subject must be empty.
    */
   readonly expectedLastSequence?: number;
   readonly headers?: Readonly<Record<string, string | undefined>>;
@@ -44,8 +45,7 @@ export class AcknowledgedPublishing {
   readonly #timeoutMs: number;
   readonly #inbox = createInbox();
   /**
-   * Messages without an acknowledgement, by number. All have the same time-out, so the oldest
-   * expires first.
+   * Unacknowledged messages, by number. All have the same time-out, so the oldest expires first.
    */
   readonly #pending = new Map<number, Pending>();
   #last = 0;
@@ -60,10 +60,10 @@ export class AcknowledgedPublishing {
   }
 
   /**
-   * Puts a message on the stream of its subject, and waits for the acknowledgement.
+   * Puts a message on its subject's stream and waits for the acknowledgement.
    *
-   * @returns the sequence of the message in the stream
-   * @throws JetStreamApiError if the stream refuses the message; Error if the message may not have
+   * @returns the message's sequence in the stream
+   * @throws JetStreamApiError if the stream rejects the message; Error if the message may not have
    *   been stored
    */
   put(subject: string, payload: string, options: PutOptions = {}): Promise<number> {
@@ -81,7 +81,7 @@ export class AcknowledgedPublishing {
     });
   }
 
-  /** Rejects all pending messages: their connection is gone, so no acknowledgement will arrive. */
+  /** Rejects all pending messages. Their connection is gone, so no acknowledgements will arrive. */
   abandon(reason: Error): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -97,8 +97,8 @@ export class AcknowledgedPublishing {
           this.#onAcknowledged(message);
           return;
         }
-        // The server ended the subscription, for example because permissions changed. The next
-        // message subscribes again.
+        // The server ended the subscription, e.g. because permissions changed. We subscribe again
+        // for the next message.
         this.#acknowledgements = undefined;
         this.abandon(error);
       },
@@ -108,7 +108,7 @@ export class AcknowledgedPublishing {
   #onAcknowledged(message: Msg): void {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     const pending = this.#pending.get(number);
-    // The acknowledgement is late: `put` has already rejected.
+    // This acknowledgement came too late, i.e. `put` has already rejected.
     if (pending === undefined) return;
     this.#pending.delete(number);
     try {

@@ -1,9 +1,9 @@
-// Passes the messages of a stream to a handler in batches. An idle consumer handles a message
-// without delay. Under load, batches grow.
+// Passes a stream's messages to a handler in batches. An idle consumer handles a message without
+// delay. Under load, batches grow.
 //
-// Delivery is at least once and nearly in order. An item may arrive twice, or after a later item,
-// if a handler fails, if a process dies, or if two nodes share a consumer. So handlers must be
-// idempotent and must not rely on the order.
+// Delivery is at least once and usually in order. An item may arrive twice, or after a later item,
+// if a handler fails, a process dies, or two nodes share a consumer. So handlers must be idempotent
+// and can't rely on the order.
 
 import {
   AckPolicy,
@@ -19,20 +19,23 @@ import type { EventConnection } from './connection.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /**
- * After this time the server delivers unacknowledged messages again: those of a killed process, and
- * those of a handler that takes longer.
+ * The server redelivers messages that haven't been acknowledged within this time, either because
+ * the process was killed or because the handler is slow.
  */
 const acknowledgeWaitMs = 10_000;
 /**
- * Maximum number of unacknowledged batches, including the one in the handler. It bounds memory.
+ * Maximum number of unacknowledged batches, including the one being handled. Bounds memory.
  */
 const batchesAhead = 4;
 /**
- * Delays before the redeliveries of a failed item. The last delay repeats for ever, so an outage of
- * the store loses nothing.
+ * Delays before we get a failed item again. The last delay repeats forever, so nothing is lost if
+ * the store is down.
  */
 const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
-/** After this many failures in a row, the store must be unreachable: not every item is bad. */
+/**
+ * After this many failures in a row we assume that the store is unreachable, since it's unlikely
+ * that every item is bad.
+ */
 const maxFailuresInRow = 3;
 
 export type Read<Item> =
@@ -42,15 +45,16 @@ export type Read<Item> =
 export type BatchConsumerOptions<Item> = {
   readonly stream: string;
   /**
-   * Durable name of the consumer without the prefix, and last token of the dead letters' subject.
+   * The consumer's durable name without the prefix. Also the last token of the subject for dead
+   * letters.
    */
   readonly name: string;
   /** A single filter, because nats-server 2.9 does not support several. */
   readonly filterSubject?: string;
-  /** Reads a message. A message that is not an item becomes a dead letter with the reason. */
+  /** Parses a message. If it isn't a valid item, it becomes a dead letter with the reason. */
   readonly read: (message: JsMsg) => Read<Item>;
   /**
-   * Handles a batch completely or not at all. If it throws, all items are delivered again.
+   * Handles a batch completely or not at all. If this throws, all items are delivered again.
    *
    * @returns the items that can never be handled, each with the reason for its dead letter
    */
@@ -61,7 +65,8 @@ export type BatchConsumerOptions<Item> = {
 
 export type BatchConsumer = {
   /**
-   * Finishes the current batch, and returns the other messages to the server for other processes.
+   * Finishes the current batch and returns all other messages to the server, so other processes can
+   * handle them.
    */
   stop(): Promise<void>;
 };
@@ -130,7 +135,7 @@ class Pump<Item> {
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
-    // Starts one microtask later, when all messages of the same network read have arrived.
+    // Wait one microtask, so that all messages from the same network read have arrived.
     if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
@@ -165,7 +170,7 @@ class Pump<Item> {
     await this.#handleSingly(batch);
   }
 
-  /** Handles a failed batch item by item, so that a bad item does not stop the others. */
+  /** Handles a failed batch item by item, so one bad item doesn't hold up the rest. */
   async #handleSingly(batch: readonly Held<Item>[]): Promise<void> {
     let failuresInRow = 0;
     for (const held of batch) {
@@ -237,10 +242,10 @@ async function ensureConsumer(
   stream: string,
   wanted: WantedConsumer,
 ): Promise<void> {
-  // The server can change only the acknowledge wait, the limits and the filter.
+  // The server only lets us change the acknowledge wait, the limits and the filter.
   const { consumers } = connection.manager;
-  for await (const present of consumers.list(stream)) {
-    if (present.name !== wanted.durable_name) continue;
+  for await (const existing of consumers.list(stream)) {
+    if (existing.name !== wanted.durable_name) continue;
     const { durable_name: name, ...changeable } = wanted;
     await consumers.update(stream, name, changeable);
     return;
@@ -252,20 +257,20 @@ async function ensureConsumer(
 const flushTimeoutMs = 500;
 
 /**
- * Stops the consumption and flushes. Without the flush, the server might get messages back before
- * it knows of the stop. It would deliver them to the same dead inbox, and redeliver them only after
- * the acknowledge wait. (nats-server 2.9 may still do that with one message.)
+ * Stops consuming and flushes. Without the flush, the server might get messages back before it
+ * knows that we stopped. It would then send them to the same dead inbox and redeliver them only
+ * after the acknowledge wait. (nats-server 2.9 may still do that with one message.)
  */
 async function endConsumption(
   connection: EventConnection,
   messages: ConsumerMessages,
 ): Promise<void> {
   await messages.close();
-  await flushed(connection);
+  await flush(connection);
 }
 
-/** Waits until the server has read all that was sent, or until the time-out. */
-async function flushed(connection: EventConnection): Promise<void> {
+/** Waits until the server has read everything that we sent, or until the time-out expires. */
+async function flush(connection: EventConnection): Promise<void> {
   await within(
     connection.nats.flush().catch(() => undefined),
     flushTimeoutMs,

@@ -1,5 +1,5 @@
 // Reads a call's events from the stream. Recovery needs them to continue the call's sequences if
-// the stream has events that SQL lacks, because SQL was restored from a backup.
+// SQL was restored from a backup and lacks events that are on the stream.
 
 import type { StoredMsg } from '@nats-io/jetstream';
 import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
@@ -7,14 +7,14 @@ import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 
 /**
- * Maximum number of events of one type to read. A call of 2 h with a digit each second has fewer.
- * The limit bounds the work on a broken stream.
+ * Maximum number of events to read per type. Even a 2 h call with a digit every second has fewer.
+ * The limit bounds the work if a stream is broken.
  */
 const maxEventsOfCall = 10_000;
 
 /**
- * Returns the call's events in stream order: all `amd` and `dtmf` events, and the last event of
- * each other type. Events older than the stream's retention are missing.
+ * Returns the call's events in stream order, i.e. all `amd` and `dtmf` events, and the last event
+ * of each other type. Events older than the stream's retention are missing.
  */
 export async function eventsOfCall(
   connection: EventConnection,
@@ -22,7 +22,7 @@ export async function eventsOfCall(
 ): Promise<readonly CallEvent[]> {
   const { prefix, manager } = connection;
   const stream = streamNames(prefix).calls;
-  // The server has an index for exact subjects. For a wildcard it would read the whole stream.
+  // The server has an index for exact subjects, but would read the whole stream for a wildcard.
   const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
   const last = await Promise.all(
     subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),
@@ -30,7 +30,7 @@ export async function eventsOfCall(
   const known = last.filter((message) => message !== null);
   if (known.length === 0) return [];
   const stored = new Map(known.map((message) => [message.seq, message]));
-  // The repeated `amd` and `dtmf` events lie after the first of the events that were found.
+  // Any repeated `amd` and `dtmf` events come after the first event we found.
   const first = Math.min(...stored.keys());
   for (const message of known) {
     if (!/\.(amd|dtmf)$/.test(message.subject)) continue;

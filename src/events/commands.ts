@@ -18,8 +18,8 @@ import { commandSubject } from './subjects.ts';
 /**
  * Executes a command.
  *
- * @returns undefined if this process does not have the call: it sends no reply, so that the owner
- *   can
+ * @returns undefined if this process doesn't have the call. It then sends no reply, which leaves
+ *   replying to the owner.
  */
 export type AnswerCommand = (
   callId: string,
@@ -35,8 +35,8 @@ const askedByHeader = 'Offhook-Asked-By';
 const maxAskedByLength = 100;
 
 /**
- * Maximum size of a command. The largest valid command has fifty bot parameters of 1,024 characters
- * each.
+ * Maximum size of a command. The largest valid command contains fifty bot parameters with 1,024
+ * characters each.
  */
 const maxBodyBytes = 256 * 1_024;
 
@@ -51,7 +51,7 @@ export function serveCommands(
         logger.warn({ err: error }, 'the subscription for commands failed');
         return;
       }
-      inBackground(answer(message, handler, logger), logger, 'answering a command');
+      inBackground(answer(message, handler, logger), logger, 'serving a command');
     },
   });
   return { stop: () => subscription.unsubscribe() };
@@ -59,11 +59,11 @@ export function serveCommands(
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Maximum length of `error`, which joins the errors of all members. */
+/** Maximum length of `error`, which joins all the fields' errors. */
 const maxErrorLength = 1_000;
 /**
- * Maximum number of errors: the largest command has as many members. Paths and messages are cut,
- * because a member's name can be as long as the body.
+ * Maximum number of errors, which is also the number of fields in the largest command. We truncate
+ * paths and messages because a field's name can be as long as the body.
  */
 const maxErrors = 50;
 const maxMemberLength = 200;

@@ -1,5 +1,5 @@
-// The process's NATS connection. It reconnects for ever: an outage of NATS delays the process but
-// never ends it.
+// The process's NATS connection. It keeps reconnecting forever, so a NATS outage can delay the
+// process but never ends it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -15,7 +15,8 @@ import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
 /**
- * Short, because calls are up. The jitter keeps many nodes from reconnecting at the same time.
+ * Short, because calls are in progress. The jitter keeps nodes from all reconnecting at the same
+ * time.
  */
 const reconnectWaitMs = 200;
 const reconnectJitterMs = 200;
@@ -29,13 +30,13 @@ const firstConnectRetryMs = 250;
 const requestTimeoutMs = 5_000;
 
 /**
- * How long one pull request lets the server deliver messages to this process. Short, because while
- * the process stands still, the server redelivers the messages to it until the request ends.
+ * How long one pull request lets the server deliver messages to this process. Short, because if the
+ * process stands still, the server keeps redelivering messages to it until the request ends.
  */
 const pullExpiresMs = 5_000;
 /**
- * Used instead of `pullExpiresMs` if no other process could take the messages. It is longer because
- * these are the only requests of an idle gateway.
+ * Used instead of `pullExpiresMs` if no other process could handle the messages. We can afford a
+ * longer time then, and an idle gateway makes no other requests.
  */
 const pullAloneExpiresMs = 15_000;
 
@@ -61,8 +62,8 @@ export type EventConnection = {
   readonly pullExpiresMs: number;
   connected(): boolean;
   /**
-   * Puts a message on the stream of its subject and returns its sequence there. Rejects if the
-   * stream refuses the message, or if no acknowledgement arrives in time or before a reconnect.
+   * Puts a message on its subject's stream and returns the message's sequence there. Rejects if the
+   * stream rejects the message, or if no acknowledgement arrives in time or before a reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
   /** Sends the buffered messages and closes the connection, within a time-out. */
@@ -70,7 +71,7 @@ export type EventConnection = {
 };
 
 /**
- * Connects to NATS, and retries for a while if the server is not up yet.
+ * Connects to NATS. Retries for a while, in case the server is still starting.
  *
  * @throws Error if the server is not up in time, or has no JetStream
  */
@@ -80,7 +81,7 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
   const messages = new AcknowledgedPublishing(nats);
   const watching = watchStatus(nats, options.logger, (now) => {
     connected = now;
-    // The acknowledgements of messages on the old connection are lost.
+    // Acknowledgements for messages sent over the old connection are lost.
     if (now) messages.abandon(new Error('reconnected'));
   });
   inBackground(watching, options.logger, 'watching the NATS connection');
@@ -126,9 +127,10 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
         reconnectJitterTLS: reconnectJitterMs,
         pingInterval: pingIntervalMs,
         maxPingOut: maxPingsOut,
-        // Keep trying after rejected credentials: the server may be in the middle of its setup.
+        // Keep trying even if credentials are rejected, because the server may still be setting up.
         ignoreAuthErrorAbort: true,
-        // Otherwise each publish captures a stack for a possible error: 3 % of the main thread.
+        // Otherwise each publish captures a stack trace in case of an error, which costs 3 % of the
+        // main thread.
         noAsyncTraces: true,
       });
     } catch (error) {
@@ -140,7 +142,7 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
   }
 }
 
-/** Separates the credentials from the URLs, because the client ignores them there. */
+/** Separates the credentials from the URLs, because the client ignores credentials in URLs. */
 function parseUrls(text: string): { servers: string[]; credentials: Credentials } {
   const urls = text
     .split(',')

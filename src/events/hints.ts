@@ -1,6 +1,6 @@
-// Hints: messages that something new is in SQL. A dial hint wakes one process of a queue group to
-// take queued calls. It ignores the hint if it has no room. A lost hint costs at most a second,
-// until the next sweep.
+// Hints tell other processes that SQL contains something new. A dial hint wakes one process in a
+// queue group, which then takes queued calls unless it has no room. A lost hint costs at most a
+// second, until the next sweep.
 
 import { z } from 'zod';
 import type { CallSource } from '../calls/dialout-ports.ts';
@@ -26,7 +26,7 @@ export function serveDialHints(
     queue: 'dialers',
     callback: (error, message) => {
       if (error !== null) {
-        logger.warn({ err: error }, 'subscription for hints failed');
+        logger.warn({ err: error }, 'the subscription for hints failed');
         return;
       }
       const read = hint.safeParse(parsed(message.string()));
@@ -45,8 +45,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Calls `onPublished` when any process has published an event, so that a reader of SQL reads
- * immediately. A reader must also read periodically, because a message may be lost.
+ * Calls `onPublished` when any process has published an event, so callers can query SQL right away.
+ * Callers must also query periodically, because a message may get lost.
  */
 export function watchEvents(
   { nats, prefix }: EventConnection,

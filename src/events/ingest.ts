@@ -1,6 +1,6 @@
 // Receives resources that external producers publish for the companion, as JSON on
-// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers don't use our code, so everything is
-// checked. A resource that is too large, invalid, or for an unknown bot becomes a dead letter.
+// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers don't use our code, so we check everything.
+// A resource becomes a dead letter if it is too large, invalid, or for an unknown bot.
 
 import type { JsMsg } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -10,22 +10,22 @@ import { type BatchConsumer, type Read, startBatchConsumer } from './batch-consu
 import type { EventConnection } from './connection.ts';
 import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
 
-/** Same as for API requests. A batch of messages of this size must fit into memory. */
+/** Same as for API requests. A batch in which every message has this size must fit into memory. */
 const maxBodyBytes = 256 * 1_024;
-/** Deeper nesting attacks recursive code, including PostgreSQL's parser. */
+/** Deeper nesting could exhaust the stack of recursive code, including PostgreSQL's parser. */
 const maxNesting = 32;
 const maxReasonLength = 1_000;
 
 export type BotOwner = { readonly botId: string; readonly accountId: string };
 
 export type Ingested<Body> = {
-  /** The bot with its own id, even if the message used an alias. */
+  /** The bot under its own id, even if the message used an alias. */
   readonly bot: BotOwner;
   readonly body: Body;
   /**
-   * Orders the versions of a resource. It is the time in microseconds at which the stream stored
-   * the message. A redelivery has the same number. Unlike a stream sequence, the number keeps
-   * growing if the stream is deleted and created again.
+   * Orders a resource's versions. This is the time in microseconds at which the stream stored the
+   * message, so a redelivery has the same version. Unlike a stream sequence, it keeps growing even
+   * if the stream is deleted and created again.
    */
   readonly version: number;
 };
@@ -33,7 +33,7 @@ export type Ingested<Body> = {
 export type IngestConsumerOptions<Body> = {
   readonly kind: IngestKind;
   readonly schema: z.ZodType<Body>;
-  /** Looks a bot up by id or alias. Undefined if it is not registered. */
+  /** Looks up a bot by id or alias. Undefined if no such bot is registered. */
   readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
   /**
    * Checks rules that depend on the bot, which the schema can't check.
@@ -42,12 +42,12 @@ export type IngestConsumerOptions<Body> = {
    */
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
   /**
-   * Stores a batch completely or not at all. Must be idempotent: if it throws, the batch is
-   * delivered again. A later version of a resource may arrive first.
+   * Stores a batch completely or not at all. Must be idempotent, because the batch is delivered
+   * again if this throws. A later version of a resource may arrive first.
    */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
   /**
-   * Returns the reason if an error of `apply` means that the resource can never be stored.
+   * If an error from `apply` means that the resource can never be stored, returns the reason.
    * Undefined if a retry may succeed.
    */
   readonly refusalOf: (error: unknown) => string | undefined;
@@ -103,8 +103,8 @@ function isDeeper(value: unknown, levels: number): boolean {
 /**
  * Stores the valid items.
  *
- * @returns the items that can't be stored, each with the reason: the bot is unknown, `refuse`
- *   rejects the item, or the database always will
+ * @returns the items that can't be stored, each with the reason, e.g. because the bot is unknown,
+ *   or because `refuse` or the database rejects the item
  */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],
@@ -123,14 +123,14 @@ async function applyOwned<Body>(
   } catch (error) {
     const refusal = options.refusalOf(error);
     const [only] = items;
-    // In a larger batch any item may have caused the error. The pump retries the items one by one.
+    // In a larger batch, any item may have caused the error, so let the pump retry them one by one.
     if (refusal === undefined || only === undefined || items.length > 1) throw error;
     refused.set(only, refusal);
   }
   return refused;
 }
 
-/** @returns the item with its bot, or the reason why it is refused */
+/** @returns the item with its bot, or the reason for rejecting it */
 async function withOwner<Body>(
   { name, body, version }: Unowned<Body>,
   { ownerOf, refuse }: IngestConsumerOptions<Body>,

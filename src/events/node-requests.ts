@@ -1,8 +1,9 @@
 // Requests and replies between nodes.
 //
 // - If a node can't reach a leg's SIP engine, it asks another node to hang up or cancel the leg.
-//   NATS picks that node. If it can't reach the engine either, a retry may reach another node.
-// - If a person views a call of another node, this node requests the call's capture from its owner
+//   NATS picks the node. If that node can't reach the engine either, a retry may go to a different
+//   one.
+// - If somebody views a call that another node owns, this node requests the capture from the owner
 //   on `<prefix>.capture.<owner>`.
 
 import type { CallId } from '../calls/contract/identity.ts';
@@ -26,7 +27,7 @@ const maxCallIdLength = 128;
 /**
  * Serves requests to end legs.
  *
- * @param end must return within a few seconds, or the requester times out
+ * @param end must return within a few seconds, otherwise the requester times out
  */
 export function serveLegRequests(
   connection: EventConnection,
@@ -39,20 +40,20 @@ export function serveLegRequests(
   }));
 }
 
-/** @returns `unreachable` also if no valid reply arrived in time, or if NATS is unreachable */
-export async function askForLegEnd(
+/** @returns `unreachable` even if only NATS is unreachable, or if no valid reply arrived in time */
+export async function requestLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
 ): Promise<LegEndResult> {
   const subject = legSubject(connection.prefix);
-  const reply = await ask(connection, subject, JSON.stringify(leg), legTimeoutMs);
+  const reply = await request(connection, subject, JSON.stringify(leg), legTimeoutMs);
   return legEndReply.safeParse(reply).data?.result ?? 'unreachable';
 }
 
 /**
  * Serves requests for captures of this node's calls.
  *
- * @param viewOf returns undefined if the call is not up here
+ * @param viewOf returns undefined if the call isn't up on this node
  */
 export function serveCaptureRequests(
   connection: EventConnection,
@@ -70,15 +71,15 @@ export function serveCaptureRequests(
 }
 
 /**
- * @returns null if the owner has no capture of the call; undefined if no reply arrived in time, or
+ * @returns null if the owner has no capture for the call; undefined if no reply arrived in time, or
  *   if NATS is unreachable
  */
-export async function askForCapture(
+export async function requestCapture(
   connection: EventConnection,
   ownerId: string,
   callId: CallId,
 ): Promise<unknown> {
-  return await ask(
+  return await request(
     connection,
     captureSubject(connection.prefix, ownerId),
     callId,
@@ -90,29 +91,32 @@ function serve(
   { nats }: EventConnection,
   { subject, ...options }: { readonly subject: string; readonly queue?: string },
   logger: Logger,
-  answerTo: (text: string) => Promise<unknown>,
+  respond: (text: string) => Promise<unknown>,
 ): { stop(): void } {
   const subscription = nats.subscribe(subject, {
     ...options,
     callback: (error, message) => {
       if (error !== null) {
-        logger.warn({ err: error, subject }, 'the subscription for requests of other nodes failed');
+        logger.warn(
+          { err: error, subject },
+          'the subscription for requests from other nodes failed',
+        );
         return;
       }
-      const answering = answerTo(message.string())
-        .then((answer) => message.respond(JSON.stringify(answer)))
-        // Sends no reply. The requester times out.
+      const responding = respond(message.string())
+        .then((response) => message.respond(JSON.stringify(response)))
+        // Don't reply. The requester will time out.
         .catch((error: unknown) =>
-          logger.warn({ err: error, subject }, 'cannot answer a request of another node'),
+          logger.warn({ err: error, subject }, 'cannot respond to a request from another node'),
         );
-      inBackground(answering, logger, 'answering another node');
+      inBackground(responding, logger, 'responding to another node');
     },
   });
   return { stop: () => subscription.unsubscribe() };
 }
 
 /** @returns undefined if no reply arrived in time, or if NATS is unreachable */
-async function ask(
+async function request(
   connection: EventConnection,
   subject: string,
   body: string,

@@ -1,6 +1,6 @@
-// Puts events on the calls stream: in order for each call, many calls in parallel, with retries
-// while NATS is unreachable. The message id is the event id, so a retry within the stream's
-// duplicate window does not store an event twice.
+// Puts events on the calls stream. Each call's events go out in order, many calls run in parallel,
+// and we retry while NATS is unreachable. The message id is the event id, so a retry within the
+// stream's duplicate window can't store an event twice.
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,29 +15,29 @@ import type { EventConnection } from './connection.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
 /**
- * Maximum number of waiting events of all calls: some minutes of an outage at full load, or about
- * 200 MB. Further events stay in SQL.
+ * Maximum number of waiting events across all calls. That covers a few minutes of outage at full
+ * load, or about 200 MB. Further events stay in SQL.
  */
 const defaultMaxWaiting = 100_000;
 /**
- * Maximum number of concurrent publications. After an outage thousands of events wait. Those of
- * calls that are up then go first.
+ * Maximum number of concurrent publications. After an outage there are thousands of waiting events,
+ * and events from live calls go first.
  */
 const maxConcurrent = 256;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
-/** Error code of `message size exceeds maximum allowed`. A retry would fail too. */
+/** Error code for `message size exceeds maximum allowed`. Retrying is pointless. */
 const tooLargeForStream = 10_054;
 
 export type PublisherOptions = {
   readonly maxWaiting?: number;
   /**
-   * Returns undefined if events may be published now, else a promise that resolves when they may.
-   * The promise rejects if they never may. Publishing them then fails.
+   * Returns undefined if events may be published now, else a promise that resolves as soon as they
+   * may. If the promise rejects, publishing fails for good.
    */
   readonly untilAllowed?: () => Promise<void> | undefined;
   /**
-   * Writes the call's context before the event is published, so that the event's consumers find it.
+   * Writes the call's context before the event is published, so the event's consumers will find it.
    */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
   /** Returns the W3C Trace Context headers for the call's messages. */
@@ -46,18 +46,18 @@ export type PublisherOptions = {
 
 export type RunningPublisher = {
   /**
-   * Publishes events of one call in order, after all that were passed earlier. Retries while NATS
-   * is unreachable. Resolves when the stream has the events. Rejects after a stop, or if too many
-   * events wait.
+   * Publishes one call's events in order, after any that were passed earlier. Retries while NATS is
+   * unreachable. Resolves when the events are on the stream. Rejects after a stop, or if too many
+   * events are waiting.
    */
   publish(events: readonly CallEvent[]): Promise<void>;
-  /** Returns the number of events that are not on the stream yet. */
+  /** Returns the number of events that still have to be published. */
   waiting(): number;
-  /** Whether the call has events that are not on the stream yet. */
+  /** Whether any of the call's events still have to be published. */
   holds(callId: CallId): boolean;
   /**
-   * Waits at most `timeoutMs` until all events are published. Then rejects the remaining events.
-   * Events that are passed to `publish` from now on are rejected immediately.
+   * Waits at most `timeoutMs` for events to be published, then rejects the rest. From now on,
+   * `publish` rejects immediately.
    */
   stop(timeoutMs: number): Promise<void>;
 };
@@ -76,7 +76,7 @@ class Publisher implements RunningPublisher {
   readonly #options: PublisherOptions;
   /** The last pending publication of each call. The call's next publication waits for it. */
   readonly #tails = new Map<string, Promise<void>>();
-  /** Calls that have ended, but whose end event is not published yet. */
+  /** Calls that have ended, but whose end event still has to be published. */
   readonly #ended = new Set<string>();
   readonly #stopped = new AbortController();
   readonly #turns = takeTurns({ running: maxConcurrent, waiting: Number.POSITIVE_INFINITY }, () => {
@@ -106,9 +106,9 @@ class Publisher implements RunningPublisher {
     const last = events.at(-1);
     if (first === undefined || last === undefined) return Promise.resolve();
     if (this.#stopping) return Promise.reject(new Error('the event publisher is stopped'));
-    const most = this.#options.maxWaiting ?? defaultMaxWaiting;
-    if (this.#waiting + events.length > most) {
-      return Promise.reject(new Error(`NATS is unreachable: ${most} events wait for it`));
+    const maxWaiting = this.#options.maxWaiting ?? defaultMaxWaiting;
+    if (this.#waiting + events.length > maxWaiting) {
+      return Promise.reject(new Error(`NATS is unreachable: ${maxWaiting} events wait for it`));
     }
     this.#waiting += events.length;
     if (isEnd(last)) this.#ended.add(last.callId);
@@ -122,7 +122,8 @@ class Publisher implements RunningPublisher {
       }
     };
     const before = this.#tails.get(first.callId);
-    // A publication fails only at a stop. The same signal then fails the next ones too.
+    // A publication fails only after a stop, and the same signal makes the next publications fail
+    // too.
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
@@ -147,7 +148,7 @@ class Publisher implements RunningPublisher {
     const { signal } = this.#stopped;
     for (;;) {
       const allowed = this.#options.untilAllowed?.();
-      // A stop must not wait for the permission: the database may never come back.
+      // A stop can't wait for permission, because the database may never come back.
       if (allowed !== undefined) await within(allowed, signal);
       if (signal.aborted) throw new Error('stopped before the event was published');
       try {
@@ -158,7 +159,7 @@ class Publisher implements RunningPublisher {
         if (isRefused(error)) return await this.#deadLetter(event, error);
         this.#logger.warn(
           { err: error, eventId: event.id, retryMs },
-          'cannot publish an event, trying again',
+          'cannot publish an event, will retry',
         );
       }
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
@@ -177,12 +178,15 @@ class Publisher implements RunningPublisher {
   }
 
   /**
-   * Publishes a dead letter instead of the event. The event stays on the call's timeline and does
-   * not block later events.
+   * Publishes a dead letter instead of the event. The event stays on the call's timeline, and later
+   * events aren't blocked.
    */
   async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
     const { id, type, callId } = event;
-    this.#logger.error({ err: cause, eventId: id }, 'NATS refuses an event, it is not published');
+    this.#logger.error(
+      { err: cause, eventId: id },
+      'NATS rejects an event, so it is not published',
+    );
     const letter = { reason: 'refused by NATS', eventId: id, type, callId };
     const subject = deadLetterSubject(this.#connection.prefix, 'events');
     await this.#connection
@@ -194,8 +198,8 @@ class Publisher implements RunningPublisher {
 }
 
 /**
- * Whether NATS will never accept the event: it is too large for the stream or the server, or its
- * subject is invalid. The API normally refuses such a subject earlier.
+ * Whether NATS will never accept the event, either because it is too large for the stream or the
+ * server, or because its subject is invalid. The API normally rejects invalid subjects earlier.
  */
 function isRefused(error: unknown): boolean {
   if (error instanceof RangeError) return true;

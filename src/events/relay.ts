@@ -1,6 +1,6 @@
-// Publishes the stored events of calls, in order. A call is settled when all its events are on the
-// stream and no far end is left in it. If events can't be published, because of a stop or because
-// too many events wait, they stay in SQL. `published_event_sequence` records where to continue.
+// Publishes calls' stored events, in order. A call is settled when all its events are on the stream
+// and no far end is left. Events stay in SQL if we can't publish them because of a stop, or because
+// too many are waiting. `published_event_sequence` records where to continue.
 
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -14,13 +14,15 @@ export type RelayPorts = {
   readonly untilReleased: (callId: CallId) => Promise<void>;
   /** Marks the call as settled, with a delay. */
   readonly settle: (callId: CallId) => void;
-  /** Records that `queued` is published, so that the process that takes the call need not do it. */
+  /**
+   * Records that `queued` has been published, so the process that takes the call doesn't have to.
+   */
   readonly markQueuedPublished: (callId: CallId) => void;
   readonly logger: Logger;
 };
 
 /**
- * Maximum number of calls in `#through`. The events of a forgotten call are published again, and
+ * Maximum number of calls in `#through`. If we forget a call, its events are published again and
  * consumers drop them by id.
  */
 const maxRemembered = 50_000;
@@ -28,7 +30,7 @@ const maxRemembered = 50_000;
 export class EventRelay {
   readonly #ports: RelayPorts;
   /**
-   * Sequence of the last event on the stream, for calls that have not ended. Includes queued calls.
+   * Sequence of the last event on the stream, for calls that haven't ended, including queued calls.
    */
   readonly #through = new Map<CallId, number>();
   /**
@@ -44,8 +46,8 @@ export class EventRelay {
   }
 
   /**
-   * Publishes stored events of one call, in order. If `isRecovered`, recovery publishes them
-   * instead: it may first have to publish events that the lost process stored.
+   * Publishes one call's stored events, in order. If `isRecovered` is set, recovery publishes them
+   * instead, because there may be earlier events that the lost process stored.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {
     const last = events.at(-1);
@@ -75,7 +77,7 @@ export class EventRelay {
     );
   }
 
-  /** Returns the sequence of the call's last event on the stream. Undefined if it is not known. */
+  /** Returns the sequence of the call's last event on the stream. Undefined if unknown. */
   publishedThrough(callId: CallId): number | undefined {
     return this.#through.get(callId);
   }
@@ -86,8 +88,8 @@ export class EventRelay {
   }
 
   /**
-   * Whether this process still has to settle the call: its events are being published, or a far end
-   * is left.
+   * Whether this process still has to settle the call, because its events are being published or a
+   * far end is left.
    */
   holds(callId: CallId): boolean {
     return this.#ports.publisher.holds(callId) || this.#releasing.has(callId);

@@ -16,11 +16,14 @@ import { ingestKinds, ingestSubject, streamNames } from './subjects.ts';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /**
- * Longer than the pause between two retries of a publisher. After a longer outage of a process,
- * consumers drop repetitions by id.
+ * Longer than the pause between a publisher's retries. If a process was down for longer, consumers
+ * drop repetitions by id.
  */
 const duplicateWindowMs = 2 * 60_000;
-/** Size limit of the streams for people, dead letters and alerts. They must not fill the disk. */
+/**
+ * Size limit for dead letters and alerts, i.e. the streams that people read. They must not fill the
+ * disk.
+ */
 const forPeopleMaxBytes = 64 * 1024 * 1024;
 
 export type Retention = { readonly eventDays: number; readonly contextHours: number };
@@ -50,15 +53,15 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       subjects: [`${prefix}.call.>`],
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
-      // The server refuses a window that is longer than the maximum age.
+      // The server rejects a window that exceeds the maximum age.
       duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
       max_bytes: -1,
-      // Reading one call needs the next message of a subject, which only the direct API can return.
+      // To read one call we need a subject's next message, which only the direct API can return.
       allow_direct: true,
     },
     {
       name: names.ingest,
-      // No wildcard for the kind, so that the server refuses unknown kinds.
+      // No wildcard for the kind, so the server rejects unknown kinds.
       subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
@@ -89,41 +92,41 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
 
 async function ensureStream(connection: EventConnection, wanted: WantedStream): Promise<void> {
   const { streams } = connection.manager;
-  const present = await unlessMissing(streams.info(wanted.name));
-  if (present === undefined) {
+  const existing = await unlessMissing(streams.info(wanted.name));
+  if (existing === undefined) {
     await streams.add({ ...wanted, storage: StorageType.File, discard: DiscardPolicy.Old });
     return;
   }
-  if (present.config.retention !== wanted.retention) {
+  if (existing.config.retention !== wanted.retention) {
     throw new Error(
-      `the stream ${wanted.name} exists with retention ${present.config.retention}; remove it or set another NATS_PREFIX`,
+      `the stream ${wanted.name} exists with retention ${existing.config.retention}; remove it or set a different NATS_PREFIX`,
     );
   }
-  if (isUpToDate(present.config, wanted)) return;
+  if (isUpToDate(existing.config, wanted)) return;
   const { name, retention: _fixed, ...changeable } = wanted;
   await streams.update(name, changeable);
 }
 
-function isUpToDate(present: StreamConfig, wanted: WantedStream): boolean {
+function isUpToDate(existing: StreamConfig, wanted: WantedStream): boolean {
   return (
-    present.max_age === wanted.max_age &&
-    present.duplicate_window === wanted.duplicate_window &&
-    present.max_bytes === wanted.max_bytes &&
-    (present.allow_direct ?? false) === wanted.allow_direct &&
-    JSON.stringify(present.subjects) === JSON.stringify(wanted.subjects)
+    existing.max_age === wanted.max_age &&
+    existing.duplicate_window === wanted.duplicate_window &&
+    existing.max_bytes === wanted.max_bytes &&
+    (existing.allow_direct ?? false) === wanted.allow_direct &&
+    JSON.stringify(existing.subjects) === JSON.stringify(wanted.subjects)
   );
 }
 
 async function ensureContextBucket(connection: EventConnection, ttlMs: number): Promise<void> {
   const bucket = streamNames(connection.prefix).contextBucket;
   const stream = `KV_${bucket}`;
-  const present = await unlessMissing(connection.manager.streams.info(stream));
-  if (present === undefined) {
+  const existing = await unlessMissing(connection.manager.streams.info(stream));
+  if (existing === undefined) {
     const kvm = new Kvm(connection.jetstream);
     await kvm.create(bucket, { history: 1, ttl: ttlMs, storage: StorageType.File });
     return;
   }
-  if (present.config.max_age === nanos(ttlMs)) return;
+  if (existing.config.max_age === nanos(ttlMs)) return;
   await connection.manager.streams.update(stream, {
     max_age: nanos(ttlMs),
     duplicate_window: nanos(Math.min(duplicateWindowMs, ttlMs)),

@@ -18,7 +18,7 @@ export type CallAddress = {
   readonly callId: string;
 };
 
-/** @throws RangeError if a token is not valid in a subject; the API refuses such tokens earlier */
+/** @throws RangeError if a token isn't valid in a subject; the API rejects such tokens earlier */
 export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
   const tokens = [address.accountId, address.botId, address.callId];
   for (const part of tokens) {
@@ -42,17 +42,17 @@ export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
 
-/** Subject for requests to a process for captures of its calls. `ownerId` may contain dots. */
+/** Subject for requesting captures of a process's calls. `ownerId` may contain dots. */
 export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
-/** Subject for hints that a source has queued calls. Processes also query SQL every second. */
+/** Subject for hints that a source has queued calls. Processes also query SQL once a second. */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;
 }
 
-/** Kinds of resources that external producers publish for the companion. */
+/** The kinds of resources that external producers publish for the companion. */
 export const ingestKinds = ['messages', 'conversations', 'testruns'] as const;
 export type IngestKind = (typeof ingestKinds)[number];
 
@@ -72,8 +72,8 @@ export function streamNames(prefix: string) {
     alerts: `${prefix}_alerts`,
     ingest: `${prefix}_ingest`,
     /**
-     * Bot flows open `call-context` by this name. Another prefix on the same NATS must not share
-     * it.
+     * Bot flows open `call-context` by this name. A different prefix on the same NATS server must
+     * not share the bucket.
      */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
   } as const;

@@ -1,5 +1,5 @@
-// The port for reading calls: the interactions view, and one call with its timeline, context, and
-// notifications with their attempts.
+// The port for reading calls, i.e. the interactions view, and single calls with their timeline,
+// context, notifications and delivery attempts.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type {
@@ -10,10 +10,10 @@ import type {
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
-/** The account and bot whose calls may be read. All other calls are treated as unknown. */
+/** The account and bot whose calls the client may read. All other calls are treated as unknown. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
 
-/** The calls that an app may read: those of the listed bots, or of all bots of the account. */
+/** The calls that an app may read, either for the listed bots or for all the account's bots. */
 export type AppScope = { readonly accountId: string; readonly botIds: readonly string[] | 'all' };
 
 export type CallSummary = {
@@ -24,7 +24,7 @@ export type CallSummary = {
   readonly state: CallState;
   /** The `Status` column of the interactions view. */
   readonly status: InteractionStatus;
-  /** Place of a queued call in the queue of its trunk. 1 is the next call. */
+  /** The call's place in its trunk's queue while it is queued. 1 is the next call. */
   readonly queuePosition?: number;
   readonly target: string;
   readonly caller: string;
@@ -32,7 +32,7 @@ export type CallSummary = {
   readonly machineDetection: string;
   /** The verdict so far. Undefined if detection has not decided. */
   readonly verdict?: AmdEventName;
-  /** Reason of the verdict: `fax-tone`, `short-greeting`, … */
+  /** Reason for the verdict: `fax-tone`, `short-greeting`, … */
   readonly verdictReason?: string;
   /** True if a machine's beep was heard. */
   readonly beep?: true;
@@ -79,7 +79,7 @@ export type NotificationView = {
     readonly error?: string;
     readonly delivered: boolean;
   }[];
-  /** Replays of the notification. `by` is the id of the app that requested it. */
+  /** Replays of this notification. `by` is the id of the app that requested the replay. */
   readonly replays: readonly { readonly replayedAt: string; readonly by: string }[];
 };
 
@@ -92,7 +92,7 @@ export type CallFilter = {
   readonly callIdPrefix?: string;
   readonly acceptedFrom?: Date;
   readonly acceptedTo?: Date;
-  /** The `nextCursor` of the previous page. Opaque. */
+  /** The previous page's `nextCursor`. Opaque. */
   readonly cursor?: string;
   /** 1 to 200. */
   readonly limit: number;
@@ -105,7 +105,7 @@ export type CallQueries = {
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
+  /** Reads the state for hang-ups and commands. These must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;

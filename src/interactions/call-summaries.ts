@@ -11,7 +11,7 @@ import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 
 export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'request'> & {
-  // These columns contain only words that the ledger writes.
+  // The ledger is the only writer of these columns, so the types are safe.
   readonly state: CallState;
   readonly status: InteractionStatus;
   readonly target: DialTarget;
@@ -23,7 +23,7 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly reason: string | null;
   readonly reason_code: string | null;
   readonly verdict: AmdEventName | null;
-  /** The `amd` events, in order. Null if no event exists or detection was off. */
+  /** The `amd` events, in order. Null if there were no events or detection was off. */
   readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
@@ -31,9 +31,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
 };
 
 /**
- * The verdict. After the call it is in the end event. While the call is up it is the last deciding
- * `amd` event, because a later verdict corrects an earlier one. Only a few calls are up, so few
- * events are read.
+ * The verdict. After the call, we find it in the end event. While the call is up, we use the last
+ * deciding `amd` event, because a later verdict corrects an earlier one. Few calls are up at any
+ * time, so this doesn't read many events.
  */
 const verdict = sql`
   case
@@ -45,7 +45,7 @@ const verdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
-/** The `amd` events. After the call they are read from the context in the end event. */
+/** The `amd` events. After the call, they come from the context in the end event. */
 const amdEvents = sql`
   case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
     select jsonb_agg(jsonb_build_object('event', amd->'event', 'reason', amd->'reason') order by place)
@@ -59,8 +59,8 @@ const amdEvents = sql`
   end`;
 
 /**
- * Selects single members of the request, because its metadata can be 16 KiB and a page has up to
- * 200 calls.
+ * Selects single fields of the request, because the metadata can be 16 KiB and a page can list 200
+ * calls.
  */
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
@@ -78,7 +78,7 @@ export async function listCalls(
 > {
   const position = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
   if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
-  // One row more than requested reveals whether another page follows.
+  // One extra row shows whether there is another page.
   const limit = filter.limit + 1;
   const wanted = all([...conditions(filter), position && before(position)]);
   const { rows } = await queries.query<SummaryColumns>(sql`
@@ -106,7 +106,7 @@ export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
     : sql`${inAccount} and bot_id = any(${scope.botIds}::text[])`;
 }
 
-/** Selects the newest calls of each bot first, because the index is ordered by bot. */
+/** Selects each bot's newest calls first, because the index is ordered by bot. */
 function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): Sql {
   const visible =
     botIds === 'all' ? botsOf(accountId) : sql`select unnest(${botIds}::text[]) as bot_id`;
@@ -153,8 +153,8 @@ function startsWith(callIdPrefix: string): Sql {
 }
 
 // ── Cursor ───────────────────────────────────────────────────────────────────────────────────────
-// A cursor names the last call of a page, in the order (accepted_at, call_id). Calls that are
-// accepted later are newer, so they don't shift the following pages.
+// A cursor names a page's last call, in the order (accepted_at, call_id). Calls accepted later are
+// newer, so they don't shift the pages that follow.
 
 type Position = { readonly acceptedAt: Date; readonly callId: string };
 
@@ -232,12 +232,12 @@ function formatTarget(target: DialTarget): string {
 }
 
 /**
- * A column of a query on `calls`: the call's place in the queue of its trunk. 1 is the next call.
- * Null if the call is no longer queued.
+ * A column for queries on `calls`: the call's place in its trunk's queue. 1 is the next call. Null
+ * if the call isn't queued any more.
  *
- * Calls of a trunk are taken in the order of acceptance, then of id. So the column counts the calls
- * before this one, except those that are too old to be dialled. `end_published_at is null` lets the
- * planner use the index of open calls.
+ * A trunk's calls are taken in order of acceptance, then by id. So we count the calls before this
+ * one, ignoring any that are too old to be dialled. `end_published_at is null` lets the planner use
+ * the index on open calls.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (
@@ -248,8 +248,8 @@ export const queuePosition = sql`
   ) end as queue_position`;
 
 /**
- * Computes the queue positions of a page's calls in one statement. `queuePosition` for each call
- * would count the same queued calls again and again.
+ * Computes the queue positions for a page of calls in one statement. Using `queuePosition` for each
+ * call would count the same queued calls over and over.
  */
 async function queuePositions(
   queries: Queries,

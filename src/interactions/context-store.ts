@@ -1,5 +1,5 @@
-// The `call-context` bucket, which bot flows read while a call is up. SQL and the events also have
-// the contexts, so a lost bucket loses no data.
+// The `call-context` bucket, which bot flows read while a call is up. SQL and the events contain
+// the contexts too, so losing the bucket doesn't lose any data.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -16,9 +16,9 @@ export type StoredContext = Immutable<z.infer<typeof storedContextSchema>>;
 
 export type ContextStore = {
   /**
-   * Reads the context of a call.
+   * Reads a call's context.
    *
-   * @returns undefined if there is no entry, or if the entry is not a valid context
+   * @returns undefined if there is no entry, or if the entry isn't a valid context
    * @throws Error if NATS is unreachable
    */
   get(key: string): Promise<CallContext | undefined>;
@@ -28,7 +28,7 @@ export type ContextStore = {
    */
   replace(key: string, context: StoredContext, revision: number): Promise<number | undefined>;
   /**
-   * Returns the current revision and the sequence of its event. Both are 0 if there is no entry.
+   * Returns the current revision and its event's sequence. Both are 0 if there is no entry.
    */
   revisionOf(key: string): Promise<{ readonly eventSequence: number; readonly revision: number }>;
 };
@@ -44,7 +44,7 @@ export function contextKey(call: { readonly botId: string; readonly callId: stri
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
   const name = streamNames(connection.prefix).contextBucket;
   const bucket = await new Kvm(connection.jetstream).open(name);
-  // ADR-8 of NATS: a key is this subject, and its revision is the sequence of its last message.
+  // Per NATS ADR-8, this is the subject for a key, and the revision is the last message's sequence.
   const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
     get: async (key) => {

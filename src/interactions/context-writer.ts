@@ -1,6 +1,7 @@
-// Copies the contexts of events to the bucket that bot flows read. An older context never replaces
-// a newer one, even if two processes write: each stored context has the sequence of its event, and
-// a write succeeds only if the bucket still has the revision that the writer last saw.
+// Copies contexts from events to the `call-context` bucket, where bot flows read them. An older
+// context never replaces a newer one, even if two processes write at the same time. Each stored
+// context carries its event's sequence, and a write succeeds only if the bucket still holds the
+// revision that the writer last saw.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -8,27 +9,31 @@ import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /**
- * Size of the cache: far more than the live calls of one process. A miss costs one more read.
+ * Cache size. A process never has nearly as many live calls, and a miss only costs one more read.
  */
 const maxRemembered = 5_000;
-/** Retries are rare: two processes write the same context only while one takes over the call. */
+/**
+ * Retries are rare. Two processes write the same context only while one is taking over the call.
+ */
 const maxTries = 5;
 
-type Written = {
+type KnownContext = {
   readonly eventSequence: number;
   readonly revision: number;
-  /** The written context as JSON. Absent if another process may have written the entry. */
+  /**
+   * The context in the bucket, as JSON. Undefined if another process may have written the entry.
+   */
   readonly content?: string;
 };
 
 /**
- * Returns a function that resolves when the bucket has the event's context or a newer one. It does
- * nothing for an event without a context.
+ * Returns a function that resolves when the bucket holds the event's context or a newer one. It
+ * does nothing for events without a context.
  */
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
 ): (event: CallEvent) => Promise<void> {
-  const remembered = new LRUCache<string, Written>({ max: maxRemembered });
+  const remembered = new LRUCache<string, KnownContext>({ max: maxRemembered });
 
   return async (event) => {
     const context = contextOf(event);

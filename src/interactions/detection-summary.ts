@@ -13,13 +13,16 @@ export type DetectionVerdict = {
 };
 
 export type DetectionSummary = {
-  /** Number of calls in the summary: the newest answered calls with detection. */
+  /** Number of calls in the summary, which covers the newest answered calls with detection. */
   readonly calls: number;
   readonly since: string;
   readonly verdicts: readonly DetectionVerdict[];
 };
 
-/** Maximum number of calls in a summary. The query takes some 100 ms, and a page can show them. */
+/**
+ * Maximum number of calls in a summary. A page can show that many, and the query takes about 100
+ * ms.
+ */
 const maxCalls = 2_000;
 const periodMs = 86_400_000;
 
@@ -43,11 +46,11 @@ from lately left join lateral (
 type Columns = {
   readonly call_id: string;
   readonly outcome: CallOutcome | null;
-  /** Data of the `amd` event. Not typed, because another version may have written it. */
+  /** The `amd` event's data. Not typed, because a different version may have written it. */
   readonly amd: Readonly<Record<string, unknown>> | null;
 };
 
-/** Summarises calls of all accounts. */
+/** Summarises calls from all accounts. */
 export async function detectionSummary(queries: Queries, now: Date): Promise<DetectionSummary> {
   const since = new Date(now.getTime() - periodMs);
   const { rows } = await queries.query<Columns>({ ...statement, values: [since] });

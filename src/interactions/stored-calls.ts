@@ -1,4 +1,4 @@
-// Implements `CallQueries` on SQL. The context of a call that is up comes from the context bucket.
+// Implements `CallQueries` on SQL. For a live call, the context comes from the context bucket.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
@@ -95,7 +95,7 @@ async function context(
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
-  // Queries SQL first, because the bucket's keys do not tell which account owns a call.
+  // Query SQL first, because the bucket's keys don't show which account owns a call.
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
@@ -108,7 +108,7 @@ async function context(
   if (row.final !== null) return row.final;
   const current = await contexts
     .get(contextKey({ botId: scope.botId, callId }))
-    // If NATS is unreachable, falls back to the context in the stored events.
+    // If NATS is unreachable, fall back to the context in the stored events.
     .catch(() => undefined);
   return (
     current ??
@@ -175,7 +175,7 @@ type NotificationColumns = {
   readonly event_id: string;
   readonly sequence: number;
   readonly body: string;
-  // The notifier writes only these words.
+  // The notifier is the only writer, so the type is safe.
   readonly state: NotificationView['state'];
   readonly created_at: Date;
   readonly delivered_at: Date | null;

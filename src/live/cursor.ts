@@ -1,12 +1,12 @@
-// Positions in the event log, and their cursors. A cursor is an opaque text that is sent as the
+// Positions in the event log, and their cursors. A cursor is an opaque string that we send as the
 // `id` of server-sent events.
 
 /**
- * The position after this event. An empty `callId` means the position before all events of
- * `transactionId`.
+ * The position after this event. An empty `callId` means the position before any of the
+ * transaction's events.
  */
 export type Position = {
-  /** An xid8 of PostgreSQL as text: its 64 bits do not fit into a number. */
+  /** A PostgreSQL xid8 as text, because its 64 bits don't fit into a number. */
   readonly transactionId: string;
   readonly callId: string;
   readonly eventSequence: number;
@@ -14,7 +14,7 @@ export type Position = {
 
 export type Cursor = {
   readonly position: Position;
-  /** Time of the position. A cursor that is older than the events' retention is not accepted. */
+  /** Time of the position. We don't accept a cursor that is older than the events' retention. */
   readonly at: Date;
 };
 
@@ -22,11 +22,11 @@ export function beforeTransaction(transactionId: string): Position {
   return { transactionId, callId: '', eventSequence: 0 };
 }
 
-/** Compares two positions, as `sort` expects it. */
+/** Compares two positions, for use with `sort`. */
 export function compare(a: Position, b: Position): number {
   const byTransaction = BigInt(a.transactionId) - BigInt(b.transactionId);
   if (byTransaction !== 0n) return byTransaction < 0n ? -1 : 1;
-  // The database orders call ids by `collate "C"`, and they are ASCII.
+  // Call ids are ASCII and the database orders them by `collate "C"`, so this gives the same order.
   if (a.callId !== b.callId) return a.callId < b.callId ? -1 : 1;
   return a.eventSequence - b.eventSequence;
 }
@@ -37,7 +37,7 @@ export function writeCursor({ position, at }: Cursor): string {
   return Buffer.from(text, 'latin1').toString('base64url');
 }
 
-/** @returns undefined if the text is not a cursor of this gateway */
+/** @returns undefined if the text isn't a cursor from this gateway */
 export function readCursor(text: string): Cursor | undefined {
   const [, transactionId, at, eventSequence, callId] =
     /^(\d{1,19})\.(\d{1,14})\.(\d{1,9})\.((?:call-[0-9A-Za-z-]{1,64})?)$/.exec(

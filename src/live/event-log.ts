@@ -1,8 +1,10 @@
-// Reads the events of all calls as a log, ordered by transaction id. A read ends before the oldest
-// running transaction. All later commits have higher ids, so the next read can't miss an event.
+// Reads the events of all calls as a log, ordered by transaction id. A read stops before the oldest
+// running transaction. Everything committed later has a higher id, so the next read can't miss an
+// event.
 //
-// An open transaction holds up the log. The gateway's own transactions have one statement each, but
-// a long transaction of another program on the same server delays all events after it.
+// The drawback is that an open transaction holds up the log. The gateway's own transactions are
+// single statements, but if another program on the same server runs a long transaction, it delays
+// all events after it.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
@@ -10,7 +12,9 @@ import type { Queries } from '../store/queries.ts';
 import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
-/** The events that a follower may see: of these bots, or of one of their calls (`callId`). */
+/**
+ * The events that a follower may see, either for all these bots or only for one call (`callId`).
+ */
 export type EventScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -21,15 +25,15 @@ export type LoggedEvent = { readonly position: Position; readonly event: CallEve
 
 export type LogPage = {
   readonly events: readonly LoggedEvent[];
-  /** Position for the next read. */
+  /** Where the next read starts. */
   readonly end: Position;
   /** True if more events may be readable now. */
   readonly isFull: boolean;
-  /** True if some events become readable only when an older transaction ends. */
+  /** True if some events won't be readable until an older transaction ends. */
   readonly isHeldUp: boolean;
 };
 
-/** Number of rows of a page, before the scope filters them: some 100 KB to 1 MB. */
+/** Number of rows in a page, before the scope filters them. They take 100 KB to 1 MB. */
 const pageRows = 500;
 
 type Columns = {
@@ -44,13 +48,13 @@ type Columns = {
 };
 
 export type EventLog = {
-  /** Returns the current end of the log. Events that are not readable yet come after it. */
+  /** Returns the log's current end. Events that can't be read yet will come after it. */
   end(scope: EventScope): Promise<Position>;
-  /** Reads a page. Without a scope, it reads the events of all accounts. */
+  /** Reads a page. Without a scope, that includes events from all accounts. */
   read(after: Position, scope?: EventScope): Promise<LogPage>;
   /**
-   * Whether this database can have produced the position. The transaction ids of a replaced
-   * database start again from low numbers.
+   * Whether this database can have produced the position. If a database is replaced, its
+   * transaction ids start again from low numbers.
    */
   knows(position: Position, scope: EventScope): Promise<boolean>;
 };
@@ -84,7 +88,7 @@ async function readPage(
   scope: EventScope | undefined,
 ): Promise<LogPage> {
   const wanted = scope === undefined ? sql`true` : inScope(scope);
-  // With a call id, the primary key is used. Otherwise the index on the log's order is used.
+  // With a call id, PostgreSQL uses the primary key, otherwise the index in log order.
   const within =
     scope?.callId === undefined
       ? sql`true`

@@ -1,33 +1,33 @@
-// One client that follows live events, with the chunks that it has not taken yet.
+// One client that follows live events, and the chunks that it hasn't taken so far.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { compare, type Position } from './cursor.ts';
 import type { EventScope } from './event-log.ts';
 
-/** A piece of the server-sent event stream. It is built once for all followers. */
+/** A piece of the server-sent event stream. We build it once for all followers. */
 export type Chunk = {
   readonly text: string;
   /** Undefined if the chunk only carries the follower's position. */
   readonly event?: CallEvent;
 };
 
-/** A follower with more than this waiting is too slow, and is disconnected. */
+/** If more than this is waiting for a follower, it is too slow and gets disconnected. */
 export const maxWaitingBytes = 1_048_576;
 
 /**
- * A comment is sent after this pause: proxies close silent connections, and only a write reveals
- * that a client is dead.
+ * After this pause we send a comment, because proxies close silent connections, and we only notice
+ * that a client is dead when we write to it.
  */
 const quietMs = 15_000;
 
 export class Follower {
   readonly #scope: EventScope;
-  /** The follower has already read the events up to here on its own. */
+  /** Position up to which the follower has already read events on its own. */
   readonly #from: Position;
   readonly #onTooSlow: () => void;
   #waiting: Chunk[] = [];
   #bytes = 0;
-  /** The chunk with the position that was last passed to `advance`. */
+  /** The chunk that was last passed to `advance`. */
   #positionChunk: Chunk | undefined;
   #wake: (() => void) | undefined;
   #hasEnded = false;
@@ -49,7 +49,7 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** Notes that the log was read up to this position without an event for this follower. */
+  /** Records that the log has been read up to this position without an event for this follower. */
   advance(position: Chunk): void {
     if (this.#waiting.length === 0) this.#positionChunk = position;
   }
@@ -60,8 +60,8 @@ export class Follower {
   }
 
   /**
-   * Waits for chunks and returns all of them. If none arrive for a while, it returns a comment and
-   * the follower's position.
+   * Waits for chunks and returns all of them. If none arrive for a while, returns a comment and the
+   * follower's position.
    *
    * @returns undefined once the follower has ended
    */

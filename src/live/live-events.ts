@@ -1,14 +1,14 @@
 // Sends stored events to clients that follow them over HTTP. A follower has two phases:
 //
-// catching up: the follower reads its own pages, as fast as it takes them, until it reaches the
-// position of the shared reader.
+// catching up: the follower reads its own pages, as fast as the client takes them, until it reaches
+// the shared reader's position.
 //
-// live: one shared reader passes the events that it reads to all live followers of this process.
-// Events that a follower has not taken yet wait in memory, up to a bound. A slower follower is
-// disconnected and can reconnect with its cursor.
+// live: one shared reader reads the events and passes them to all of this process's live followers.
+// Events wait in memory until the client takes them, up to a bound. Clients that are too slow get
+// disconnected and can reconnect with their cursor.
 //
-// The shared reader reads when an event was published, and once a second in case that signal was
-// lost. It stops while there are no live followers.
+// The shared reader reads whenever an event has been published, and once a second in case that
+// signal got lost. It stops while there are no live followers.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inBackground } from '../lib/in-background.ts';
@@ -20,11 +20,11 @@ import { type Chunk, Follower } from './follower.ts';
 export type LiveOptions = {
   readonly log: EventLog;
   readonly logger: Logger;
-  /** Retention of events. An older cursor is not accepted. */
+  /** Retention of events. Older cursors are rejected. */
   readonly retentionMs: number;
   /**
-   * Calls `wake` whenever any process has published an event. Called for the first live follower,
-   * and stopped when the last one leaves. Default: only the sweep finds events.
+   * Calls `wake` whenever any process has published an event. Started for the first live follower
+   * and stopped when the last follower leaves. Default: only the sweep finds events.
    */
   readonly watch?: (wake: () => void) => { stop(): void };
   readonly now?: () => Date;
@@ -33,20 +33,20 @@ export type LiveOptions = {
 
 export type Following = {
   readonly signal: AbortSignal;
-  /** Called if too much waits for the follower. The waiting chunks are discarded. */
+  /** Called if too much is waiting for the follower. The waiting chunks are discarded. */
   readonly onTooSlow: () => void;
 };
 
-/** Minimum pause between reads, so that one read gets all events of a burst. */
+/** Minimum pause between reads, so one read gets a whole burst of events. */
 const minRestMs = 40;
 /**
- * Minimum pause between reads while events keep arriving. With it, ten screens cost 3 % of a core
- * instead of 8 %.
+ * Minimum pause between reads while events keep arriving. Reduces the cost of ten screens from 8 %
+ * of a core to 3 %.
  */
 const busyRestMs = 150;
 const readsUntilBusy = 5;
 const defaultSweepEveryMs = 1_000;
-/** How much of a page is delivered before followers get a turn. A page may have megabytes. */
+/** How much of a page we deliver before followers get a turn. A page may be several megabytes. */
 const maxTurnBytes = 65_536;
 
 export class LiveEvents {
@@ -54,7 +54,7 @@ export class LiveEvents {
   readonly #logger: Logger;
   readonly #options: LiveOptions;
   readonly #followers = new Set<Follower>();
-  /** The position of the shared reader. Undefined without live followers. */
+  /** The shared reader's position. Undefined if there are no live followers. */
   #position: Position | undefined;
   #watch: { stop(): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -74,7 +74,7 @@ export class LiveEvents {
 
   /**
    * Yields events until the signal aborts, the follower is too slow, or the gateway stops. Without
-   * a cursor it begins with the next event, or with the call's first event if the scope is a call.
+   * a cursor, starts with the next event, or with the call's first event if the scope is a call.
    *
    * @throws if the database is unreachable while the follower catches up
    */
@@ -91,8 +91,8 @@ export class LiveEvents {
       position = page.end;
       if (page.events.length > 0) yield this.#chunksOf(page);
       if (page.isFull) continue;
-      // Don't await between this check and adding the follower in `#live`: the shared reader could
-      // pass an event that this follower would miss.
+      // Don't await between this check and adding the follower in `#live`. Otherwise the shared
+      // reader could pass on an event that this follower misses.
       if (this.#position !== undefined && compare(position, this.#position) < 0) continue;
       yield* this.#live(scope, position, following);
       return;
@@ -187,8 +187,8 @@ export class LiveEvents {
     let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
     try {
       const page = await this.#log.read(position);
-      // The position has changed if all followers left during the read. A new follower may then
-      // have set another position.
+      // If all followers left during the read, the position has changed. A new follower may even
+      // have set a different one.
       if (this.#position === position) {
         this.#position = page.end;
         const isBusy = page.events.length > 0 && sinceLastMs < 2 * busyRestMs && !page.isFull;
@@ -197,7 +197,7 @@ export class LiveEvents {
         restMs = this.#restAfter(page, restMs);
       }
     } catch (error) {
-      this.#logger.warn({ err: error }, 'events could not be read for their followers');
+      this.#logger.warn({ err: error }, 'cannot read events for followers');
     }
     this.#isReading = false;
     if (this.#followers.size === 0) return;
@@ -209,8 +209,9 @@ export class LiveEvents {
   }
 
   /**
-   * Returns the pause before the next read. While a transaction holds up the log, it begins with
-   * 20 ms, because our own transactions last milliseconds, and doubles up to the sweep interval.
+   * Returns the pause before the next read. While a transaction holds up the log, the pause starts
+   * at 20 ms, because our own transactions only last milliseconds, and doubles up to the sweep
+   * interval.
    */
   #restAfter({ isFull, isHeldUp }: LogPage, sweepEveryMs: number): number {
     this.#heldUpRounds = isHeldUp ? this.#heldUpRounds + 1 : 0;
@@ -230,7 +231,7 @@ export class LiveEvents {
       for (const follower of this.#followers) follower.offer(event, position, chunk);
       bytes += chunk.text.length;
       if (bytes < maxTurnBytes) continue;
-      // Lets followers take their chunks before more arrive.
+      // Let followers take their chunks before more arrive.
       bytes = 0;
       await nextTurn();
     }
@@ -256,8 +257,8 @@ function idLine(cursor: string): string {
 }
 
 /**
- * Returns a chunk with an id but without data. A browser stores the id for a reconnect and
- * dispatches no event (HTML, section 9.2.6).
+ * Returns a chunk with an id but no data. Browsers store the id for reconnecting but don't dispatch
+ * an event (HTML, section 9.2.6).
  */
 function positionChunk(position: Position, at: Date): Chunk {
   return { text: `${idLine(writeCursor({ position, at }))}\n` };

@@ -73,7 +73,7 @@ export type DispatcherOptions = {
    * Pause between polls while no notification is pending. Default: `pollMs`. Don't set it if other
    * processes share the database, because they don't wake this poll.
    */
-  readonly longestRestMs?: number;
+  readonly maxRestMs?: number;
   readonly gates?: GateLimits;
 };
 
@@ -133,7 +133,7 @@ export class NotificationDispatcher {
     this.#deps = deps;
     this.#poller = new Poller({
       everyMs: options.pollMs ?? defaultPollMs,
-      longestRestMs: options.longestRestMs ?? 0,
+      maxRestMs: options.maxRestMs ?? 0,
       logger: deps.logger,
       poll: (due) => (due ? this.#claimDue() : this.#claim(false)),
     });

@@ -8,7 +8,7 @@ export type Found = 'more' | 'wanted' | 'nothing';
 export type PollerOptions = {
   readonly everyMs: number;
   /** Pause while no notification is pending. 0 if other processes write to the same database. */
-  readonly longestRestMs: number;
+  readonly maxRestMs: number;
   readonly logger: Logger;
   /** Takes all due calls if `due` is true, otherwise only wanted calls (known by id). */
   readonly poll: (due: boolean) => Promise<Found | 'nothing owed'>;
@@ -53,7 +53,7 @@ export class Poller {
   #poll(due: boolean): void {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
-    const { everyMs, longestRestMs, logger, poll } = this.#options;
+    const { everyMs, maxRestMs, logger, poll } = this.#options;
     // Frequent polls for wanted calls must not delay the poll for due calls.
     const isDue = due || performance.now() - this.#polledForDueAt >= everyMs;
     this.#wasWoken = false;
@@ -71,8 +71,8 @@ export class Poller {
         if (this.#isStopped) return;
         if (requested !== 'nothing' || found === 'more' || found === 'wanted')
           return this.#poll(requested === 'due' || found === 'more');
-        this.#isResting = found === 'nothing owed' && !this.#wasWoken && longestRestMs > everyMs;
-        this.#pause(this.#isResting ? longestRestMs : everyMs);
+        this.#isResting = found === 'nothing owed' && !this.#wasWoken && maxRestMs > everyMs;
+        this.#pause(this.#isResting ? maxRestMs : everyMs);
       });
   }
 

@@ -1,7 +1,8 @@
-// Creates the spans of this process's calls from their events. `src/calls` does not know about
-// spans. The `queue`, `leg` and `end` spans are children of the span that accepted the request,
-// even if another process accepted it. Each gateway that is tried has its own leg span, which is
-// the parent of that gateway's other spans. A call that was taken over has only its `end` span.
+// Creates spans for this process's calls from their events, so `src/calls` doesn't need to know
+// about tracing. The `queue`, `leg` and `end` spans are children of the span that accepted the
+// request, even if that happened in a different process. Each gateway that we try gets its own leg
+// span, which is the parent of that gateway's other spans. If a call was taken over, it only gets
+// an `end` span.
 
 import {
   type Attributes,
@@ -18,8 +19,8 @@ import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contrac
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /**
- * Maximum number of calls in memory, more than a process has at a time. A call that another process
- * took over never ends here, but the cache evicts it eventually.
+ * Maximum number of calls in memory, which is more than a process ever has at a time. If another
+ * process took over a call, we never see the end, but the cache evicts the call eventually.
  */
 const maxCalls = 20_000;
 
@@ -56,7 +57,7 @@ export class CallSpans {
     if (event.type === 'ringing') return this.#ringing(leg, call, event.data, at);
     if (event.type === 'answered') return this.#answered(leg, call, at);
     if (event.type === 'amd') return detected(leg, event, at);
-    // Other events of the call become events of the leg's span.
+    // Other events are added to the leg's span.
     leg.span.addEvent(event.type, {}, at);
     return leg;
   }
@@ -97,7 +98,7 @@ export class CallSpans {
     return { ...leg, answeredAt: at, detection };
   }
 
-  /** Creates the span that ends with the answer, or with the end of an unanswered leg. */
+  /** Creates the span that ends when the leg is answered, or when it ends unanswered. */
   #spanBeforeAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
     if (ringingAt === undefined) this.#span('dialing', call, context, startedAt, at);
     else this.#span('ringing', call, context, ringingAt, at);

@@ -1,5 +1,5 @@
-// Sends spans in batches to an OpenTelemetry collector, as OTLP/HTTP with JSON. This module is
-// loaded only if a collector is configured.
+// Sends spans in batches to an OpenTelemetry collector, as OTLP/HTTP with JSON. We load this module
+// only if a collector is configured.
 
 import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -23,8 +23,8 @@ export type Otlp = {
 };
 
 /**
- * Maximum number of spans in memory. Further spans are dropped: an unreachable collector must not
- * cost more than traces.
+ * Maximum number of spans in memory. Beyond that we drop spans, because an unreachable collector
+ * shouldn't cost us more than some traces.
  */
 const maxQueueSize = 8_192;
 const maxExportBatchSize = 512;

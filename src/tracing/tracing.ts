@@ -1,5 +1,5 @@
-// Creates the spans of the gateway: of intake, calls and deliveries. Without an OTLP exporter, no
-// OpenTelemetry code is loaded, and incoming trace headers are forwarded unchanged.
+// Creates the gateway's spans for intake, calls and deliveries. Without an OTLP exporter we don't
+// load any OpenTelemetry code, and forward incoming trace headers unchanged.
 
 import {
   type Attributes,
@@ -19,14 +19,16 @@ import type { SubmitResult } from '../calls/dialout-ports.ts';
 import { parseTraceparent, type TraceHeaders, writeTraceparent } from '../lib/trace-context.ts';
 import { CallSpans } from './call-spans.ts';
 
-/** An open span, with trace headers that make a server's spans its children. */
+/** An open span. */
 type OpenSpan<Result> = {
-  /** Trace headers that name this span as the parent. */
+  /**
+   * Trace headers that name this span as the parent. A server that gets them creates child spans.
+   */
   readonly trace: TraceHeaders;
   end(result: Result): void;
 };
 
-export type AttemptOfDelivery = {
+export type DeliveryAttempt = {
   readonly callId: string;
   readonly eventId: string;
   readonly sequence: number;
@@ -34,16 +36,16 @@ export type AttemptOfDelivery = {
   readonly attempt: number;
   readonly host: string;
 };
-export type ResultOfDelivery = { readonly status: number } | { readonly error: string };
+export type DeliveryResult = { readonly status: number } | { readonly error: string };
 
 export type Tracing = {
   startIntake(parent: TraceHeaders | undefined): OpenSpan<SubmitResult>;
-  /** Must be called after an event of one of this process's calls was stored. */
+  /** Call this after storing an event for one of this process's calls. */
   onEvent(call: AcceptedCall, event: CallEvent): void;
   startDelivery(
     parent: TraceHeaders | undefined,
-    attempt: AttemptOfDelivery,
-  ): OpenSpan<ResultOfDelivery>;
+    attempt: DeliveryAttempt,
+  ): OpenSpan<DeliveryResult>;
 };
 
 export function createTracing(tracer: Tracer): Tracing {
@@ -55,7 +57,7 @@ export function createTracing(tracer: Tracer): Tracing {
   };
 }
 
-/** Returns a context for spans whose parent is the span in the incoming trace headers. */
+/** Returns a context in which the span from the incoming trace headers is the parent. */
 export function contextOf(headers: TraceHeaders | undefined): Context {
   const parent = parseTraceparent(headers?.traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
@@ -69,7 +71,7 @@ export function contextOf(headers: TraceHeaders | undefined): Context {
 
 /**
  * Returns the trace headers for the next server. `tracestate` is forwarded unchanged, as W3C Trace
- * Context (section 3.4) asks of a program that has no state to add.
+ * Context (section 3.4) requires if a program has no state to add.
  */
 function headersOf(span: Span, parent: TraceHeaders | undefined): TraceHeaders {
   const { traceId, spanId, traceFlags } = span.spanContext();
@@ -93,15 +95,15 @@ function startIntake(tracer: Tracer, parent: TraceHeaders | undefined): OpenSpan
 function startDelivery(
   tracer: Tracer,
   parent: TraceHeaders | undefined,
-  { callId, eventId, sequence, attempt, host }: AttemptOfDelivery,
-): OpenSpan<ResultOfDelivery> {
+  { callId, eventId, sequence, attempt, host }: DeliveryAttempt,
+): OpenSpan<DeliveryResult> {
   const attributes: Attributes = {
     'offhook.call.id': callId,
     'offhook.event.id': eventId,
     'offhook.notification.sequence': sequence,
     'http.request.method': 'POST',
     'http.request.resend_count': attempt - 1,
-    // Only the host of the URL, because its path and query may be secrets.
+    // Only the URL's host, because the path and query may contain secrets.
     'server.address': host,
   };
   const options = { kind: SpanKind.CLIENT, attributes };

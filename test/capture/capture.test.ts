@@ -131,7 +131,7 @@ describe('a view of a call', () => {
       ask: (): void => undefined,
       isClosed: false,
     };
-    const port = captures.around({
+    const port = captures.wrapPort({
       open: async (_callId, observer) => {
         call.report = (heard) => {
           const of = { startedAt: 5, stepMs: 40, said: new Uint8Array(3) };
@@ -190,7 +190,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     });
     let observer: MediaObserver | undefined;
     let ask = (): void => undefined;
-    const port = captures.around({
+    const port = captures.wrapPort({
       open: async (_callId, given) => {
         observer = given;
         return { send: () => ask() } as unknown as Awaited<ReturnType<MediaPort['open']>>;

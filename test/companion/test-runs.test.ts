@@ -349,7 +349,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
 
     expect([expired.statusCode, problemOf(expired).detail]).toEqual([
       403,
-      'The link has expired. Ask for the status of the test run again.',
+      'The link has expired. Request the status of the test run again.',
     ]);
     expect(gone.statusCode).toBe(404);
   });

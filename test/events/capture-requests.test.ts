@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { askForCapture, serveCaptureRequests } from '../../src/events/node-requests.ts';
+import { requestCapture, serveCaptureRequests } from '../../src/events/node-requests.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
@@ -28,7 +28,7 @@ async function serve(
 async function answerOf(connection: EventConnection, ownerId: string, id: CallId) {
   let answer: unknown;
   await eventually(async () => {
-    answer = await askForCapture(connection, ownerId, id);
+    answer = await requestCapture(connection, ownerId, id);
     return answer !== undefined;
   }, `an answer of ${ownerId}`);
   return answer;
@@ -49,6 +49,6 @@ test('returns undefined if the owner is gone or fails', async () => {
     throw new Error('no');
   });
 
-  expect(await askForCapture(connection, 'gone', callId)).toBeUndefined();
-  expect(await askForCapture(connection, 'fails', callId)).toBeUndefined();
+  expect(await requestCapture(connection, 'gone', callId)).toBeUndefined();
+  expect(await requestCapture(connection, 'fails', callId)).toBeUndefined();
 });

@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { askForLegEnd, serveLegRequests } from '../../src/events/node-requests.ts';
+import { requestLegEnd, serveLegRequests } from '../../src/events/node-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { startTestNats } from '../support/nats.ts';
@@ -32,12 +32,12 @@ test('one node receives the complete leg, and its result comes back', async () =
   const ended = [await serve(connection, 'ended'), await serve(connection, 'ended')];
   const leg = { ...storedLeg, dialogId: 'dialog-1', routeSet: ['sip:proxy;lr'], inviteCseq: 10 };
 
-  expect(await askForLegEnd(connection, leg)).toBe('ended');
+  expect(await requestLegEnd(connection, leg)).toBe('ended');
   expect(ended.flat()).toEqual([leg]);
 });
 
 test('the leg is unreachable if there is no other node', async () => {
-  expect(await askForLegEnd(await nats.connect(), storedLeg)).toBe('unreachable');
+  expect(await requestLegEnd(await nats.connect(), storedLeg)).toBe('unreachable');
 });
 
 test('a request without a valid leg ends nothing', async () => {
@@ -46,7 +46,7 @@ test('a request without a valid leg ends nothing', async () => {
 
   connection.nats.publish(legSubject(connection.prefix), '{"engine":1}');
   connection.nats.publish(legSubject(connection.prefix), 'nonsense');
-  expect(await askForLegEnd(connection, storedLeg)).toBe('ended');
+  expect(await requestLegEnd(connection, storedLeg)).toBe('ended');
 
   expect(ended).toEqual([storedLeg]);
 });

@@ -1,6 +1,6 @@
-// The two forms of a body for provider `API`. In the custom-provider form the client describes the
-// requests to the provider. In the existing-provider form it maps the provider to a known provider.
-// Any member of the existing-provider form selects that form.
+// The two forms of a request body for the provider `API`. In the custom-provider form, the client
+// describes the requests to the provider. In the existing-provider form, the client maps its
+// provider to a known provider. Any field from the existing-provider form selects that form.
 
 const customOnly = [
   'promptVars',
@@ -12,8 +12,8 @@ const customOnly = [
 ];
 const existingOnly = ['idp', 'bodyTab', 'mapProvider', 'llmFeatures', 'IOMappings'];
 /**
- * Members that may be in `fields` or beside it. The specification names both places, and its table
- * requires only the first.
+ * Fields that may appear in `fields` or beside it. The specification mentions both places, but its
+ * table only requires the first.
  */
 const mapped = [
   { inside: 'IOMapping', beside: 'IOMappings' },
@@ -24,7 +24,7 @@ type Members = Readonly<Record<string, unknown>>;
 type Body = Members & { readonly fields: Members };
 type Problem = { readonly path: string[]; readonly message: string };
 
-/** Returns the problems of combinations of members. */
+/** Returns problems with combinations of fields. */
 export function apiFormProblems(body: Body): readonly Problem[] {
   const marks = [...existingOnly, ...mapped.map(({ inside }) => inside)];
   const mark = marks.find((name) => name in body || name in body.fields);
@@ -36,8 +36,8 @@ export function apiFormProblems(body: Body): readonly Problem[] {
 }
 
 /**
- * Checks a member that is required either in `fields` or beside it. The specification's table
- * places it beside `fields`, but its heading suggests that it is inside.
+ * Checks a field that is required either in `fields` or beside it. The specification's table places
+ * the field beside `fields`, but the heading suggests that it belongs inside.
  */
 function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];

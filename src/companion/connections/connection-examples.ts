@@ -1,4 +1,4 @@
-// An example body of each kind, for the OpenAPI document.
+// An example body for each kind of connection, for the OpenAPI document.
 
 const api = {
   provider: 'API',

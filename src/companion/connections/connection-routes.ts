@@ -1,5 +1,5 @@
-// Routes for connections to model providers: list, read, create, replace the key, delete. A
-// connection of another account gets the same 404 as one that never existed.
+// Routes for connections to model providers: list, read, create, replace the key, delete. For a
+// different account's connection we respond with 404, as if it had never existed.
 
 import { randomUUID } from 'node:crypto';
 import type { ApiInstance, Clients } from '../../http/http.ts';
@@ -118,7 +118,7 @@ function registerWrites(server: ApiInstance, clients: Clients, deps: CompanionDe
       operationId: 'updateConnection',
       summary: 'Replace the key of a connection',
       description:
-        'Only `fields.API_KEY` can be changed, and nothing in a connection of provider `API`. Any other change is a 400.',
+        'You can only change `fields.API_KEY`, and nothing if the provider is `API`. Any other change is rejected with 400.',
       params: connectionParams,
       body: connectionUpdate,
       response: responses(
@@ -138,7 +138,7 @@ function registerWrites(server: ApiInstance, clients: Clients, deps: CompanionDe
       });
       if (updated !== undefined) return updated;
       found(await findConnection(pool, accountId, connectionId));
-      const detail = 'A connection of provider `API` cannot be updated: create another.';
+      const detail = 'A connection with the provider `API` cannot be updated. Create a new one.';
       throw new ProblemError('invalid-request', detail);
     },
   });
@@ -158,7 +158,7 @@ function registerDelete(
       operationId: 'deleteConnection',
       summary: 'Delete a connection and its secrets',
       description:
-        'Deletes the connection for good, whatever its provider. A connection that no longer exists is a 404. A body is not needed and is ignored; a content type other than JSON is a 415.',
+        'Deletes the connection for good, regardless of its provider. The response is 404 if the connection does not exist. No body is needed, and any body is ignored, but a content type other than JSON is rejected with 415.',
       params: connectionParams,
       response: responses(
         'The connection is deleted',
@@ -186,7 +186,7 @@ function newRow(body: NewConnection, accountId: string, deps: CompanionDependenc
     connectionName,
     provider,
     model: body.provider === 'API' ? (model ?? body.fields.MODEL_NAME) : body.model,
-    // `FINALIZED` is valid only in bodies that create a connection.
+    // `FINALIZED` is only valid when creating a connection.
     status: body.provider === 'API' && body.isEnable === false ? 'INACTIVE' : 'ACTIVE',
     settings,
     secrets: deps.secrets.seal('connection', connectionId, secrets),

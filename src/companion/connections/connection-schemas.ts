@@ -1,6 +1,6 @@
-// Schemas of connections in requests and responses. Members that the specification calls required
-// are required. Unknown members are refused by name. Otherwise a setting might be dropped silently,
-// or a secret stored unencrypted.
+// Schemas for connections in requests and responses. Fields are required if the specification says
+// so. We reject unknown fields by name, because otherwise we might silently drop a setting or store
+// a secret unencrypted.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -17,11 +17,11 @@ export type Provider = (typeof providers)[number];
 
 // ── Values ──────────────────────────────────────────────────────────────────────────────────
 
-const line = (longest: number) =>
+const line = (maxLength: number) =>
   z
     .string()
     .min(1)
-    .max(longest)
+    .max(maxLength)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
 
 /** Secrets are sent in HTTP headers, so only visible ASCII is allowed. */
@@ -30,7 +30,7 @@ const secret = z
   .min(1)
   .max(4_096)
   .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
-  // A client that sends back a response must not store the mask as the key.
+  // If a client sends a response back to us, don't store the mask as the key.
   .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
   .meta({ examples: ['sk-0123456789'] });
 
@@ -235,7 +235,7 @@ const whole = z.object({
   fields: z
     .record(z.string(), z.string())
     .describe(
-      'as they were sent; secrets are masked except for the first and last character, and short ones completely',
+      'as they were sent; secrets are masked except for the first and last character, and short secrets are masked completely',
     ),
   createdOn: timestamp,
   modifiedOn: timestamp,

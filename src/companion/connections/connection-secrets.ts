@@ -1,16 +1,16 @@
-// Handles a connection's secrets: keys and header values. They are encrypted on arrival, and masks
-// replace them. So code that reads connections never has a secret.
+// Handles a connection's secrets, i.e. keys and header values. We encrypt them on arrival and
+// replace them with masks, so code that reads connections never sees a secret.
 
-/** A fixed length, so that a mask does not reveal the length of the secret. */
+/** Always the same length, so a mask doesn't reveal how long the secret is. */
 const stars = '*'.repeat(12);
-/** In a shorter secret, two characters would reveal too much. */
-const shortestShown = 12;
+/** Minimum length. In a shorter secret, two characters would reveal too much. */
+const minLengthToShow = 12;
 
 const secretNames: ReadonlySet<string> = new Set(['API_KEY', 'LLM_API_KEY']);
 
 /** Returns the first and last character, `s************9`, or only stars for a short secret. */
 export function mask(secret: string): string {
-  if (secret.length < shortestShown) return stars;
+  if (secret.length < minLengthToShow) return stars;
   return `${secret.slice(0, 1)}${stars}${secret.slice(-1)}`;
 }
 
@@ -24,7 +24,7 @@ type WithSecrets = {
   readonly headers?: readonly { readonly key: string; readonly value: string }[];
 };
 
-/** Separates the secrets from a body. In the settings, masks replace them. */
+/** Separates a body into its secrets and its settings, in which the secrets are masked. */
 export function splitSecrets(body: WithSecrets) {
   const fields = Object.entries(body.fields);
   const { LLM_API_KEY, headers } = body;

@@ -1,4 +1,4 @@
-// Connections in SQL. Every statement is restricted to one account.
+// Connections in SQL. Each statement is restricted to one account.
 
 import type { Pool } from 'pg';
 import type { Queries } from '../../store/queries.ts';
@@ -36,8 +36,8 @@ export async function listConnections(
     provider && sql`provider = ${provider}`,
     status && sql`status = ${status}`,
   ]);
-  // The same statement counts the total before it applies the limit. The limit is at least 1, so if
-  // any connection matches, a row has the total.
+  // The statement counts the total before applying the limit. Since the limit is at least 1, we get
+  // a row with the total if there are any matches.
   const { rows } = await queries.query<Summary & { readonly total: number }>(sql`
     select ${summary}, (count(*) over ())::integer as total from connections where ${wanted}
     order by created_on desc, connection_id desc limit ${limit}`);
@@ -61,11 +61,10 @@ export async function findConnection(
 export type NewRow = Omit<Whole, 'fields'> & {
   readonly accountId: string;
   /**
-   * The other members of the create body, with masks in place of secrets, so that reads need no
-   * key.
+   * The remaining fields from the request body. Secrets are masked, so reading needs no key.
    */
   readonly settings: object;
-  /** The secret values as encrypted JSON, in the structure of the body. */
+  /** The secret values as encrypted JSON, structured like the body. */
   readonly secrets: Buffer;
 };
 

@@ -1,5 +1,5 @@
-// Presents a dial-out call as a conversation between the bot and the person it called. The trunk
-// appears as the queue in which the call waited.
+// Presents a dial-out call as a conversation between the bot and the person it called. We show the
+// trunk as the queue in which the call waited.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
@@ -81,7 +81,7 @@ function nameOf(target: DialTarget): string {
   return target.kind === 'tel' ? `+${target.number}` : `${target.user}@${target.host}`;
 }
 
-/** Names the party that ended the call, in the style of `AGENT_CLOSED`. */
+/** Which party ended the call, in the style of `AGENT_CLOSED`. */
 const metaStatus: Readonly<Record<string, string>> = {
   'Caller-disconnected': 'USER_CLOSED',
   'Bot-disconnected': 'BOT_CLOSED',

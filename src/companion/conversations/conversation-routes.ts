@@ -1,5 +1,5 @@
-// GET …/conversations/sessions/{sessionId}: returns one conversation, held by the contact center or
-// by this gateway.
+// GET …/conversations/sessions/{sessionId} returns one conversation, which took place either in the
+// contact center or on this gateway.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -40,7 +40,7 @@ export function registerConversationRoutes(
         operationId,
         summary: 'One conversation: participants, transfers, dispositions',
         description:
-          'Returns conversations that the contact center published, and dial-out calls. For a call, use the `sessionId` of its `completed` notification. The days may be given in the body or in the query; a session of other days is a 404.',
+          'Returns conversations published by the contact center, and dial-out calls. For a call, use the `sessionId` from its `completed` notification. You can restrict the days in the body or in the query. The response is 404 if the session was on other days.',
         tags: ['conversations'],
         params: z.object({ botId, sessionId }),
         querystring: daysInQuery,
@@ -56,8 +56,8 @@ export function registerConversationRoutes(
         const { accountId } = clients.appOf(request);
         if (request.headers.accountid !== accountId) throw noSuchConversation();
         const owned = { accountId, botId: clients.botOf(request).botId };
-        const days = oneOf(request.query, (request.body ?? {}) as Days);
-        // If a call was transferred to agents, the contact center's version takes precedence.
+        const days = mergeDays(request.query, (request.body ?? {}) as Days);
+        // If a call was transferred to agents, the contact center's version takes priority.
         const found =
           (await findPublished(database, owned, request.params.sessionId)) ??
           (await findCall(database, owned, request.params.sessionId));
@@ -70,19 +70,19 @@ export function registerConversationRoutes(
   }
 }
 
-/** Loose, because zod would otherwise remove all other headers from the request. */
+/** Loose, because otherwise zod would remove all other headers from the request. */
 const headers = z.looseObject({
-  accountid: identifier.describe('the account of the app; any other account is a 404'),
-  accept: z.string().describe('must include `application/json`; `*/*` alone is a 406'),
+  accountid: identifier.describe("the app's account; the response is 404 for any other account"),
+  accept: z.string().describe('must include `application/json`; `*/*` alone is rejected with 406'),
 });
 
 async function requireAccept({ headers: { accept = '' } }: FastifyRequest): Promise<void> {
-  // An earlier check has already rejected a header that excludes it by `q=0`.
+  // By now, an earlier check has rejected headers that exclude JSON with `q=0`.
   if (/(^|,)\s*application\/json\s*(;|,|$)/i.test(accept)) return;
   throw new ProblemError('not-acceptable', 'Send the header `accept: application/json`.');
 }
 
-function oneOf(query: Days, body: Days): Days {
+function mergeDays(query: Days, body: Days): Days {
   const both = { ...query, ...body };
   const differing = Object.entries(query).filter(
     ([name, value]) => both[name as keyof Days] !== value,

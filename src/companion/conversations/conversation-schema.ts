@@ -1,10 +1,12 @@
-// Schemas of a conversation session: as producers publish it, and as the specification describes
-// responses.
+// Schemas for a conversation session, both as producers publish it and as the specification
+// describes it in responses.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 
-/** Generous bounds. They keep one session from filling a database or a response. */
+/**
+ * These bounds are generous. They keep a single session from filling the database or a response.
+ */
 const name = z.string().max(256);
 const prose = z.string().max(10_000);
 
@@ -13,11 +15,11 @@ export const sessionId = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')
   .describe(
-    'the parent application session, for example the `sessionId` of a `completed` notification',
+    'the parent application session, for example the `sessionId` from a `completed` notification',
   )
   .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 
-// A conversation waits, is served and ends. Members that are unknown at its stage are omitted.
+// A conversation waits, is served and ends. Fields that aren't known yet are omitted.
 
 const participant = z.object({
   queueId: name.exactOptional(),
@@ -130,7 +132,7 @@ export const conversationSession = z
   })
   .meta({
     id: 'ConversationSession',
-    description: 'The conversation of one session. Unknown members are omitted.',
+    description: "One session's conversation. Fields that are not known are omitted.",
     examples: [example],
   });
 
@@ -141,7 +143,7 @@ const { shape } = conversationSession;
 export const publishedConversation = conversationSession
   .extend({
     sessionId,
-    accountId: name.describe('the account of the bot; any other account is refused'),
+    accountId: name.describe("the bot's account; any other account is rejected"),
     participants: shape.participants.default([]),
     transferDetails: shape.transferDetails.default([]),
     summary: shape.summary.default([]),
@@ -152,7 +154,7 @@ export const publishedConversation = conversationSession
   .meta({
     id: 'PublishedConversation',
     description:
-      'Publish the complete session each time that it changes: a later version replaces an earlier one. Times may have any zone and precision.',
+      'Publish the complete session whenever it changes. A later version replaces an earlier one. Times may have any zone and precision.',
     examples: [
       { sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', accountId: 'acme', ...example },
     ],

@@ -1,4 +1,4 @@
-// Stores conversations that the contact center publishes, and reads them by session.
+// Stores the conversations that the contact center publishes, and reads them by session.
 
 import { z } from 'zod';
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
@@ -25,7 +25,7 @@ on conflict (account_id, bot_id, session_id)
   do update set version = excluded.version, document = excluded.document
   where conversations.version < excluded.version`;
 
-/** Most sessions have some kilobytes. A batch of the largest sessions has 25 MiB. */
+/** Most sessions are a few kilobytes. A batch of the largest possible sessions takes 25 MiB. */
 const maxBatch = 100;
 
 export function followConversations(
@@ -46,14 +46,14 @@ export function followConversations(
 }
 
 /**
- * Stores a batch. Idempotent, and correct in any order: the latest version of a session wins.
+ * Stores a batch. Idempotent and independent of the order, because a session's latest version wins.
  */
 export async function storeConversations(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedConversation>[],
 ): Promise<void> {
-  // A statement may change a row only once. All nodes store rows in the same order, which prevents
-  // deadlocks.
+  // A statement can change a row only once. To prevent deadlocks, all nodes store rows in the same
+  // order.
   const latest = new Map<string, string>();
   for (const { bot, body, version } of batch.toSorted((a, b) => a.version - b.version)) {
     const { sessionId, accountId: _accountOfBot, ...document } = body;
@@ -69,7 +69,7 @@ export async function findPublished(
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
-  // The document was checked by the schema when it was published.
+  // The schema checked the document when it was published.
   const { rows } = await reads(accountId).query<{ version: string; document: ConversationSession }>(
     `select version, document from conversations
      where account_id = $1 and bot_id = $2 and session_id = $3`,
@@ -77,14 +77,14 @@ export async function findPublished(
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  // Microseconds since 1970.
+  // The version is in microseconds since 1970.
   const publishedAt = new Date(Number(row.version) / 1_000);
   return { session: row.document, period: periodOf(row.document, publishedAt) };
 }
 
 /**
- * The period from the first timestamp to the last. A session without timestamps counts at the time
- * of its publication.
+ * Returns the period from the first timestamp to the last. If a session contains no timestamps, we
+ * use its publication time.
  */
 function periodOf(session: ConversationSession, publishedAt: Date): Period {
   const times = [

@@ -1,5 +1,5 @@
-// Reads the history. An index provides the messages of a page in the order of the response. The
-// stored JSON text is sent without parsing it.
+// Reads the history. An index provides a page's messages in response order. We send the stored JSON
+// text without parsing it.
 
 import type { Database } from '../../store/database.ts';
 import type { Sql } from '../../store/sql.ts';
@@ -23,22 +23,22 @@ export type HistoryPage = {
 };
 
 export type HistoryReader = {
-  /** @returns undefined if the message to start from does not exist */
+  /** @returns undefined if the message to start from doesn't exist */
   read(scope: HistoryScope, query: HistoryQuery): Promise<HistoryPage | undefined>;
-  /** Returns the ids of all bots of the account that have messages. */
+  /** Returns the ids of all the account's bots that have messages. */
   botsOf(accountId: string): Promise<readonly string[]>;
 };
 
-/** Maximum number of rows of one statement. Limits how many rows are in memory twice. */
+/** Maximum number of rows per statement. Limits how many rows are in memory twice. */
 const chunkRows = 1_000;
 /**
- * Maximum size of a page. Ten thousand messages have about 5 MB. A page of very large messages ends
- * early, and `moreAvailable` reports it.
+ * Maximum size of a page. Ten thousand messages usually take about 5 MB. If messages are very
+ * large, the page ends early and `moreAvailable` is true.
  */
 const maxPageCharacters = 32 * 1_024 * 1_024;
 /**
- * Limits the search for sessions to skip. It reads `chunkRows` messages, and this many more for
- * each session. Each retry reads `lookFurther` times as many messages.
+ * Limits the search for sessions to skip. The search reads `chunkRows` messages, and this many more
+ * for each session. Each retry reads `lookFurther` times as many messages.
  */
 const messagesPerSession = 16;
 const lookFurther = 8;
@@ -60,7 +60,7 @@ export function createHistoryReader(
 ): HistoryReader {
   const selectOf =
     (accountId: string): Select =>
-    // The caller names the type of the rows that its statement selects.
+    // The caller supplies the row type, which must match its statement.
     async <Found extends object>(statement: Sql) =>
       (await reads(accountId).query<Found>(statement)).rows;
   return {
@@ -100,8 +100,8 @@ async function readPage(
       now,
       ...(position === undefined ? {} : { start: { ...position, included } }),
     });
-  // With both directions, `msgId`'s own message belongs to the older side. Each side gets half of
-  // the page. If one side has fewer messages, the other side gets the rest.
+  // With both directions, `msgId`'s own message belongs to the older side. Each side gets half the
+  // page, but if one side runs short, the other gets the rest.
   const older = direction <= 0 ? await walk('older', true) : nothing;
   const newer = direction >= 0 ? await walk('newer', direction > 0) : nothing;
   const half = Math.floor(limit / 2);
@@ -120,7 +120,7 @@ async function readPage(
 
 type Way = { readonly way: Direction; readonly now: Date; readonly start?: Start };
 
-/** Returns the nearest messages first, as many as a page may have. */
+/** Returns up to a page of messages, nearest first. */
 async function walkMessages(
   select: Select,
   scope: HistoryScope,

@@ -1,4 +1,4 @@
-// Reads a history request: validates the query (of GET and POST) and the body, and combines them.
+// Reads a history request. Validates the query (for GET and POST) and the body, and combines them.
 
 import { z } from 'zod';
 import { inRange } from '../../calls/contract/timestamp.ts';
@@ -8,7 +8,7 @@ import { channelTypes, defaultChannel, identifier, messageId } from './message-s
 
 const dayMs = 86_400_000;
 const maxSpanMs = 7 * dayMs;
-/** To read further back, a client must start from a date or a message. */
+/** Clients that want to read further back must start from a date or a message. */
 const maxSkip = 10_000;
 const maxSessions = 100;
 const maxTagsBytes = 8 * 1_024;
@@ -44,7 +44,10 @@ const date = inRange(
   }),
 );
 
-/** Members that the query and the body share. Only the notation of numbers and booleans differs. */
+/**
+ * Fields that the query and the body share. They only differ in how numbers and booleans are
+ * written.
+ */
 function members<Flag extends z.ZodType<boolean>>(
   version: Version,
   number: z.ZodNumber | z.ZodCoercedNumber<string>,
@@ -69,7 +72,7 @@ function members<Flag extends z.ZodType<boolean>>(
     dateFrom: date
       .exactOptional()
       .describe(
-        'the first day or instant, in UTC; without `dateTo`, 7 days from it; without both, the whole history',
+        'the first day or instant, in UTC; without `dateTo`, the 7 days from it; with neither, the whole history',
       ),
     dateTo: date
       .exactOptional()
@@ -104,8 +107,8 @@ export function getQuery(version: Version) {
 }
 
 /**
- * For version 1, the specification lets a POST use the GET's parameters. For version 2 it is
- * silent, so the query may only add members that the body lacks.
+ * For version 1, the specification lets a POST use the GET's parameters. For version 2 it says
+ * nothing, so the query may only add fields that the body doesn't have.
  */
 export function postQuery(version: Version) {
   const known = queryMembers(version);
@@ -129,7 +132,9 @@ export function postBody(version: Version) {
         .describe('`true` oldest first, `false` most recent first'),
       msgId: messageId
         .exactOptional()
-        .describe('the message to start from, included in the page; cannot be combined with dates'),
+        .describe(
+          'the message to start from, which is included in the page; cannot be combined with dates',
+        ),
       direction: z
         .number()
         .exactOptional()
@@ -161,10 +166,10 @@ export function postBody(version: Version) {
 type Query = Partial<z.infer<ReturnType<typeof getQuery>>>;
 type Body = z.infer<ReturnType<typeof postBody>>;
 
-/** @throws ProblemError that names every member that conflicts with others */
+/** @throws ProblemError that lists every conflicting field */
 export function toHistoryQuery(version: Version, query: Query, body: Body = {}): HistoryQuery {
   const given = { ...query, ...body };
-  const errors = [...twice(query, body), ...conflicts(given)];
+  const errors = [...duplicateErrors(query, body), ...conflictErrors(given)];
   if (errors.length > 0) throw invalidRequest(errors);
   const { msgId, forward = false, tags = {} } = given;
   return {
@@ -190,14 +195,14 @@ export function toHistoryQuery(version: Version, query: Query, body: Body = {}):
   };
 }
 
-function twice(query: Query, body: Body): MemberError[] {
+function duplicateErrors(query: Query, body: Body): MemberError[] {
   return Object.keys(query)
     .filter((path) => Object.hasOwn(body, path))
     .map((path) => ({ path, message: 'is also in the query' }));
 }
 
-/** Returns an error for each member of a combination that is not allowed. */
-function conflicts(given: Body): MemberError[] {
+/** Returns an error for each field in a combination that isn't allowed. */
+function conflictErrors(given: Body): MemberError[] {
   const { skip, offset, msgId, direction, dateFrom, dateTo } = given;
   const dates = { dateFrom, dateTo };
   const dated = Object.entries(dates).flatMap(([name, date]) => (date === undefined ? [] : [name]));
@@ -222,7 +227,7 @@ function conflicts(given: Body): MemberError[] {
 function windowOf({ dateFrom, dateTo }: Body): Pick<HistoryQuery, 'from' | 'before'> {
   if (dateFrom === undefined && dateTo === undefined) return { from: undefined, before: undefined };
   const first = dateFrom === undefined ? undefined : Date.parse(dateFrom);
-  // A day counts as a whole, and an instant includes its last millisecond.
+  // A date means the whole day, and an instant includes its last millisecond.
   const wholeMs = dateTo?.includes('T') === true ? 1 : dayMs;
   const end = dateTo === undefined ? undefined : Date.parse(dateTo) + wholeMs;
   return {

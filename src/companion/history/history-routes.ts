@@ -1,5 +1,5 @@
-// Routes of the conversation history: two versions, GET and POST, and the admin console's path,
-// which names no bot.
+// Routes for the conversation history. There are two versions, each with GET and POST, and the
+// admin console's path, which doesn't name a bot.
 
 import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -25,19 +25,19 @@ import { messagePage } from './message-schema.ts';
 
 const compression: FastifyCompressOptions = {
   encodings: ['br', 'gzip', 'deflate'],
-  /** Compressing smaller responses gains nothing. */
+  /** Smaller responses aren't worth compressing. */
   threshold: 1_024,
-  /** Larger responses are compressed off the event loop. */
+  /** Above this size, we compress off the event loop. */
   syncThreshold: 16_384,
-  /** Compressed requests are not supported, as on all other routes. */
+  /** We don't support compressed requests on any route. */
   globalDecompression: false,
 };
 
 /**
- * Limits how many pages are read concurrently. A page takes two database connections for a moment,
- * and the largest takes some hundred MB of memory. Waiting requests are answered within seconds.
+ * Limits how many pages we read concurrently. A page briefly needs two database connections, and
+ * the largest take a few hundred MB of memory. Waiting requests get a response within seconds.
  */
-const atOnce = { running: 4, waiting: 100 } as const;
+const readLimits = { running: 4, waiting: 100 } as const;
 
 type Form = {
   readonly version: Version;
@@ -69,25 +69,26 @@ export function registerHistoryRoutes(
   dependencies: Pick<CompanionDependencies, 'database' | 'bots' | 'clock'>,
 ): void {
   const reader = createHistoryReader(dependencies.database, dependencies.clock);
-  const answer = createAnswer(clients, reader, dependencies.bots);
-  // The compression applies only to this scope: no other response is large enough to be worth it.
+  const respond = createResponder(clients, reader, dependencies.bots);
+  // Compression applies only to this scope, because no other response is large enough to be worth
+  // it.
   void parent.register((server: ApiInstance, _options, done) => {
     void server.register(compress, compression).after(() => {
-      for (const form of getForms) registerGet(server, clients, answer, form);
-      for (const form of postForms) registerPost(server, clients, answer, form);
+      for (const form of getForms) registerGet(server, clients, respond, form);
+      for (const form of postForms) registerPost(server, clients, respond, form);
     });
     done();
   });
 }
 
-type Answer = (
+type Responder = (
   form: Form,
   request: FastifyRequest,
   reply: FastifyReply,
   query: HistoryQuery,
 ) => Promise<z.infer<typeof messagePage>>;
 
-function registerGet(server: ApiInstance, clients: Clients, answer: Answer, form: Form): void {
+function registerGet(server: ApiInstance, clients: Clients, respond: Responder, form: Form): void {
   const { version, operationId, url, access } = form;
   server.route({
     method: 'GET',
@@ -104,14 +105,16 @@ function registerGet(server: ApiInstance, clients: Clients, answer: Answer, form
       ...authenticated,
     },
     handler: (request, reply) =>
-      answer(form, request, reply, toHistoryQuery(version, request.query)),
+      respond(form, request, reply, toHistoryQuery(version, request.query)),
   });
 }
 
-/** Created once, because two schemas with one name would become two components of the document. */
+/**
+ * Created only once, because two schemas with the same name would become two OpenAPI components.
+ */
 const postBodies = { 1: postBody(1), 2: postBody(2) };
 
-function registerPost(server: ApiInstance, clients: Clients, answer: Answer, form: Form): void {
+function registerPost(server: ApiInstance, clients: Clients, respond: Responder, form: Form): void {
   const { version, operationId, url, access } = form;
   server.route({
     method: 'POST',
@@ -120,7 +123,7 @@ function registerPost(server: ApiInstance, clients: Clients, answer: Answer, for
     schema: {
       operationId,
       summary: `Messages of ${access.botParameter === undefined ? "the account's bots" : 'a bot'} (version ${version})`,
-      description: `${describe(form)} Members of the query may be in the body instead.`,
+      description: `${describe(form)} Query parameters may be sent in the body instead.`,
       tags: ['history'],
       ...(access.botParameter === undefined ? {} : { params: z.object({ botId }) }),
       querystring: postQuery(version),
@@ -129,7 +132,7 @@ function registerPost(server: ApiInstance, clients: Clients, answer: Answer, for
       ...authenticated,
     },
     handler: (request, reply) =>
-      answer(form, request, reply, toHistoryQuery(version, request.query, request.body)),
+      respond(form, request, reply, toHistoryQuery(version, request.query, request.body)),
   });
 }
 
@@ -137,13 +140,11 @@ function describe({ version, access }: Form): string {
   const tasks =
     version === 1 ? 'Includes messages of all tasks.' : 'Omits messages of alert and action tasks.';
   const bots =
-    access.botParameter === undefined
-      ? ' Covers every bot of the account that the app may see.'
-      : '';
-  return `${tasks}${bots} The order is most recent first unless \`forward\` is true. Responses are compressed as \`accept-encoding\` allows (br, gzip, deflate). A page ends early at 32 MiB.`;
+    access.botParameter === undefined ? " Covers all the account's bots that the app may see." : '';
+  return `${tasks}${bots} Messages are sorted most recent first unless \`forward\` is true. Responses are compressed if \`accept-encoding\` allows it (br, gzip, deflate). A page ends early at 32 MiB.`;
 }
 
-function createAnswer(clients: Clients, reader: HistoryReader, bots: BotDirectory): Answer {
+function createResponder(clients: Clients, reader: HistoryReader, bots: BotDirectory): Responder {
   const scopeOf = async ({ access }: Form, request: FastifyRequest) => {
     const app = clients.appOf(request);
     const { accountId } = app;
@@ -155,7 +156,7 @@ function createAnswer(clients: Clients, reader: HistoryReader, bots: BotDirector
     return { accountId, botIds, icon: '' };
   };
   const turns = takeTurns(
-    atOnce,
+    readLimits,
     () =>
       new ProblemError('unavailable', 'Too many pages are being read at the moment.', {
         retryAfterS: 1,
@@ -169,8 +170,8 @@ function createAnswer(clients: Clients, reader: HistoryReader, bots: BotDirector
     if (page === undefined)
       throw new ProblemError('not-found', 'There is no message with this id.');
     const { total, moreAvailable, messages } = page;
-    // Sends the messages as text: they were checked when they arrived. The handler returns the
-    // reply, on which `send` was already called.
+    // We can send the messages as text, because we checked them when they arrived. The handler
+    // returns the reply after calling `send` on it.
     return reply
       .type('application/json; charset=utf-8')
       .send(

@@ -1,15 +1,15 @@
-// The SQL of the history. Every page is read from an index with the filters first and the order
-// after them.
+// SQL for the history. Each page comes from an index that starts with the filters, followed by the
+// order.
 
 import { all, joined, type Sql, sql } from '../../store/sql.ts';
 import type { HistoryQuery } from './history-request.ts';
 
-/** The messages that a caller may see: those of an account, for the given bots. */
+/** The messages that a client may see, i.e. those of the account's listed bots. */
 export type HistoryScope = { readonly accountId: string; readonly botIds: readonly string[] };
 
 export type Direction = 'older' | 'newer';
 
-/** A position in the order of messages: the time as the database writes it, and the message id. */
+/** A position among the messages, as a time (in the database's notation) and a message id. */
 export type Start = {
   readonly at: string;
   readonly message_id: string;
@@ -26,8 +26,8 @@ type Part = {
 
 const dayMs = 86_400_000;
 /**
- * Retention of trace ids, from the specification. Older ones are deleted within the hour. Until
- * then, responses omit them.
+ * Retention of trace ids, according to the specification. Older trace ids are deleted within the
+ * hour. Until then, responses omit them.
  */
 export const traceIdDays = 30;
 
@@ -44,8 +44,7 @@ export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Pa
 }
 
 /**
- * Selects the first sessions among `part.rows` messages, with the number of messages that were
- * read.
+ * Selects the first sessions among `part.rows` messages, and the number of messages read.
  */
 export function sessionsStatement(
   scope: HistoryScope,
@@ -69,8 +68,8 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
   const among = (part: HistoryQuery) =>
     sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
   if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
-  // Passes dates as text, because `pg` would write them in the time zone of this process, which may
-  // have another day.
+  // Pass dates as text, because `pg` would write them in this process's time zone, where it may be
+  // a different day.
   const counted = all([
     ...commonConditions(scope, bots, { ...query, userId }),
     days.first && sql`day >= ${days.first.toISOString()}::date`,
@@ -88,7 +87,7 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
 /**
  * Returns the UTC days that lie completely in the window.
  *
- * @returns undefined if there is no such day
+ * @returns undefined if there are no such days
  */
 function wholeDays(from?: Date, before?: Date): { first?: Date; end?: Date } | undefined {
   if (from === undefined || before === undefined) return {};
@@ -118,8 +117,8 @@ export function botsStatement(accountId: string): Sql {
 }
 
 /**
- * Selects the nearest messages. With several bots, it first selects the nearest messages of each
- * bot, because the index is ordered by bot.
+ * Selects the nearest messages. With several bots, the statement first selects each bot's nearest
+ * messages, because the index is ordered by bot.
  */
 function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: Sql): Sql {
   const nearestOfBot = (bot: Sql) => sql`

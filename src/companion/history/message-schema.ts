@@ -1,4 +1,5 @@
-// Schemas of a message: as producers publish it, and as the specification describes responses.
+// Schemas for a message, both as producers publish it and as the specification describes it in
+// responses.
 
 import { z } from 'zod';
 import { inRange, timestamp } from '../../calls/contract/timestamp.ts';
@@ -10,7 +11,7 @@ export const channelTypes: readonly string[] = [
 ].flatMap((names) => names.split(' '));
 export const defaultChannel = 'rtm';
 
-/** Ids, including those of users, which may be e-mail addresses. */
+/** Ids, including user ids, which may be e-mail addresses. */
 export const identifier = identifierUpTo(256);
 
 export const messageId = z
@@ -24,7 +25,7 @@ const members = {
   _id: messageId,
   type: z.enum(['incoming', 'outgoing']).describe('user input, or bot response'),
   status: z.enum(['received', 'queued', 'in progress', 'delivered', 'pending']),
-  createdBy: identifier.describe('identifier of the end user; `userId` of a request selects by it'),
+  createdBy: identifier.describe("the end user's identifier, which a request's `userId` selects"),
   components: z
     .array(
       z.looseObject({
@@ -109,8 +110,8 @@ export const messagePage = z
   });
 
 /**
- * A message as producers publish it on `<prefix>.ingest.messages.<botId>`. They publish the
- * complete message after each change.
+ * A message as published on `<prefix>.ingest.messages.<botId>`. Producers publish the complete
+ * message after each change.
  */
 export const publishedMessage = z
   .object({
@@ -121,28 +122,24 @@ export const publishedMessage = z
       .array(z.object({ type: channel.default(defaultChannel), channelUId }))
       .max(20)
       .default([])
-      .describe('`channelType` of a request selects by the first channel; default: `rtm`'),
+      .describe("a request's `channelType` selects by the first channel; default: `rtm`"),
     traceId: optionalMembers.traceId.describe('kept with incoming messages only'),
     taskType: z
       .string()
       .max(64)
       .exactOptional()
-      .describe(
-        'kind of the task that the message belongs to; version 2 omits `alert` and `action`',
-      ),
+      .describe('kind of task that the message belongs to; version 2 omits `alert` and `action`'),
     callId: identifier
       .exactOptional()
       .describe('the call in which the message was spoken, on voice channels'),
-    agentInfo: optionalMembers.agentInfo.describe(
-      'the agent of the contact center who wrote the message',
-    ),
+    agentInfo: optionalMembers.agentInfo.describe('the contact center agent who wrote the message'),
     secureForm: optionalMembers.secureForm.describe('what the user submitted in a secure form'),
   })
   .meta({
     id: 'PublishedMessage',
     'x-subject': '<prefix>.ingest.messages.<botId>',
     description:
-      'Publish the complete message each time that it changes: a later version replaces an earlier one. The subject names its bot.',
+      'Publish the complete message whenever it changes. A later version replaces an earlier one. The subject names the bot.',
     examples: [
       {
         ...example,

@@ -1,4 +1,4 @@
-// Stores the messages that producers publish: the latest version of each, for a limited time.
+// Stores the latest version of each published message, for a limited time.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -8,11 +8,11 @@ import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
-/** A batch of the largest messages has 25 MiB. */
+/** A batch of the largest possible messages takes 25 MiB. */
 const maxBatch = 100;
 /**
- * Maximum size of a message. Pages are read in chunks of a thousand messages, which must fit into
- * memory even if all have this size.
+ * Maximum size of a message. We read pages in chunks of a thousand messages, which must fit into
+ * memory even if each has this size.
  */
 const maxMessageLength = 64 * 1_024;
 
@@ -23,7 +23,7 @@ const columns = `account_id text, bot_id text, message_id text, version bigint, 
   secure_form text`;
 const names = columns.split(',').map((column) => column.trim().replace(/ .*/, ''));
 
-// All nodes store rows in the same order, which prevents deadlocks.
+// All nodes store rows in the same order to prevent deadlocks.
 const upsert = `
 insert into messages (${names.join(', ')})
 select ${names.join(', ')}
@@ -53,13 +53,13 @@ export function followMessages(
 }
 
 /**
- * Stores a batch. Idempotent, and correct in any order: the latest version of a message wins.
+ * Stores a batch. Idempotent and independent of the order, because a message's latest version wins.
  */
 export async function storeMessages(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedMessage>[],
 ): Promise<void> {
-  // A statement may change a row only once.
+  // A statement can change a row only once.
   const latest = new Map<string, string>();
   for (const item of batch.toSorted((a, b) => a.version - b.version)) {
     const { accountId, botId } = item.bot;

@@ -1,5 +1,5 @@
-// Imports contact-center configuration. All records are checked before any is stored. A GET on the
-// same path reads the imported records.
+// Imports contact center configuration. We check all records before storing any. A GET on the same
+// path reads the imported records.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { botId } from '../../api/dialout/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
-import { exceptBody, memberErrors, maxErrors } from '../../http/validation.ts';
+import { exceptBody, maxErrors, memberErrors } from '../../http/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
@@ -23,10 +23,12 @@ import {
   skillGroup,
 } from './skill-group-schemas.ts';
 
-/** Number of records to check in one turn of the event loop, which must also control calls. */
+/**
+ * Number of records to check per turn of the event loop, because the loop must also control calls.
+ */
 const recordsPerTurn = 10;
 /**
- * Enough for some hundred thousand agents in groups. Parsing JSON of this size blocks the event
+ * Enough for groups with a few hundred thousand agents. Parsing JSON of this size blocks the event
  * loop for 20 ms.
  */
 const bodyLimit = 5 * 1_024 * 1_024;
@@ -56,7 +58,7 @@ function registerRead(
       operationId: 'listImportedRecords',
       summary: 'Records that were imported',
       description:
-        'Returns the records of the account, organization and type, regardless of the bot that the import named. An account that is not the app’s own is a 404.',
+        'Returns the records for this account, organization and type, regardless of which bot the import named. The response is 404 if the account is not the app’s own.',
       tags: ['imports'],
       params: z.object({ botId }),
       querystring: importedQuery,
@@ -85,7 +87,7 @@ function registerImport(
       operationId: 'importContactCenterFunctionalities',
       summary: 'Import skill groups',
       description:
-        'All records are stored, or none: if one is not valid, or is in the body twice, all are refused. A record replaces the one with the same `_id` in the account, organization and type. Account, organization and type must be the same wherever they are named; an account that is not the app’s own is a 404. A body may have 5 MiB and 5,000 records.',
+        'Stores all records or none. If one is invalid, or is in the body twice, the whole import is rejected. A record replaces any earlier record with the same `_id`, account, organization and type. Account, organization and type must match everywhere in the request. The response is 404 if the account is not the app’s own. The limits are 5 MiB and 5,000 records.',
       tags: ['imports'],
       params: z.object({ botId }),
       querystring: importQuery,
@@ -98,7 +100,7 @@ function registerImport(
       ),
       ...authenticated,
     },
-    // The schema only documents the body. `readBody` validates it, because it must agree with the
+    // The schema only documents the body. `readBody` validates the body, because it must match the
     // rest of the request.
     validatorCompiler: exceptBody,
     handler: async (request) => {

@@ -1,4 +1,4 @@
-// Stores the records of an import in one statement, all or none, and reads them in pages.
+// Stores an import's records in one statement (all or none), and reads them in pages.
 
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -18,7 +18,7 @@ export type Import = {
   readonly records: readonly { readonly _id: string }[];
 };
 
-// Sorted, so that two imports of the same records lock them in the same order.
+// Sorted, so two imports of the same records lock them in the same order.
 const statement = `
 insert into imported_records (account_id, org_id, type, record_id, bot_id, record, imported_at, imported_by)
 select $2, $3, $4, record->>'_id', $5, record, $6, $7
@@ -53,14 +53,14 @@ type SelectedRecord = Paged & {
 /** @throws ProblemError if the cursor is not valid */
 export async function readRecords(
   pool: Pick<Pool, 'query'>,
-  of: Pick<Import, 'accountId' | 'orgId' | 'type'>,
+  scope: Pick<Import, 'accountId' | 'orgId' | 'type'>,
   query: PageQuery,
 ): Promise<ImportedPage> {
   const after = readCursor(query, (text) => identifier.safeParse(text).data);
   const wanted = all([
-    sql`account_id = ${of.accountId}`,
-    sql`org_id = ${of.orgId}`,
-    sql`type = ${of.type}`,
+    sql`account_id = ${scope.accountId}`,
+    sql`org_id = ${scope.orgId}`,
+    sql`type = ${scope.type}`,
     after === undefined ? undefined : sql`record_id > ${after}`,
   ]);
   const { rows } = await pool.query<SelectedRecord>(

@@ -1,5 +1,5 @@
-// Schemas of an import's body. Exports of contact centers have members that the specification does
-// not list. They are kept unchanged.
+// Schemas for an import's body. Exports from contact centers contain fields that the specification
+// doesn't list. We keep those unchanged.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -30,7 +30,7 @@ const members = {
 
 const skill = z.looseObject(members).meta({ id: 'Skill' });
 
-/** Far more than the agents and skills of one group need. */
+/** Maximum size of a record. Even large groups of agents and skills need far less. */
 const maxRecordBytes = 512 * 1_024;
 
 export const skillGroup = z
@@ -47,13 +47,16 @@ export const skillGroup = z
     const problem = jsonProblem(record, maxRecordBytes);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
-  .meta({ id: 'SkillGroup', description: 'Members that are not listed are kept unchanged.' });
+  .meta({ id: 'SkillGroup', description: 'Fields that are not listed are kept unchanged.' });
 
 const unsupported = `must be ${importTypes.join(' or ')}: no other type can be imported`;
 const type = z.enum(importTypes, {
   error: ({ input }) => (input === undefined ? 'is required' : unsupported),
 });
-/** All records are checked before the first one is stored, and are stored in one statement. */
+/**
+ * Maximum number of records in an import. They are all checked before any are stored, in one
+ * statement.
+ */
 const maxRecords = 5_000;
 
 const metaData = z.object({
@@ -67,14 +70,13 @@ const place = { accountId: identifier, orgId: identifier, type };
 export const importQuery = z.object(place);
 export const importedQuery = z.strictObject({ ...place, ...pageParameters });
 
-/** Loose, because a request also has other headers. */
+/** Loose, because requests have other headers too. */
 export const importHeaders = z.looseObject({
-  accountid: identifier.describe('must equal `accountId` of the query'),
+  accountid: identifier.describe('must equal `accountId` in the query'),
 });
 
 /**
- * Records are checked one by one later, so that a body full of errors is abandoned at the hundredth
- * one.
+ * The records are checked later, one by one, so we can give up on a body after a hundred errors.
  */
 export const importEnvelope = z.object({
   data: boundedArray(z.unknown(), maxRecords).pipe(z.array(z.unknown()).min(1)),
@@ -128,10 +130,10 @@ export const importedPage = z
         z.object({
           record: z
             .looseObject({ _id: z.string() })
-            .describe('the record as it was imported, with all of its members'),
+            .describe('the record as it was imported, with all its fields'),
           botId: z.string().describe('the bot that the import named'),
           importedAt: timestamp,
-          importedBy: z.string().describe('`userId` of the import’s `metaData`'),
+          importedBy: z.string().describe('`userId` from the import’s `metaData`'),
         }),
       )
       .describe('ordered by `_id`'),

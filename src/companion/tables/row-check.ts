@@ -1,5 +1,5 @@
-// Checks a client's row against the definition of its table. Column names are only compared: a
-// column may be called `constructor` or contain quotes.
+// Checks a client's row against the table's definition. Note that column names are only ever
+// compared, because a column may be called `constructor` or contain quotes.
 
 import { z } from 'zod';
 import type { MemberError } from '../../http/problem.ts';
@@ -12,7 +12,7 @@ import {
   type TableDefinition,
 } from '../../store/table-definition.ts';
 
-/** The limit for the whole body is lower. */
+/** Never reached in practice, because the limit for the whole body is lower. */
 const maxValueBytes = 1_024 * 1_024;
 
 const checkStorable: z.core.CheckFn<unknown> = ({ value, issues }) => {
@@ -32,7 +32,7 @@ const schemaOf: Readonly<Record<ColumnType, z.ZodType>> = {
       error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
     })
     .transform((text) => new Date(text).toISOString())
-    // At both ends of the calendar, the conversion to UTC may leave the four-digit years.
+    // At either end of the calendar, converting to UTC may leave the range of four-digit years.
     .refine((text) => text.length === 24, 'must be of a year of four digits'),
   json: z.unknown().check(checkStorable),
 };
@@ -42,8 +42,7 @@ export type CheckedRow =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Returns the row as it is stored, with times in UTC. A column that is not required may be null or
- * omitted.
+ * Returns the row to store, with times in UTC. Columns that aren't required may be null or omitted.
  */
 export function checkRow(
   { columns }: Pick<TableDefinition, 'columns'>,

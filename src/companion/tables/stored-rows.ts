@@ -1,4 +1,4 @@
-// Reads rows of a data table, newest first, even if they were written under an older definition.
+// Reads a data table's rows, newest first, including rows written under an older definition.
 
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
 import type { Queries } from '../../store/queries.ts';
@@ -59,7 +59,7 @@ export async function readRows(
 
 type SystemColumns = ReturnType<typeof systemColumnsOf>;
 
-/** Returns the columns that the service adds to a row, as they are in responses. */
+/** Returns the columns that the service adds to each row in a response. */
 export function systemColumnsOf(stored: StoredRow) {
   return {
     Created_On: stored.createdOn.toISOString(),

@@ -1,5 +1,5 @@
-// /api/public/tables/{tableName}: POST adds one row to a data table, GET reads its rows in pages.
-// The table's definition lists the apps that may do both.
+// Routes at /api/public/tables/{tableName}. POST adds one row to a data table, GET reads its rows
+// in pages. Apps listed in the table's definition may do both.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -15,11 +15,13 @@ import { nextCursor, pageParameters } from '../pages.ts';
 import { checkRow } from './row-check.ts';
 import { readRows, systemColumnsOf } from './stored-rows.ts';
 
-/** How long a replaced definition stays in the cache. The absence of a table is not cached. */
+/**
+ * `ttlMs` is how long a replaced definition stays in use. We don't cache that a table is missing.
+ */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
-// A loose object instead of a record: a row may have a column named `constructor`, which zod takes
-// for a class.
+// This is a loose object rather than a record, because a column may be named `constructor`, and zod
+// would then mistake the row for a class instance.
 const insertBody = z
   .object({ data: z.looseObject({}).describe('the value of each column, by column name') })
   .meta({
@@ -50,7 +52,7 @@ const storedRow = z
   })
   .meta({
     id: 'DataTableRow',
-    description: 'The columns of the table, and those that the service adds to each row.',
+    description: "The table's columns, and the columns that the service adds to each row.",
     examples: [rowExample],
   });
 
@@ -75,7 +77,7 @@ export function registerTableRoutes(
     url: '/api/public/tables/:tableName',
     onRequest: [
       clients.require({ scheme: 'jwt' }),
-      // Checks access before the body is read, as for scopes.
+      // Check access before the body is read, just as for scopes.
       async (request: FastifyRequest) => {
         await grantedTable(request);
       },
@@ -89,7 +91,7 @@ export function registerTableRoutes(
       operationId: 'listRows',
       summary: 'Rows of a data table, newest first',
       description:
-        'For apps that may write to the table. Rows are returned as they were stored, also those written under an earlier definition.',
+        'For apps that may write to the table. Rows are returned as they were stored, even if they were written under an earlier definition.',
       tags: ['tables'],
       params: tableParams,
       querystring: z.strictObject(pageParameters),
@@ -109,7 +111,7 @@ export function registerTableRoutes(
       operationId: 'insertRow',
       summary: 'Add a row to a data table',
       description:
-        "The app needs no scope, but write access, which the table's definition grants. `errors` lists every column that is unknown, missing or of the wrong type. Times are stored in UTC with milliseconds. A column that is not required may be null or omitted.",
+        "The app does not need a scope, but the table's definition must grant it write access. `errors` lists every column that is unknown, missing or has the wrong type. Times are stored in UTC with milliseconds. A column that is not required may be null or omitted.",
       tags: ['tables'],
       params: tableParams,
       body: insertBody,
@@ -127,7 +129,7 @@ export function registerTableRoutes(
 }
 
 /**
- * Opens the tables of the client's account. An app with access to a table may write and read.
+ * Opens the account's tables. An app with access to a table may both write and read.
  */
 function openTables(clients: Clients, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);

@@ -1,5 +1,5 @@
-// Signed links to result files. Anybody who has a link may use it, for a limited time. Links are
-// not stored, and every node can check them.
+// Signed links to result files. Anybody with a link can use it for a limited time. We don't store
+// links, and any node can check them.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -8,13 +8,13 @@ import type { RunKey } from './stored-test-runs.ts';
 
 export const resultPath = '/api/public/test-results';
 /**
- * Long enough for a person or a program to follow the link. Each request for the status returns a
- * new link.
+ * Long enough for a person or a program to follow the link. They can always request the status
+ * again to get a new link.
  */
 const lifetimeS = 15 * 60;
 
 export type ResultLinks = {
-  /** Creates a new link: path and query. */
+  /** Creates a new link, consisting of path and query. */
   make(run: RunKey): string;
   check(run: RunKey, query: { expires: string; signature: string }): 'good' | 'expired' | 'changed';
 };
@@ -24,7 +24,7 @@ export function createResultLinks(
   clock: { now(): Date },
 ): ResultLinks {
   const nowS = (): number => Math.floor(clock.now().getTime() / 1_000);
-  // Ids contain no slash, so the text is unambiguous.
+  // Ids can't contain slashes, so the text is unambiguous.
   const signatureOf = ({ accountId, botId, runId }: RunKey, expires: string): string =>
     secrets.sign('result-link', `${accountId}/${botId}/${runId}/${expires}`).toString('hex');
   return {
@@ -35,7 +35,7 @@ export function createResultLinks(
       return `${path}?expires=${expires}&signature=${signature}`;
     },
     check(run, { expires, signature }) {
-      // Compares the text: decoding hexadecimal would silently stop at the first invalid character.
+      // Compare the text, because hex decoding would silently stop at the first invalid character.
       const given = Buffer.from(signature);
       const expected = Buffer.from(signatureOf(run, expires));
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'changed';
@@ -47,9 +47,9 @@ export function createResultLinks(
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Returns the base of links: PUBLIC_URL, or the address on which the request arrived. A link has a
- * signature, and a client can write anything into the `Host` header. So the header is used only if
- * it names the client's own machine.
+ * Returns the base for links, which is PUBLIC_URL or the address on which the request arrived.
+ * Links are signed and a client can put anything into the `Host` header, so we only use that header
+ * if it names the client's own machine.
  */
 export function linkBase(request: FastifyRequest, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');

@@ -1,5 +1,5 @@
-// Stores the test runs that the test runner publishes, in any order and with repetitions. Reads
-// them for apps.
+// Stores the test runs that the test runner publishes, which may arrive in any order and
+// repeatedly. Reads them for apps.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -20,7 +20,7 @@ export type RunKey = {
 export type StoredTestRun = {
   readonly suiteName: string;
   readonly run: TestRun;
-  /** Name of the result file in the object store. */
+  /** The result file's name in the object store. */
   readonly fileName: string | undefined;
 };
 
@@ -30,10 +30,10 @@ type Row = {
   readonly run_id: string;
   readonly suite_name: string;
   readonly document: object;
-  /** Name of the result file in the object store. */
+  /** The result file's name in the object store. */
   readonly file_name?: string | null;
   readonly is_completed: boolean;
-  /** Version of the published run. A later one is higher. */
+  /** The published run's version. Later versions are higher. */
   readonly version: number;
   readonly updated_at: Date;
 };
@@ -61,11 +61,11 @@ export async function findTestRun(
 
 export type StreamQuery = {
   readonly accountId: string;
-  /** The `streamId` that the run was published with, or the id of its bot. */
+  /** The `streamId` with which the run was published, or its bot's id. */
   readonly streamId: string;
   readonly suiteName: string;
   readonly runId: string;
-  /** Ids of the bots to search. Undefined for all bots of the account. */
+  /** Ids of the bots to search. Undefined for all the account's bots. */
   readonly botIds: readonly string[] | undefined;
 };
 
@@ -79,11 +79,14 @@ export function botsOfRunStatement(query: StreamQuery): Sql {
     sql`${isNamed} or document->>'streamId' = ${streamId}`,
     botIds && sql`bot_id = any(${botIds}::text[])`,
   ]);
-  // Two bots are enough to know that the stream is ambiguous.
+  // Two bots are enough to tell that the stream is ambiguous.
   return sql`select bot_id from test_runs where ${wanted} order by ${isNamed} desc limit 2`;
 }
 
-/** Returns the ids of at most two bots with such a run. A bot with exactly this id comes first. */
+/**
+ * Returns the ids of at most two bots with a matching run. If one of them has this exact id, it
+ * comes first.
+ */
 export async function botsOfRun(
   { reads }: Pick<Database, 'reads'>,
   query: StreamQuery,
@@ -94,7 +97,7 @@ export async function botsOfRun(
   return rows.map((row) => row.bot_id);
 }
 
-/** A run publishes its progress about every second, so few messages wait. */
+/** A run publishes its progress about once a second, so there are never many waiting messages. */
 const maxBatch = 50;
 
 export async function followTestRuns(dependencies: CompanionDependencies): Promise<BatchConsumer> {
@@ -111,7 +114,7 @@ export async function followTestRuns(dependencies: CompanionDependencies): Promi
   });
 }
 
-// `completed` is final. A later message may correct the run, but not set it back to running.
+// `completed` is final. A later message may correct the run but can't set it back to running.
 const upsert = `
 insert into test_runs
   (account_id, bot_id, run_id, suite_name, document, file_name, is_completed, version, updated_at)
@@ -123,7 +126,7 @@ on conflict (account_id, bot_id, run_id) do update set suite_name = excluded.sui
   updated_at = excluded.updated_at
   where (excluded.is_completed, excluded.version) > (test_runs.is_completed, test_runs.version)`;
 
-/** Stores a batch in one statement, all or none. */
+/** Stores a batch in one statement, i.e. all or none. */
 export function applyTestRuns(
   { pool }: Pick<Database, 'pool'>,
   files: Pick<ResultFiles, 'put'>,
@@ -131,8 +134,8 @@ export function applyTestRuns(
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
     const rows = await Promise.all(batch.map((item) => toRow(item, files, clock.now())));
-    // A statement may change a row only once. All nodes store rows in the same order, which
-    // prevents deadlocks.
+    // A statement can change a row only once. All nodes store rows in the same order to prevent
+    // deadlocks.
     const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), JSON.stringify(row)]));
     const keys = [...latest.keys()].toSorted();
     await pool.query(upsert, [jsonRows(keys.map((key) => latest.get(key) ?? ''))]);
@@ -153,15 +156,15 @@ async function toRow(
     const { isAvailable, fileId = null } = run.result;
     return { ...row, document, is_completed: true, file_name: isAvailable ? fileId : null };
   }
-  // Producers can't use this name. Each version of a run has its own file name, so that a client
-  // that is reading an older file can finish.
+  // Producers can't use this name. Each version of a run gets its own file name, so a client that
+  // is still reading an older file can finish.
   const fileName = `${keyOf(key)}/${version}`;
   await files.put(fileName, resultCsv);
   const result = { ...run.result, fileId: run.result.fileId ?? key.run_id };
   return { ...row, document: { ...document, result }, is_completed: true, file_name: fileName };
 }
 
-/** Orders rows by age. `completed` counts as later than `running`, regardless of the versions. */
+/** Orders rows by age. `completed` counts as later than `running`, regardless of version. */
 function byAge(a: Row, b: Row): number {
   return Number(a.is_completed) - Number(b.is_completed) || a.version - b.version;
 }

@@ -1,4 +1,4 @@
-// Routes for the status of a batch test run, and for the file that its link leads to.
+// Routes for a batch test run's status, and for the result file that it links to.
 
 import { z } from 'zod';
 import { authorizeBot } from '../../http/auth.ts';
@@ -21,9 +21,9 @@ import {
 import { languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
 
 const link =
-  'A completed run with a result file has a `fileUrl`: a link to the CSV that needs no credentials and is valid for 15 minutes. Each response has a new link.';
+  'For a completed run with a result file, `fileUrl` is a link to the CSV. The link needs no credentials and is valid for 15 minutes. Each response contains a new link.';
 
-/** Both forms of the path accept either identifier of the bot. */
+/** Both forms of the path accept either of the bot's identifiers. */
 const forms = [
   {
     ...{ segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
@@ -31,13 +31,14 @@ const forms = [
   },
   {
     ...{ segment: 'stream', parameter: 'streamId', operationId: 'getTestRunStatusOfStream' },
-    means: 'stream or bot identifier, or the `streamId` that the run was published with',
-    description: `${link} A registered identifier names its bot. Any other one is searched in the runs of those bots of the account that the app may see, and must belong to runs of only one bot.`,
+    means: 'stream or bot identifier, or the `streamId` with which the run was published',
+    description: `${link} A registered identifier names its bot. For any other identifier, the gateway searches the runs of the bots that the app may see. All matching runs must then belong to the same bot.`,
   },
 ] as const;
 
 /**
- * Long enough for the largest file and the slowest client. A client that takes longer is stalling.
+ * Long enough for the largest file and the slowest client. If a client takes longer, it is
+ * stalling.
  */
 const downloadTimeoutMs = 10 * 60_000;
 
@@ -65,7 +66,7 @@ function registerStatus(
       onRequest: clients.require({
         scheme: 'jwt',
         scope: 'Batch Tests Execution',
-        // For a stream, the bot may only be known from its runs, so the handler checks access.
+        // For a stream, we may only find the bot through its runs, so the handler checks access.
         ...(segment === 'bot' ? { botParameter: parameter } : {}),
       }),
       schema: {
@@ -81,7 +82,9 @@ function registerStatus(
         headers: z.looseObject({
           'bot-language': languageCode
             .optional()
-            .describe('a run of another language is a 404; default: any language'),
+            .describe(
+              'the response is 404 if the run is in a different language; default: any language',
+            ),
         }),
         response: responses('The test run', testRun, [400, 401, 403, 404, 406]),
         ...authenticated,
@@ -103,7 +106,7 @@ function registerStatus(
         const key = { accountId, botId, runId };
         const found = await findTestRun(dependencies.database, key);
         const language = request.headers['bot-language'];
-        if (found?.suiteName !== suiteName || !isOfLanguage(found, language)) throw noSuchRun();
+        if (found?.suiteName !== suiteName || !hasLanguage(found, language)) throw noSuchRun();
         return withLink(found, () => linkBase(request, config.http.publicUrl) + links.make(key));
       },
     });
@@ -119,13 +122,13 @@ function registerDownload(
   server.route({
     method: 'GET',
     url: `${resultPath}/:accountId/:botId/:testRunId`,
-    // All invalid links get the same response, so that it does not reveal what is wrong.
+    // Respond the same way to all invalid links, so we don't reveal what is wrong.
     attachValidation: true,
     handlerTimeout: downloadTimeoutMs,
     schema: {
       operationId: 'downloadTestResult',
       summary: 'The result of a batch test run as a CSV',
-      description: 'Use the unchanged `fileUrl` of the status: it is signed.',
+      description: 'Use `fileUrl` from the status without changing it, because it is signed.',
       tags: ['test-runs'],
       params: z.object({ accountId: id, botId: id, testRunId: id }),
       querystring: z.object({
@@ -149,7 +152,7 @@ function registerDownload(
       if (link !== 'good') {
         throw new ProblemError(
           'forbidden',
-          `The link has ${link === 'expired' ? 'expired' : 'been changed'}. Ask for the status of the test run again.`,
+          `The link has ${link === 'expired' ? 'expired' : 'been changed'}. Request the status of the test run again.`,
         );
       }
       const file = await openFile(files, (await findTestRun(database, key))?.fileName);
@@ -166,7 +169,7 @@ function registerDownload(
   });
 }
 
-function isOfLanguage({ run }: StoredTestRun, language: string | undefined): boolean {
+function hasLanguage({ run }: StoredTestRun, language: string | undefined): boolean {
   const plain = (code: string): string => code.toLowerCase().replaceAll('_', '-');
   return language === undefined || plain(language) === plain(run.result.botLanguage);
 }
@@ -185,33 +188,34 @@ async function openFile(files: ResultFiles, name: string | undefined): Promise<R
       });
     },
   );
-  if (file === undefined) throw new ProblemError('not-found', 'The file is no longer kept.');
+  if (file === undefined)
+    throw new ProblemError('not-found', 'The file has expired or was removed.');
   return file;
 }
 
 /**
- * Finds the bot of a stream identifier: the bot that is registered under it, or else the bot with a
- * run that was published with it. The search covers only the client's account, and only bots that
- * the client may see, because any client may write any stream into a run.
+ * Finds the bot for a stream identifier. That's the bot registered under this identifier, or else a
+ * bot with a run that was published with it. We search only the client's account, and only bots
+ * that the client may see, because anybody can write any stream into a run.
  *
- * @throws ProblemError if no bot is found, or if the bot belongs to another account
+ * @throws ProblemError if no bot is found, or if the bot belongs to a different account
  */
 async function botOfStream(
   { database, bots }: Pick<CompanionDependencies, 'database' | 'bots'>,
   app: App,
-  asked: Pick<StreamQuery, 'streamId' | 'suiteName' | 'runId'>,
+  wanted: Pick<StreamQuery, 'streamId' | 'suiteName' | 'runId'>,
 ): Promise<Bot> {
-  const { streamId } = asked;
+  const { streamId } = wanted;
   const registered = await bots.find(streamId);
   if (registered !== undefined) return authorizeBot(app, streamId, registered);
   const botIds = await grantedBotIds(bots, app);
-  const query = { ...asked, accountId: app.accountId, botIds };
+  const query = { ...wanted, accountId: app.accountId, botIds };
   const [first, second] = await botsOfRun(database, query);
   if (first === undefined) throw noSuchRun();
-  // A producer may write the stream of another bot into its runs. If two bots have the stream,
-  // neither can be trusted more than the other.
+  // A producer may write a different bot's stream into its runs. If two bots claim the stream, we
+  // can't trust either of them.
   if (second !== undefined && first !== streamId) {
-    const detail = 'Runs of more than one bot have this stream: name the bot instead.';
+    const detail = 'More than one bot has runs with this stream. Name the bot instead.';
     throw new ProblemError('not-found', detail);
   }
   return authorizeBot(app, first, await bots.find(first));

@@ -1,5 +1,5 @@
-// Schemas of a batch test run: as the test runner publishes it, and as the specification describes
-// responses.
+// Schemas for a batch test run, both as the test runner publishes it and as the specification
+// describes it in responses.
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
@@ -7,7 +7,7 @@ import { plainId as id } from '../../lib/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
 /**
- * Text from another service: bounded, and without characters that break a line or the database.
+ * Bounded text from a different service, without characters that break a line or the database.
  */
 const text = z.string().max(256).regex(plain, 'must not contain control characters');
 const count = z.number().min(0);
@@ -21,7 +21,7 @@ export const languageCode = z
   .regex(/^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,3}$/, 'must be a language code, e.g. en or en_US');
 
 /**
- * Any text that fits into a path segment. It is normalized, so accents match however they were
+ * Any text that fits into a path segment. We normalize it, so accents match no matter how they were
  * typed.
  */
 export const suiteName = z
@@ -137,7 +137,7 @@ const completedExample = {
 
 export const testRun = z.discriminatedUnion('status', [running, completed]).meta({
   id: 'TestRun',
-  description: 'A running test run has its progress, a completed one has its result.',
+  description: 'A running test run shows its progress, a completed one shows its result.',
   examples: [
     runningExample,
     {
@@ -154,7 +154,7 @@ export type TestRun = z.infer<typeof testRun>;
 
 const published = { testSuiteName: suiteName };
 
-/** A run as the test runner publishes it: the complete run, after each change. */
+/** A run as the test runner publishes it after each change. Always the complete run. */
 export const publishedTestRun = z
   .discriminatedUnion('status', [
     running.extend(published),
@@ -173,7 +173,7 @@ export const publishedTestRun = z
     id: 'PublishedTestRun',
     'x-subject': '<prefix>.ingest.testruns.<botId>',
     description:
-      'Publish the complete run each time that it changes. A completed run cannot return to running. Send the result file in `resultCsv`, or put it into the object store `test-results` under `fileId` before you publish the completed run.',
+      'Publish the complete run whenever it changes. A completed run cannot go back to running. Send the result file in `resultCsv`, or put it into the object store `test-results` under `fileId` before you publish the completed run.',
     examples: [
       { testSuiteName: 'Smoke test', ...runningExample },
       { testSuiteName: 'Smoke test', ...completedExample },

@@ -21,9 +21,9 @@ import (
 var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
 
 const (
-	tolerance        = 300 * time.Second
-	maxBodyBytes     = 1 << 20
-	maxCalls         = 10_000
+	tolerance    = 300 * time.Second
+	maxBodyBytes = 1 << 20
+	maxCalls     = 10_000
 )
 
 type notification struct {

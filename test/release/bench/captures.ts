@@ -140,7 +140,7 @@ async function passEnvelope(captures: Captures, callId: CallId, seconds: number)
   const envelope = envelopes.get(seconds) ?? listen(seconds);
   envelopes.set(seconds, envelope);
   let report: (() => void) | undefined;
-  const port = captures.around({
+  const port = captures.wrapPort({
     open: async (_callId, observer) => {
       report = () => observer.observe({ kind: 'envelope', envelope });
       return undefined;
