@@ -69,7 +69,7 @@ export async function createApp(context: CliContext, options: CreateAppOptions):
     scopes: known,
     jwtAlgorithm: options.jwtAlgorithm,
     ...keys,
-    ...readingOf(options),
+    ...toReading(options),
   });
   context.note('These credentials are shown once; the API key is stored only as a hash.');
   noteBotCredentials(context, credentials.appId);
@@ -179,7 +179,7 @@ export async function limitApp(
   context.print(JSON.stringify(limited));
 }
 
-function readingOf({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
+function toReading({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
   return {
     // Country codes are upper case, but the option accepts lower case too.
     ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),

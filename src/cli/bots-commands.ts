@@ -22,7 +22,7 @@ export async function addBot(
   options: AddBotOptions,
 ): Promise<void> {
   const { account, stream: streamId, icon } = options;
-  const stream = streamOf(options);
+  const stream = streamChange(options);
   await using access = await openAdminAccess(context);
   const bot = await access.run('bots.add', {
     botId,
@@ -40,7 +40,7 @@ export async function addBot(
  *
  * @returns undefined if the stream doesn't change, null if it is removed
  */
-function streamOf({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
+function streamChange({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
   if (url === false) {
     if (connect === undefined) return null;
     throw new CliError('--stream-connect cannot be combined with --no-stream-url.');

@@ -24,13 +24,13 @@ function cells({ nodeId, state, calls, leaseAgeMs, version, startedAt }: Node): 
     nodeId,
     state,
     `${calls} ${calls === 1 ? 'call' : 'calls'}`,
-    `lease ${ageOf(leaseAgeMs)} old`,
+    `lease ${formatAge(leaseAgeMs)} old`,
     version,
     `since ${startedAt}`,
   ];
 }
 
-function ageOf(ageMs: number): string {
+function formatAge(ageMs: number): string {
   return ageMs < 120_000
     ? `${(ageMs / 1_000).toFixed(1)} s`
     : `${Math.round(ageMs / 60_000)} minutes`;

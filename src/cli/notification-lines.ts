@@ -48,14 +48,14 @@ export function createNotificationLines(): NotificationLines {
   const heardOf = new LRUCache<string, Detected>({ max: maxCalls });
   return (notification, name) => {
     const body = readBody(notification.body);
-    const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);
+    const mark = notification.verified ? '✓ signed' : describeFault(notification.reason);
     if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
     const { callId, sequence, status, timestamp } = body;
     const heard = afterNotification(heardOf.get(callId) ?? {}, body);
     if (status === 'completed' || status === 'Failed') heardOf.delete(callId);
     else heardOf.set(callId, heard);
     const who = (name ?? callId.slice(0, 13)).padEnd(16);
-    return `${timestamp.slice(11, 23)}  ${who} #${sequence} ${status.padEnd(17)} ${detailsOf(body, heard).padEnd(58)} ${mark}`;
+    return `${timestamp.slice(11, 23)}  ${who} #${sequence} ${status.padEnd(17)} ${describeDetails(body, heard).padEnd(58)} ${mark}`;
   };
 }
 
@@ -72,11 +72,11 @@ function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody
  * Describes a failed verification. `no-match` means that the signature doesn't match the body and
  * the secret. Other reasons (e.g. an old timestamp) are printed unchanged.
  */
-function faultOf(reason: string | undefined): string {
+function describeFault(reason: string | undefined): string {
   return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;
 }
 
-function detailsOf(body: ShownBody, heard: Detected): string {
+function describeDetails(body: ShownBody, heard: Detected): string {
   switch (body.status) {
     case 'Answered':
       return `after ringing ${seconds(body.ringDurationInMS)}`;

@@ -31,12 +31,12 @@ export async function listNotifications(
       await listDeadLetters(context, client.overview(options.bot), from, options);
     } else {
       const { bot, callId } = await botOfCall(client, options, named);
-      await listOfCall(context, bot, callId, options);
+      await listForCall(context, bot, callId, options);
     }
   });
 }
 
-async function listOfCall(
+async function listForCall(
   context: CliContext,
   client: BotClient,
   callId: string,
@@ -74,7 +74,7 @@ async function listDeadLetters(
 ): Promise<void> {
   let count = 0;
   for await (const letter of deadLetters(overview, from)) {
-    context.print(json === true ? JSON.stringify(letter) : lineOf(letter));
+    context.print(json === true ? JSON.stringify(letter) : formatDeadLetter(letter));
     count += 1;
     if (context.interrupted.aborted) break;
   }
@@ -97,7 +97,7 @@ async function* deadLetters(
   } while (cursor !== undefined);
 }
 
-function lineOf(letter: DeadLetter): string {
+function formatDeadLetter(letter: DeadLetter): string {
   const { eventId, callId, botId, sequence, failedAt, failure } = letter;
   const { attempts, lastStatus, lastError } = letter;
   const last = lastStatus ?? lastError ?? 'not tried';
@@ -132,7 +132,7 @@ export async function replayNotifications(
       const { bot, callId } = await botOfCall(client, options, call);
       await replayAll(bot, { callId });
     } else if (from !== undefined) {
-      for (const botId of await botsOf(client.overview(options.bot), from)) {
+      for (const botId of await botsWithDeadLetters(client.overview(options.bot), from)) {
         await replayAll(client.bot(botId), { from });
       }
     }
@@ -165,7 +165,10 @@ async function findDeadLetter(
 }
 
 /** Returns the bots that have dead letters since `from`. */
-async function botsOf(overview: OverviewClient, from: string): Promise<ReadonlySet<string>> {
+async function botsWithDeadLetters(
+  overview: OverviewClient,
+  from: string,
+): Promise<ReadonlySet<string>> {
   const bots = new Set<string>();
   for await (const { botId } of deadLetters(overview, from)) bots.add(botId);
   return bots;

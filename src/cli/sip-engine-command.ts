@@ -22,9 +22,9 @@ export async function runSipEngine(context: CliContext, options: SipEngineOption
   const { startSipEngine } = await import('../embedded/drachtio/engine.ts');
   const engine = await startSipEngine({
     sipHost: options.sipHost ?? config.sip.host,
-    sipPort: portOf('--sip-port', options.sipPort ?? String(config.sip.port)),
+    sipPort: parsePort('--sip-port', options.sipPort ?? String(config.sip.port)),
     controlHost: options.controlHost,
-    controlPort: portOf('--control-port', options.controlPort),
+    controlPort: parsePort('--control-port', options.controlPort),
     secret,
     // Log to stderr, because stdout only carries the line that programs read.
     logger: createLogger({ level: config.logLevel, nodeId: config.nodeId, toStderr: true }),
@@ -42,7 +42,7 @@ export async function runSipEngine(context: CliContext, options: SipEngineOption
   await engine.close();
 }
 
-function portOf(option: string, text: string): number {
+function parsePort(option: string, text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new CliError(`${option} must be 0 to 65535`);

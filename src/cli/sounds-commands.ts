@@ -18,7 +18,7 @@ export async function addSound(
     throw new CliError(`${path} cannot be read`, { cause: error });
   });
   await withGateway(context, options, async ({ sounds }) => {
-    context.print(lineOf(await sounds.put(name, file)));
+    context.print(formatSound(await sounds.put(name, file)));
   });
 }
 
@@ -26,7 +26,7 @@ export async function listSounds(context: CliContext, options: ListSoundsOptions
   await withGateway(context, options, async (client) => {
     const { sounds } = await client.sounds.list();
     for (const sound of sounds) {
-      context.print(options.json === true ? JSON.stringify(sound) : lineOf(sound));
+      context.print(options.json === true ? JSON.stringify(sound) : formatSound(sound));
     }
     if (sounds.length === 0) context.note('No sounds.');
   });
@@ -43,6 +43,6 @@ export async function removeSound(
   });
 }
 
-function lineOf({ name, durationMs, updatedAt }: SoundView): string {
+function formatSound({ name, durationMs, updatedAt }: SoundView): string {
   return `sound:${name}  ${(durationMs / 1_000).toFixed(1)} s  ${updatedAt}`;
 }

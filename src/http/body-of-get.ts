@@ -22,7 +22,7 @@ export function bodyOfGet(schema: z.ZodType) {
     jsonSchemaTransform({ ...document, schema: { ...document.schema, body: schema } });
   return {
     preValidation: async (request: FastifyRequest): Promise<void> => {
-      const bytes = await bytesOf(request);
+      const bytes = await readBytes(request);
       if (bytes.length === 0) return;
       assertJson(request);
       const result = check(parseJsonBody(bytes)) as {
@@ -36,7 +36,7 @@ export function bodyOfGet(schema: z.ZodType) {
   };
 }
 
-async function bytesOf({ raw }: FastifyRequest): Promise<Buffer> {
+async function readBytes({ raw }: FastifyRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

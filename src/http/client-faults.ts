@@ -39,7 +39,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
         socket.destroy();
         return;
       }
-      const problem = problemOfCode(error.code);
+      const problem = problemForCode(error.code);
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
       socket.end(responseTo(problem));
@@ -64,7 +64,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
       // The metric must count the response that the client actually got.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
-      switch (codeOf(error)) {
+      switch (errorCode(error)) {
         case 'FST_ERR_HANDLER_TIMEOUT':
           return tooSlow();
         case 'ECONNRESET':
@@ -76,7 +76,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
   };
 }
 
-function codeOf(error: unknown): unknown {
+function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
@@ -84,7 +84,7 @@ function tooSlow(): ProblemError {
   return new ProblemError('request-timeout', 'The request did not arrive in time.');
 }
 
-function problemOfCode(code: string | undefined): ProblemError {
+function problemForCode(code: string | undefined): ProblemError {
   switch (code ?? '') {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return tooSlow();

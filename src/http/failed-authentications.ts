@@ -35,7 +35,7 @@ export function createFailedAuthentications(
   const arrivals = new LRUCache<string, number>({ max: maxClients });
   return {
     failed(address) {
-      const client = clientOf(address);
+      const client = clientKey(address);
       const now = nowMs();
       const arrival = Math.max(arrivals.get(client) ?? now, now);
       const earlyMs = arrival - now - (burst - 1) * intervalMs;
@@ -50,7 +50,7 @@ export function createFailedAuthentications(
  * within that prefix (RFC 4291 section 2.5.4). Note that a proxy may have passed on something that
  * isn't an address.
  */
-function clientOf(address: string | undefined): string {
+function clientKey(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);
   return parsed.kind() === 'ipv4'

@@ -114,7 +114,7 @@ export function createMetrics(
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
-    callEnded: (end) => ended.inc(labelsOf(end)),
+    callEnded: (end) => ended.inc(endLabels(end)),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
     endpointsFailing: (byApp) => {
       failing.reset();
@@ -135,11 +135,11 @@ function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
     labelNames: ['outcome', 'fault'],
     registers: [registry],
   });
-  for (const end of endsOfAllKinds()) ended.inc(labelsOf(end), 0);
+  for (const end of endsOfAllKinds()) ended.inc(endLabels(end), 0);
   return ended;
 }
 
-function labelsOf(end: End): { readonly outcome: string; readonly fault: string } {
+function endLabels(end: End): { readonly outcome: string; readonly fault: string } {
   return { outcome: end.outcome, fault: faultOf(end) ?? 'none' };
 }
 

@@ -91,10 +91,10 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
     const app = await apps.find(appId);
     const keys = app?.jwtAlgorithm === algorithm ? candidates(keysOf(app), kid) : [];
     if (app === undefined || keys.length === 0) {
-      await verifyWithOneOf(token, algorithm, [{ id: '', key: decoyKeys[algorithm] }]);
+      await verifyWithAny(token, algorithm, [{ id: '', key: decoyKeys[algorithm] }]);
       return { kind: 'unverified' };
     }
-    const { claims, keyId, error } = await verifyWithOneOf(token, algorithm, keys);
+    const { claims, keyId, error } = await verifyWithAny(token, algorithm, keys);
     if (claims !== undefined) return { kind: 'verified', app, claims, keyId };
     const message = describeClaimError(error);
     return message === undefined
@@ -168,7 +168,7 @@ type Verification =
 /**
  * Tries the keys one after the other. They include the old key during a rotation's grace period.
  */
-async function verifyWithOneOf(
+async function verifyWithAny(
   token: string,
   algorithm: JwtAlgorithm,
   keys: readonly AppKey[],

@@ -11,7 +11,7 @@ import { invalidRequest, type MemberError } from './problem.ts';
 export const maxErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {
-  if (!(schema instanceof z.ZodType)) throw new TypeError('routes are described by zod schemas');
+  if (!(schema instanceof z.ZodType)) throw new TypeError('route schemas must be zod schemas');
   return (value: unknown) => {
     const parsed = schema.safeParse(value, { error: describeIssues });
     if (parsed.success) return { value: parsed.data };

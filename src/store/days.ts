@@ -87,7 +87,7 @@ export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<v
   const days = Array.from({ length: daysAhead + 1 }, (_, ahead) =>
     dayOf(new Date(now.getTime() + ahead * dayMs)),
   );
-  for (const { table, day } of await missingOf(pool, days)) {
+  for (const { table, day } of await listMissing(pool, days)) {
     await unlessBusy(logger, { table, day }, 'create', () =>
       inTransaction(pool, (client) => makePartition(client, table, day)),
     );
@@ -96,10 +96,10 @@ export async function makeDays(pool: Pool, logger: Logger, now: Date): Promise<v
 
 type Partition = { readonly table: TableByDay; readonly day: Day };
 
-async function missingOf(pool: Pool, days: readonly Day[]): Promise<readonly Partition[]> {
+async function listMissing(pool: Pool, days: readonly Day[]): Promise<readonly Partition[]> {
   const wanted = days.flatMap((day) => tablesByDay.map((table) => ({ table, day })));
-  const known = new Set((await listDays(pool)).map(nameOf));
-  return wanted.filter((partition) => !known.has(nameOf(partition)));
+  const known = new Set((await listDays(pool)).map(partitionName));
+  return wanted.filter((partition) => !known.has(partitionName(partition)));
 }
 
 /**
@@ -107,7 +107,7 @@ async function missingOf(pool: Pool, days: readonly Day[]): Promise<readonly Par
  * the whole table against reads and writes.
  */
 async function makePartition(client: PoolClient, table: TableByDay, day: Day): Promise<void> {
-  const name = nameOf({ table, day });
+  const name = partitionName({ table, day });
   await client.query(`set local lock_timeout = ${maxWaitMs}`);
   await client.query(`select pg_advisory_xact_lock(${lockKey})`);
   await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
@@ -149,7 +149,8 @@ export async function dropDay(
       await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
       await client.query(`lock table only ${partition.table} in access exclusive mode`);
       // Another node may have dropped the partition first.
-      if (await isExpired(client)) await client.query(`drop table if exists ${nameOf(partition)}`);
+      if (await isExpired(client))
+        await client.query(`drop table if exists ${partitionName(partition)}`);
     }),
   );
 }
@@ -172,6 +173,6 @@ async function unlessBusy(
   }
 }
 
-function nameOf({ table, day }: Partition): string {
+function partitionName({ table, day }: Partition): string {
   return `${table}_${day.replaceAll('-', '')}`;
 }

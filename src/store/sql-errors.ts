@@ -49,8 +49,8 @@ export function isRefusedData(error: unknown): boolean {
  * @returns undefined if the error is something else
  */
 export function dataRefusal(error: unknown): string | undefined {
-  const state = chainOf(error)
-    .map(codeOf)
+  const state = errorChain(error)
+    .map(errorCode)
     .find((code) => refusedData.test(code));
   return state === undefined ? undefined : `the database refuses it (${state})`;
 }
@@ -60,7 +60,7 @@ export function dataRefusal(error: unknown): string | undefined {
  * and can be repeated immediately.
  */
 export function isConflict(error: unknown): boolean {
-  return chainOf(error).some((each) => conflict.test(codeOf(each)));
+  return errorChain(error).some((each) => conflict.test(errorCode(each)));
 }
 
 /**
@@ -70,21 +70,23 @@ export function isConflict(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   return (
     isReadOnlyServer(error) ||
-    chainOf(error).some((each) => unreachable.test(codeOf(each)) || poolFailure.test(each.message))
+    errorChain(error).some(
+      (each) => unreachable.test(errorCode(each)) || poolFailure.test(each.message),
+    )
   );
 }
 
 /** Reports whether the server responds but is read-only. */
 export function isReadOnlyServer(error: unknown): boolean {
-  return chainOf(error).some((each) => readOnly.test(codeOf(each)));
+  return errorChain(error).some((each) => readOnly.test(errorCode(each)));
 }
 
 /**
  * Reports whether the database or the client's own time-out ended a statement that took too long.
  */
 export function isStatementTimeout(error: unknown): boolean {
-  return chainOf(error).some(
-    (each) => codeOf(each) === '57014' || each.message.startsWith('Query read timeout'),
+  return errorChain(error).some(
+    (each) => errorCode(each) === '57014' || each.message.startsWith('Query read timeout'),
   );
 }
 
@@ -93,8 +95,8 @@ export function isStatementTimeout(error: unknown): boolean {
  * undid it. False if we can't know, e.g. after a lost response.
  */
 export function isCertainlyUndone(error: unknown): boolean {
-  const isUnsent = chainOf(error).some(
-    (each) => unconnected.test(codeOf(each)) || unconnectedPool.test(each.message),
+  const isUnsent = errorChain(error).some(
+    (each) => unconnected.test(errorCode(each)) || unconnectedPool.test(each.message),
   );
   return isUnsent || isReadOnlyServer(error) || isRefusedData(error) || isConflict(error);
 }
@@ -112,10 +114,10 @@ export async function retryConflicts<Result>(run: () => Promise<Result>): Promis
 
 /** Reports whether the database's SQLSTATE matches `code`. */
 export function hasCode(error: unknown, code: RegExp): boolean {
-  return chainOf(error).some((each) => code.test(codeOf(each)));
+  return errorChain(error).some((each) => code.test(errorCode(each)));
 }
 
-function chainOf(error: unknown): Error[] {
+function errorChain(error: unknown): Error[] {
   const chain: Error[] = [];
   let current = error;
   while (current instanceof Error && chain.length < maxDepth) {
@@ -125,6 +127,6 @@ function chainOf(error: unknown): Error[] {
   return chain;
 }
 
-function codeOf(error: Error): string {
+function errorCode(error: Error): string {
   return 'code' in error ? String(error.code) : '';
 }

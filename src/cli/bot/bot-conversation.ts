@@ -26,7 +26,7 @@ const lineNames = ['greeting', 'you-said', 'message', 'goodbye'] as const;
 type Line = (typeof lineNames)[number];
 const recordings = new Map<Line, Uint8Array>();
 
-function recordingOf(line: Line): Uint8Array {
+function loadRecording(line: Line): Uint8Array {
   const audio = recordings.get(line) ?? readMulawBytes(recordingUrl(`bot-${line}`));
   recordings.set(line, audio);
   return audio;
@@ -128,7 +128,7 @@ export class BotConversation {
   #sendLine(line: Line, more: Uint8Array = new Uint8Array()): void {
     if (this.#lastLine !== undefined) return;
     if (line === 'goodbye' || line === 'message') this.#lastLine = line;
-    const payload = Buffer.concat([recordingOf(line), more]).toString('base64');
+    const payload = Buffer.concat([loadRecording(line), more]).toString('base64');
     this.#send({ event: 'media', media: { payload } });
     this.#send({ event: 'mark', mark: { name: line } });
     this.#queued.push(line);

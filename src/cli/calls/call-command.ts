@@ -51,7 +51,7 @@ export async function placeCall(
   const call = await follow(context, client, answer.callId);
   if (receiver !== undefined) await until(() => notified.end, lastNotificationMs);
   context.print(
-    `ended: ${[call.outcome ?? call.state, verdictOf(call)].filter(Boolean).join(', ')} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
+    `ended: ${[call.outcome ?? call.state, findVerdict(call)].filter(Boolean).join(', ')} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
   );
 }
 
@@ -109,7 +109,7 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
  *
  * @returns undefined if detection was off or the call was not answered
  */
-function verdictOf({ timeline }: CallDetails): string | undefined {
+function findVerdict({ timeline }: CallDetails): string | undefined {
   const end = timeline.findLast(({ type }) => type === 'completed');
   return (end?.data as { readonly machineDetection?: string } | undefined)?.machineDetection;
 }

@@ -8,7 +8,7 @@ export function callLine(call: CallSummary, now: Date): string {
   const { acceptedAt, callId, botId, target, status, outcome, reason } = call;
   const { verdict, verdictReason, beep } = call;
   const who = whoPickedUp({ verdict, reason: verdictReason, beep });
-  const answered = [who, talkTimeOf(call, now)].filter((part) => part !== undefined).join(', ');
+  const answered = [who, formatTalkTime(call, now)].filter((part) => part !== undefined).join(', ');
   // Omit the outcome if it equals the status. Otherwise we'd print `completed completed`.
   const distinctOutcome = outcome === undefined || outcome === status ? '' : `${outcome} `;
   return [
@@ -19,7 +19,7 @@ export function callLine(call: CallSummary, now: Date): string {
 }
 
 /** Formats the time since the answer. Returns undefined if the call wasn't answered. */
-function talkTimeOf({ answeredAt, endedAt }: CallSummary, now: Date): string | undefined {
+function formatTalkTime({ answeredAt, endedAt }: CallSummary, now: Date): string | undefined {
   if (answeredAt === undefined) return undefined;
   const end = endedAt === undefined ? now.getTime() : Date.parse(endedAt);
   // The gateway's clock may be ahead of this machine's clock.

@@ -58,10 +58,10 @@ export function dialRequest(
     timers: timer.length === 0 ? undefined : readTimers(timer),
     thresholdWordCount:
       words === undefined ? undefined : readNumber('--threshold-word-count', words),
-    stream: streamOf(options),
-    voicemail: voicemailOf(options),
+    stream: buildStream(options),
+    voicemail: buildVoicemail(options),
     screening: options.screening === undefined ? undefined : { play: options.screening },
-    bridge: bridgeOf(options),
+    bridge: buildBridge(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -122,7 +122,7 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
  *
  * @returns undefined for the bot's registered stream, null for no stream
  */
-function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
+function buildStream(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
   const parameters =
     streamParameter.length === 0
@@ -137,13 +137,13 @@ function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | nul
   return null;
 }
 
-function voicemailOf({ voicemail: play, ifNoBeep }: DialOptions) {
+function buildVoicemail({ voicemail: play, ifNoBeep }: DialOptions) {
   if (play !== undefined) return { play, ...(ifNoBeep === undefined ? {} : { ifNoBeep }) };
   if (ifNoBeep !== undefined) throw new CliError('--if-no-beep requires --voicemail.');
   return undefined;
 }
 
-function bridgeOf(options: DialOptions): Readonly<Record<string, unknown>> | undefined {
+function buildBridge(options: DialOptions): Readonly<Record<string, unknown>> | undefined {
   const { bridge, bridgeOn: on, bridgeMode: mode, bridgeTimeout, bridgeCaller: caller } = options;
   const timeoutMs =
     bridgeTimeout === undefined ? undefined : readNumber('--bridge-timeout', bridgeTimeout);

@@ -35,13 +35,13 @@ export function leftMessageIn({
   let at = 0;
   let best = 0;
   for (let from = 0; from + searchedSamples <= samples.length; from += 1) {
-    const likeness = correlationOf(samples.subarray(from, from + searchedSamples), beginning);
+    const likeness = correlate(samples.subarray(from, from + searchedSamples), beginning);
     if (likeness > best) [at, best] = [from, likeness];
   }
   return {
     startsAfterMs: Math.round(at / samplesPerMs),
     messageMs: Math.round(message.length / samplesPerMs),
-    correlation: correlationOf(samples.subarray(at, at + message.length), message),
+    correlation: correlate(samples.subarray(at, at + message.length), message),
   };
 }
 
@@ -60,7 +60,7 @@ export function describeMessage(left: LeftMessage | undefined): string {
  * Correlates two signals over the length of `other`. If `one` is shorter, the rest counts as
  * silence.
  */
-function correlationOf(one: Float64Array, other: Float64Array): number {
+function correlate(one: Float64Array, other: Float64Array): number {
   let product = 0;
   let energy = 0;
   let otherEnergy = 0;

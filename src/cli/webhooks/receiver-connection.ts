@@ -83,11 +83,11 @@ export class ReceiverConnection {
       });
       const ms = Math.round(performance.now() - startedAt);
       this.slowestMs = Math.max(this.slowestMs, ms);
-      const result = resultOf(await startOf(answer.body));
+      const result = parseResult(await readStart(answer.body));
       return { kind: 'answered', status: answer.statusCode, ms, result };
     } catch (error) {
       const late = `no answer within ${this.#timeoutMs} ms`;
-      return { kind: 'unreachable', error: signal.aborted ? late : codeOf(error) };
+      return { kind: 'unreachable', error: signal.aborted ? late : errorCode(error) };
     }
   }
 
@@ -96,7 +96,7 @@ export class ReceiverConnection {
   }
 }
 
-async function startOf(body: AsyncIterable<unknown>): Promise<string> {
+async function readStart(body: AsyncIterable<unknown>): Promise<string> {
   let text = '';
   for await (const chunk of body) {
     text += String(chunk);
@@ -105,12 +105,12 @@ async function startOf(body: AsyncIterable<unknown>): Promise<string> {
   return text;
 }
 
-function resultOf(text: string): ResultWord | undefined {
-  const word = text.trim().startsWith('{') ? memberOf(text) : text.trim();
+function parseResult(text: string): ResultWord | undefined {
+  const word = text.trim().startsWith('{') ? readResultField(text) : text.trim();
   return resultWords.find((known) => known === word);
 }
 
-function memberOf(text: string): unknown {
+function readResultField(text: string): unknown {
   try {
     return (JSON.parse(text) as { readonly result?: unknown }).result;
   } catch {
@@ -118,7 +118,7 @@ function memberOf(text: string): unknown {
   }
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException;
   return code ?? name;
 }

@@ -29,7 +29,7 @@ export async function testReceiver(
   url: string,
   options: WebhooksTestOptions,
 ): Promise<void> {
-  const minScore = scoreOf(options.minScore);
+  const minScore = parseScore(options.minScore);
   const secret = options.secret ?? (await readDevApp(context)).webhookSecret;
   const reached = await receiverCheck(url, allowedNetworks).run();
   if (reached.state === 'failed') throw new CliError(reached.detail);
@@ -96,7 +96,7 @@ function asJson({ name, state, points, detail, mend }: Result): string {
   });
 }
 
-function scoreOf(text: string): number {
+function parseScore(text: string): number {
   const score = Number(text);
   if (/^\d+$/.test(text) && score <= 100) return score;
   throw new CliError('--min-score must be 0 to 100');

@@ -33,7 +33,7 @@ export async function limitApp(
     );
     const [app] = rows;
     if (app === undefined) return undefined;
-    const { limits, ...others } = limitedOf(app, change);
+    const { limits, ...others } = toLimitedApp(app, change);
     const { tokenMaxTtlS = null, defaultCountry = null, bareNumbers = null } = others;
     const limitsOrNull = Object.keys(limits).length === 0 ? null : limits;
     await client.query(
@@ -45,7 +45,7 @@ export async function limitApp(
   });
 }
 
-function limitedOf(app: Columns, change: LimitChange): LimitedApp {
+function toLimitedApp(app: Columns, change: LimitChange): LimitedApp {
   const { tokenMaxTtlS, defaultCountry, bareNumbers, ...limits } = settingsAfter(app, change);
   return {
     limits,

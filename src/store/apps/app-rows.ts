@@ -54,7 +54,7 @@ export function readingOf({
   };
 }
 
-export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> {
+export function toApp(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> {
   return {
     appId: row.app_id,
     accountId: row.account_id,
@@ -70,7 +70,7 @@ export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'str
 }
 
 /** Returns the valid key ids, newest first. */
-export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
+export function validApiKeyIds(row: AppColumns, now: Date): readonly string[] {
   const { api_key_hash: present, previous_api_key_hash: previous } = row;
   const until = row.previous_api_key_until;
   const isPreviousLive = until !== null && until > now;
@@ -78,7 +78,7 @@ export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
 }
 
 /** Returns the valid secrets, newest first, still encrypted. */
-export function streamSecretsOf(row: AppColumns, now: Date): readonly Buffer[] {
+export function validStreamSecrets(row: AppColumns, now: Date): readonly Buffer[] {
   const { stream_secret: present, previous_stream_secret: previous } = row;
   const until = row.previous_stream_secret_until;
   const isPreviousLive = previous !== null && until !== null && until > now;

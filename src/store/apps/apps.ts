@@ -24,7 +24,7 @@ import {
   type RotationResult,
   rotate,
 } from './app-rotation.ts';
-import { type AppColumns, apiKeyIdsOf, appOf, streamSecretsOf } from './app-rows.ts';
+import { type AppColumns, toApp, validApiKeyIds, validStreamSecrets } from './app-rows.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type { AppCredentials } from './app-credentials.ts';
@@ -187,12 +187,12 @@ async function readApp(
   const until = row.previous_jwt_secret_until;
   const live =
     previous !== null && until !== null && until > clock.now() ? [present, previous] : [present];
-  const streamSecrets = streamSecretsOf(row, clock.now()).map((sealed) =>
+  const streamSecrets = validStreamSecrets(row, clock.now()).map((sealed) =>
     secrets.open('stream-secret', appId, sealed),
   );
   return {
-    ...appOf(row),
-    apiKeyIds: apiKeyIdsOf(row, clock.now()),
+    ...toApp(row),
+    apiKeyIds: validApiKeyIds(row, clock.now()),
     jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
     streamSecrets,
   };
@@ -247,7 +247,7 @@ async function listApps({ database }: AppStoreDependencies): Promise<readonly Ap
     'select * from apps order by created_at, app_id',
   );
   return rows.map((row) => ({
-    ...appOf(row),
+    ...toApp(row),
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
   }));
 }

@@ -10,8 +10,8 @@ import { inTransaction } from '../transaction.ts';
 import {
   type StreamAddress,
   type StreamColumns,
-  streamColumnsOf,
   streamOf,
+  toStreamColumns,
 } from './stream-addresses.ts';
 
 export type Bot = {
@@ -107,7 +107,7 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotS
       const { rows } = await database.pool.query<BotColumns>(
         'select * from bots order by created_at, bot_id',
       );
-      return rows.map(botOf);
+      return rows.map(toBot);
     },
   };
 }
@@ -120,7 +120,7 @@ async function readBot(
     'select * from bots where bot_id = $1 or stream_id = $1',
     [name],
   );
-  return rows.map(botOf)[0];
+  return rows.map(toBot)[0];
 }
 
 async function addBot(
@@ -146,9 +146,9 @@ async function addBot(
     const { rows } = await client.query<BotColumns>(upsert, [
       ...[botId, accountId, streamId, iconUrl],
       ...[clock.now(), stream !== undefined],
-      ...streamColumnsOf(stream),
+      ...toStreamColumns(stream),
     ]);
-    const [bot] = rows.map(botOf);
+    const [bot] = rows.map(toBot);
     if (bot === undefined) throw new Error('the bot was not stored');
     return { kind: 'stored', bot };
   });
@@ -161,7 +161,7 @@ type BotColumns = {
   readonly icon_url: string | null;
 } & StreamColumns;
 
-function botOf(row: BotColumns): Bot {
+function toBot(row: BotColumns): Bot {
   const stream = streamOf(row);
   return {
     botId: row.bot_id,

@@ -40,7 +40,7 @@ export type StreamColumns = {
 };
 
 /** Returns the columns in this order: address, query string, when to connect. */
-export function streamColumnsOf(
+export function toStreamColumns(
   stream: StreamAddress | null | undefined,
 ): readonly [string | null, Buffer | null, StreamConnect | null] {
   if (stream == null) return [null, null, null];

@@ -9,7 +9,7 @@ import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../../calls/ports
 import type { Logger } from '../../lib/logger.ts';
 import { type TraceHeaders, traceHeadersOf } from '../../lib/trace-context.ts';
 import type { SecretBox } from '../secrets.ts';
-import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
+import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
 
 export type CallNotifying = {
   readonly appId: string;
@@ -110,7 +110,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
          order by accepted_at limit $1`,
         [limit, ownerId, ...values],
       );
-      return rows.map(unfinishedCallOf);
+      return rows.map(toUnfinishedCall);
     },
     async unsettledEnds(ownerId, except, limit) {
       const { rows } = await pool.query<UnsettledColumns>(
@@ -121,7 +121,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
          order by accepted_at limit $3`,
         [ownerId, except, limit],
       );
-      return rows.map(unsettledEndOf);
+      return rows.map(toUnsettledEnd);
     },
     async callForNotifying(callIds) {
       const { rows } = await pool.query<NotifyingColumns>(
@@ -131,7 +131,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
          where call_id = any($1::text[])`,
         [callIds],
       );
-      return new Map(rows.map((row) => [row.call_id, notifyingOf(row, secrets, logger)]));
+      return new Map(rows.map((row) => [row.call_id, toNotifying(row, secrets, logger)]));
     },
     async callOfSid(digits, callId) {
       const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
@@ -153,39 +153,39 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
       if (row === undefined) return undefined;
       if (row.ended) return { phase: 'ended' };
       return row.owner_id === null
-        ? { phase: 'queued', call: acceptedCallOf(row) }
+        ? { phase: 'queued', call: toAcceptedCall(row) }
         : { phase: 'claimed', ownerId: row.owner_id };
     },
   };
 }
 
-function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
-  const call = acceptedCallOf(row);
+function toUnfinishedCall(row: UnfinishedColumns): UnfinishedCall {
+  const call = toAcceptedCall(row);
   return {
     call,
     ownerId: row.owner_id,
-    events: row.events.map((event) => eventOf(call, event)),
+    events: row.events.map((event) => toEvent(call, event)),
     legs: row.legs ?? [],
     ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
   };
 }
 
-function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
-  const call = acceptedCallOf(row);
-  const events = row.events.map((event) => eventOf(call, event));
+function toUnsettledEnd(row: UnsettledColumns): UnsettledEnd {
+  const call = toAcceptedCall(row);
+  const events = row.events.map((event) => toEvent(call, event));
   return { call, events, legs: row.legs ?? [] };
 }
 
 /** Restores an event. PostgreSQL's JSON formats times differently. */
-function eventOf(call: AcceptedCall, event: EventRow): CallEvent {
+function toEvent(call: AcceptedCall, event: EventRow): CallEvent {
   const { callId, sid, conversationId, botId, accountId, appId } = call;
   const time = new Date(event.time).toISOString();
   // The row was written from a CallEvent.
   return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
 }
 
-function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {
+function toNotifying(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {
   const notifyHeaders =
     row.notify_headers === null
       ? undefined

@@ -17,7 +17,7 @@ export type CallColumns = {
 export const callColumns =
   'call_id, sid, conversation_id, account_id, app_id, bot_id, accepted_at, request';
 
-export function acceptedCallOf(row: CallColumns): AcceptedCall {
+export function toAcceptedCall(row: CallColumns): AcceptedCall {
   return {
     // The column was written from a CallId.
     callId: row.call_id as CallId,

@@ -12,7 +12,7 @@ import type {
   Taken,
   TakeRequest,
 } from '../../calls/dialout-ports.ts';
-import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
+import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
 
 // `offset 0` makes the planner look up each call by its key. Otherwise it would read all calls,
 // because it assumes that the function returns a thousand rows.
@@ -108,7 +108,7 @@ export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
         text: sweepStatement,
         values: [ownerId, here],
       });
-      return sweepOf(rows);
+      return toSweep(rows);
     },
   };
 }
@@ -132,9 +132,9 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
       return row.retry_in_ms === null ? taken : { ...taken, retryInMs: row.retry_in_ms };
     }
     grants.push({
-      call: acceptedCallOf(row),
+      call: toAcceptedCall(row),
       startInMs: row.start_in_ms,
-      queued: queuedOf(row.last_event_sequence, row.published_event_sequence),
+      queued: queuedState(row.last_event_sequence, row.published_event_sequence),
     });
   }
   throw new Error('a take ended without its last row');
@@ -144,12 +144,12 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
  * Reports whether a call's first event is stored or even published. The take statement can't see
  * the event of a call that was accepted during the take, but storing that event again does no harm.
  */
-function queuedOf(stored: number | null, published: number | null): Grant['queued'] {
+function queuedState(stored: number | null, published: number | null): Grant['queued'] {
   if (stored === null) return 'unknown';
   return published === null ? 'stored' : 'published';
 }
 
-function sweepOf(rows: readonly SweepRow[]): Sweep {
+function toSweep(rows: readonly SweepRow[]): Sweep {
   const waiting = new Map<CallSource, number>();
   const expired: Sweep['expired'][number][] = [];
   const notHere: CallId[] = [];
@@ -159,7 +159,7 @@ function sweepOf(rows: readonly SweepRow[]): Sweep {
         waiting.set(row.trunk ?? undefined, row.count);
         break;
       case 'expired':
-        expired.push(acceptedCallOf(row));
+        expired.push(toAcceptedCall(row));
         break;
       case 'not here':
         notHere.push(row.call_id);

@@ -116,7 +116,7 @@ export async function appendSteps(
     values,
   });
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
-  return prepared.map((each) => resultOf(each, byCall.get(each.waiting.call.callId), now));
+  return prepared.map((each) => toAppendedStep(each, byCall.get(each.waiting.call.callId), now));
 }
 
 /**
@@ -135,7 +135,7 @@ type Prepared = {
 };
 
 function prepare(ports: AppendPorts, waiting: WaitingStep): Prepared {
-  const candidates = candidatesOf(waiting.step);
+  const candidates = listCandidates(waiting.step);
   const owed: Owed[] = [];
   const owedRows: string[] = [];
   for (const { event, onlyIf } of candidates) {
@@ -155,7 +155,7 @@ function prepare(ports: AppendPorts, waiting: WaitingStep): Prepared {
   };
 }
 
-function candidatesOf({ events, ending }: CallStep): readonly Candidate[] {
+function listCandidates({ events, ending }: CallStep): readonly Candidate[] {
   const sure = events.map((event) => ({ event }));
   if (ending === undefined) return sure;
   const { event, ifAnswered } = ending;
@@ -167,7 +167,7 @@ function candidatesOf({ events, ending }: CallStep): readonly Candidate[] {
   ];
 }
 
-function resultOf(
+function toAppendedStep(
   { waiting, candidates, owed }: Prepared,
   row: Row | undefined,
   now: Date,

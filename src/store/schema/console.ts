@@ -1,4 +1,4 @@
-// Console sessions, and what the console shows of a call beside its events.
+// Console sessions, and the call data that the console shows besides events.
 
 export const consoleTables = `
 -- Links that sign a person in once. Neither a link nor its session can be derived from its hash.

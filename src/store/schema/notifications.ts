@@ -1,4 +1,4 @@
-// Notifications, the attempts to deliver them, and the receivers that fail.
+// Notifications, delivery attempts, and failing receivers.
 
 export const notifications = `
 create table notifications (

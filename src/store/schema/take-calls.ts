@@ -1,12 +1,13 @@
-// Takes calls for a process: from a trunk, with or without limits, or calls that are dialled
-// directly. A start replaces the function if its text changes, comments included
-// (src/store/schema.ts).
+// Takes calls for a process, either from a trunk (with or without limits), or calls that are
+// dialled directly. If the function's text changes, even in a comment, the next start replaces the
+// function (see src/store/schema.ts).
 
 /**
- * Returns the calls of take `for_take` of this process, or takes them now: the calls that have
- * waited longest. The last row has no call. It says when more calls could be taken, and how long
- * the server worked. The process numbers its takes, so that it can repeat one after a lost answer.
- * The row of the trunk's clock is locked only while the server works, never while a node decides.
+ * Returns the calls that this process got with take `for_take`. If there was no such take yet,
+ * takes the calls that have waited longest. The last row has no call. It says when more calls could
+ * be taken, and how long the server worked. The process numbers its takes, so it can repeat a take
+ * after a lost response. The trunk's clock row is only locked while the server works, never while a
+ * node decides.
  */
 export const takeCalls = `
 -- What take for_take of this process holds, or what it takes now: the calls that have waited longest,

@@ -1,8 +1,9 @@
-// Takes a slot on a trunk for a second leg, which cannot wait in the queue like a first leg.
+// Takes a slot on a trunk for a second leg, which can't wait in the queue like a first leg.
 
 /**
- * Returns a slot for one leg, and in how many milliseconds its INVITE may leave. Returns no row if
- * the trunk is full. A repetition after a lost answer returns the same slot.
+ * Returns a slot for one leg, and how many milliseconds to wait before sending its INVITE. Returns
+ * no row if the trunk is full. If the call is repeated after a lost response, it returns the same
+ * slot.
  */
 export const takeSlot = `
 -- A slot for one leg, and in how long its INVITE may leave. No row: the trunk is full. The same again,

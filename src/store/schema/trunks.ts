@@ -1,4 +1,4 @@
-// What trunks allow across all nodes, and what each process took from them.
+// The trunks' limits across all nodes, and what each process has taken from them.
 
 export const trunks = `
 -- The clock of a trunk that has callsPerSecond.
