@@ -1,11 +1,11 @@
-// Ends legs whose engine connection broke. Their calls have ended, but the far end may still be
+// Ends legs whose engine connection broke. The calls have ended, but their far ends may still be
 // connected.
-// - When the engine is back, this process ends the leg by the engine's ids.
-// - While the engine stays unreachable, this process asks other processes, which may still reach
-//   it.
-// - If the leg has rung, another engine of this process can send a rebuilt BYE.
-// - A leg that was only CANCELled stays in this list for `lateAnswerMs`. A late 200 OK would put
-//   the far end into a call that no process has.
+// - Once the engine is back, this process ends the leg using the engine's ids.
+// - While the engine is unreachable, this process asks other processes, which may still be able to
+//   reach it.
+// - If the leg has rung, another one of this process's engines can send a rebuilt BYE.
+// - A leg that has only been CANCELled stays in this list for `lateAnswerMs`, because a late 200 OK
+//   would put the far end into a call that no process knows about.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import { inBackground } from '../../lib/in-background.ts';
@@ -17,14 +17,15 @@ import { endStoredLegOn } from './stored-leg-end.ts';
 type Abandoned = {
   readonly leg: StoredLeg;
   readonly at: number;
-  /** When the leg was first CANCELled, if the CANCEL is not known to have ended it. */
+  /** When the leg was first CANCELled. Set only while the CANCEL may not have ended the leg. */
   cancelledAt: number | undefined;
-  /** Called when nothing more will be done about the leg. */
+  /** Called once the leg has ended or we've given up on it. */
   readonly settle: () => void;
   /** True while a link of this process is ending the leg. */
   isBeingEnded: boolean;
   /**
-   * True while another process is asked to end the leg. The leg's engine may come back meanwhile.
+   * True while we wait for another process to end the leg. Its engine may come back in the
+   * meantime.
    */
   isAskingOthers: boolean;
 };
@@ -32,23 +33,23 @@ type Abandoned = {
 export type AbandonedLegsDependencies = {
   readonly limits: SipLimits;
   readonly logger: Logger;
-  /** Returns the link to this engine. Undefined while it is down. */
+  /** Returns the link to this engine, or undefined while the link is down. */
   readonly linkOf: (engine: string) => EngineLink | undefined;
-  /** Returns a link to any engine but this one. Undefined if no other engine is connected. */
+  /** Returns a link to any other engine, or undefined if none is connected. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
   readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
 
 /**
- * Largest number of requests to other processes at once. An engine whose connection broke may have
- * had thousands of legs.
+ * Maximum number of concurrent requests to other processes. We may lose the connection to an engine
+ * with thousands of legs.
  */
 const maxRequests = 100;
 
 export class AbandonedLegs {
   readonly #dependencies: AbandonedLegsDependencies;
   readonly #legs = new Set<Abandoned>();
-  #asked = 0;
+  #openRequests = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -57,8 +58,8 @@ export class AbandonedLegs {
   }
 
   /**
-   * Resolves when the leg is ended or given up. Never resolves if this process stops first: the
-   * next process finds the leg in SQL.
+   * Resolves when the leg has ended or we've given up on it. If this process stops first, the
+   * promise never resolves, and the next process finds the leg in SQL.
    */
   add(leg: StoredLeg): Promise<void> {
     if (this.#isClosed) return new Promise(() => undefined);
@@ -106,7 +107,9 @@ export class AbandonedLegs {
     else this.#end(link, entry);
   }
 
-  /** If it fails, the leg stays in the list and the next sweep tries again. */
+  /**
+   * Starts to end the leg. If that fails, the leg stays in the list and the next sweep tries again.
+   */
   #end(link: EngineLink, entry: Abandoned): void {
     if (entry.isBeingEnded) return;
     entry.isBeingEnded = true;
@@ -118,23 +121,23 @@ export class AbandonedLegs {
 
   async #endOn(link: EngineLink, entry: Abandoned): Promise<void> {
     const result = await endStoredLegOn(link, entry.leg, this.#dependencies.limits);
-    // If the engine went away again, the leg is ended when the engine is next back.
+    // If we've lost the engine again, we'll end the leg the next time it comes back.
     const isLost = result === 'unreachable' && !link.isUp;
     if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
   }
 
-  /** If it fails, the leg stays in the list and the next sweep asks again. */
+  /** Asks another process to end the leg. If that fails, the next sweep asks again. */
   async #askOthers(entry: Abandoned): Promise<void> {
-    if (entry.isAskingOthers || this.#asked >= maxRequests) return;
+    if (entry.isAskingOthers || this.#openRequests >= maxRequests) return;
     entry.isAskingOthers = true;
-    this.#asked += 1;
+    this.#openRequests += 1;
     const result = await this.#dependencies.askOthers(entry.leg).finally(() => {
-      this.#asked -= 1;
+      this.#openRequests -= 1;
       entry.isAskingOthers = false;
     });
     if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
-    // Only its own engine knows a leg that has not rung. The other process may have asked a
-    // different engine, so its `gone` proves nothing.
+    // If a leg hasn't rung, only its own engine knows it. The other process may have asked a
+    // different engine, so its `gone` doesn't prove anything.
     const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
     if (result !== 'gone' || isKnown) this.#drop(entry, result);
   }
@@ -159,7 +162,7 @@ export class AbandonedLegs {
   }
 }
 
-/** Returns true if a BYE can be built for the leg: it was answered or has rung. */
+/** Returns true if we can build a BYE for the leg, i.e. if it was answered or has rung. */
 function hasDialog(leg: StoredLeg): boolean {
   return leg.dialogId !== undefined || leg.remoteTag !== undefined;
 }

@@ -1,18 +1,19 @@
-// Answers requests of the far end inside a dialog of this process. The leg itself handles BYE.
+// Answers the far end's requests inside one of our dialogs, except for BYE, which the leg handles
+// itself.
 
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
 import { sdpOf } from '../sip-headers.ts';
 
 export type DialogPeer = {
-  /** Returns the answer to a new offer, or undefined to refuse it with 488. */
+  /** Returns the answer to a new offer, or undefined to reject the offer with 488. */
   onReoffer(sdp: string): string | undefined;
   onDtmf(digit: string, durationMs: number | undefined): void;
   /**
-   * The last SDP that this side sent, as an offer or an answer. A far end that asks for an offer
-   * gets it.
+   * The last SDP that we sent, as an offer or an answer. If the far end asks for an offer, we send
+   * this.
    */
   currentSdp: string;
-  /** Contact of the INVITE. A 2xx to re-INVITE and UPDATE must repeat it (RFC 3261, 12.2.2). */
+  /** Contact from our INVITE. A 2xx to re-INVITE and UPDATE must repeat it (RFC 3261, 12.2.2). */
   contact: string | undefined;
 };
 
@@ -29,21 +30,21 @@ export function answerDialogRequest(
       answerReoffer(request, response, peer, undefined);
       break;
     case 'ACK':
-      takeLateAnswer(request, peer);
+      applyLateAnswer(request, peer);
       break;
     case 'INFO':
       answerInfo(request, response, peer);
       break;
     default:
-      response.send(statusOfOther(request.method));
+      response.send(statusForOther(request.method));
   }
 }
 
-function statusOfOther(method: string): number {
+function statusForOther(method: string): number {
   switch (method) {
     case 'OPTIONS':
       return 200;
-    // This dialog has no subscription (RFC 6665, section 4.1.3), and this side sends no reliable
+    // This dialog has no subscription (RFC 6665, section 4.1.3), and we never send reliable
     // provisional responses.
     case 'NOTIFY':
     case 'PRACK':
@@ -58,8 +59,8 @@ function statusOfOther(method: string): number {
 /**
  * Answers a re-INVITE or UPDATE.
  *
- * @param ownOffer SDP to send if the request has no offer: the current SDP for INVITE, nothing for
- * UPDATE (RFC 3311)
+ * @param ownOffer SDP to send if the request doesn't contain an offer: the current SDP for INVITE,
+ * nothing for UPDATE (RFC 3311)
  */
 function answerReoffer(
   request: ReceivedRequest,
@@ -83,10 +84,10 @@ function answerReoffer(
 }
 
 /**
- * If this side made the offer in its 200 OK, the ACK carries the answer. It changes the media like
- * an offer does, but nothing is sent back.
+ * Applies the answer in an ACK, which the far end sends if we made the offer in our 200 OK. The
+ * answer changes the media just like an offer does, but we don't send anything back.
  */
-function takeLateAnswer(request: ReceivedRequest, peer: DialogPeer): void {
+function applyLateAnswer(request: ReceivedRequest, peer: DialogPeer): void {
   const answer = sdpOf(request);
   if (answer !== undefined) peer.onReoffer(answer);
 }
@@ -107,13 +108,14 @@ type InfoDigit = { readonly digit: string; readonly durationMs?: number };
 
 const digitPattern = /^[0-9*#A-D]$/;
 
-// A longer key press is a stuck key or nonsense. RFC 4733 senders stop at 8 s as well.
+// If a key press is longer than this, the key is stuck or the value is nonsense. RFC 4733 senders
+// stop at 8 s as well.
 const maxDurationMs = 30_000;
 
 /**
- * Reads DTMF in SIP INFO: `application/dtmf-relay` (Cisco: `Signal=5`, `Duration=160`) and
+ * Parses the DTMF in a SIP INFO: `application/dtmf-relay` (Cisco: `Signal=5`, `Duration=160`) or
  * `application/dtmf` (only the digit).
- * @returns undefined if the body holds no key
+ * @returns undefined if the body doesn't contain a key
  */
 export function parseDtmfInfo(
   contentType: string | undefined,
@@ -130,7 +132,7 @@ export function parseDtmfInfo(
 
 function digitOf(text: string | undefined): InfoDigit | undefined {
   const sign = text?.trim().toUpperCase() ?? '';
-  // Some gateways send the event codes of RFC 4733 for star and pound.
+  // Some gateways send RFC 4733 event codes for star and pound.
   const digit = sign === '10' ? '*' : sign === '11' ? '#' : sign;
   return digitPattern.test(digit) ? { digit } : undefined;
 }

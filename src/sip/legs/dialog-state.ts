@@ -1,5 +1,5 @@
-// Collects what another process needs to end a leg: from the INVITE as it was sent, and from the
-// 18x and 200 responses.
+// Collects the state that another process needs to end a leg. It comes from the INVITE as it was
+// sent, and from the 18x and 200 responses.
 
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
@@ -7,10 +7,10 @@ import type { ReceivedResponse, SentRequest } from '../engine/srf-types.ts';
 import { addressList, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
 
 /**
- * Returns the stored leg of an INVITE. `invite` is the request as the engine sent it: the engine
- * chose Call-ID, CSeq and From tag, and reported them in its OK.
+ * Returns the stored leg for an INVITE. `invite` is the request as the engine sent it, because the
+ * engine chose the Call-ID, CSeq and From tag, and reported them in its OK.
  */
-export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
+export function legFromInvite(invite: SentRequest, engine: string): StoredLeg {
   const localTag = tagOf(invite.get('From'));
   const localUri = uriOf(invite.get('From'));
   const remoteUri = uriOf(invite.get('To'));
@@ -28,8 +28,8 @@ export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
 }
 
 /**
- * Adds the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. A new To tag
- * means another branch of a fork, and so another dialog.
+ * Adds the early dialog from an 18x (RFC 3261, 12.1), which may lack a Contact. A new To tag means
+ * that this is another branch of a fork, and therefore another dialog.
  */
 export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
@@ -39,7 +39,8 @@ export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLe
 }
 
 /**
- * Adds the confirmed dialog of a 200 OK. From then on drachtio knows the dialog by its dialog id.
+ * Adds the confirmed dialog from a 200 OK. From then on, drachtio knows the dialog by its dialog
+ * id.
  */
 export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
@@ -68,11 +69,12 @@ function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 
 }
 
 /**
- * Returns the address to which a rebuilt BYE must be sent if the far end is behind NAT. The next
- * hop is then a private address from which the 200 did not come. drachtio sends requests within the
- * dialog to the address from which the 200 came, and a rebuilt BYE must take the same path.
+ * Returns the address to which we must send a rebuilt BYE if the far end is behind NAT. In that
+ * case, the next hop is a private address, but the 200 came from a different one. drachtio sends
+ * requests within the dialog to the address that the 200 came from, and a rebuilt BYE must take the
+ * same path.
  *
- * @returns undefined if no NAT is in between
+ * @returns undefined if there is no NAT in between
  */
 function hopAroundNat(response: ReceivedResponse, nextHop: string | undefined): string | undefined {
   const { source_address: address, source_port: port, protocol } = response;

@@ -1,4 +1,4 @@
-// Sends a key in a SIP INFO (RFC 6086, section 4). The body is `application/dtmf-relay`, the form
+// Sends a key as a SIP INFO (RFC 6086, section 4). The body is `application/dtmf-relay`, the format
 // that gateways adopted from Cisco.
 
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -8,15 +8,15 @@ import { withCredentials } from './invite.ts';
 import { transact } from './transaction.ts';
 
 /**
- * Much shorter than the SIP stack's own time-out (64*T1): after 5 s, a menu that waits for the next
- * key has moved on.
+ * Much shorter than the SIP stack's own time-out (64*T1), because after 5 s, a menu that was
+ * waiting for the next key has moved on.
  */
 const answerTimeoutMs = 5_000;
 
 type Dialog = {
   readonly dialogId: string;
   /**
-   * Remote target of the dialog, for which digest credentials are computed. Undefined if unknown.
+   * Remote target of the dialog. srf needs it to compute digest credentials. Undefined if unknown.
    */
   readonly requestUri: string | undefined;
   /** Used if the far end challenges the INFO. Undefined if the trunk has no credentials. */

@@ -1,5 +1,5 @@
-// Ends a dialog of this process with a BYE. If drachtio cannot send it within the dialog, sends a
-// rebuilt BYE outside of the dialog.
+// Ends one of this process's dialogs with a BYE. If drachtio can't send the BYE within the dialog,
+// we rebuild it and send it outside of the dialog.
 
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -32,12 +32,12 @@ function byeOutsideDialog(
   result: TransactionResult,
 ): RequestOptions | undefined {
   if (stored === undefined) return undefined;
-  // Without the Contact of the 200 OK, the request URI of the INVITE is the best known address.
+  // Without a Contact in the 200 OK, the INVITE's request URI is the best address that we have.
   if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
   const isChallenged =
     result.kind === 'response' && (result.status === 401 || result.status === 407);
-  // The challenge was a final response, so drachtio has forgotten the dialog. The BYE with
-  // credentials must be sent outside of it.
+  // The challenge was a final response, so drachtio has forgotten the dialog. We have to send the
+  // BYE with credentials outside of it.
   const bye = isChallenged ? rebuiltBye(stored) : undefined;
   if (bye === undefined || credentials === undefined) return undefined;
   return withCredentials(bye, credentials, { isWanted: () => true, onTooLarge: () => undefined });

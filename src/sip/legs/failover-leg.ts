@@ -1,7 +1,7 @@
-// Tries one call over the gateways of its trunk. It sends one INVITE at a time, each with its own
-// Call-ID, and tries the next gateway only if `failover.ts` allows it. To the call, all attempts
-// are one leg: it gets an event for each failed attempt, and one end. `released` resolves when
-// every attempt is off the wire, including the failed ones.
+// Tries a call over its trunk's gateways, one INVITE at a time, each with its own Call-ID. It only
+// tries the next gateway if `failover.ts` allows it. To the call, all attempts look like one leg,
+// which reports an event for each failed attempt and a single end. `released` resolves when every
+// attempt is off the wire, including the failed ones.
 
 import type {
   CallLeg,
@@ -18,13 +18,13 @@ import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbo
 
 export type FailoverDependencies = LegDependencies & {
   /**
-   * Picks a connected engine. Returns undefined if no engine is connected or this process shuts
-   * down.
+   * Picks a connected engine. Returns undefined if no engine is connected or this process is
+   * shutting down.
    */
   readonly pickLink: () => EngineLink | undefined;
   /**
-   * Updates the health of the gateway. `hasRung`: a provisional response above 100 came before the
-   * failure.
+   * Updates the gateway's health. `hasRung` is true if a provisional response above 100 came before
+   * the failure.
    */
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
@@ -32,14 +32,14 @@ export type FailoverDependencies = LegDependencies & {
 type Path = { readonly route: Route; readonly link: EngineLink };
 
 /**
- * Longest reason phrase that goes into an event. The far end chooses the phrase and must not fill
- * events with it.
+ * Maximum length of a reason phrase in an event. The far end chooses the phrase, so we mustn't let
+ * it fill our events.
  */
 const maxReasonLength = 200;
 
 /**
- * rung: a provisional response above 100 came, so that no other gateway is tried. over: the
- * observer was notified of the end.
+ * - rung: a provisional response above 100 has come, so we won't try another gateway.
+ * - over: we've notified the observer of the end.
  */
 type FailoverState = 'trying' | 'rung' | 'over';
 
@@ -51,7 +51,7 @@ export class FailoverLeg implements CallLeg {
   readonly #onTheWire = new Set<OutboundLeg>();
   #release: () => void = () => undefined;
   #routes: readonly Route[] = [];
-  /** The attempt that was started last. Undefined before the first INVITE. */
+  /** The latest attempt. Undefined before the first INVITE. */
   #attempt: OutboundLeg | undefined;
   #state: FailoverState = 'trying';
 
@@ -64,7 +64,7 @@ export class FailoverLeg implements CallLeg {
     });
   }
 
-  /** Sends the first INVITE, unless the leg was given up before. */
+  /** Sends the first INVITE, unless the call has already given up on this leg. */
   start(routes: readonly Route[]): void {
     if (this.#state === 'over') return;
     if (this.#request.mayInvite?.() === false) {
@@ -74,10 +74,10 @@ export class FailoverLeg implements CallLeg {
     this.#routes = routes;
     const path = this.#nextPath();
     if (path === undefined) this.fail('no SIP engine is connected');
-    else this.#try(path);
+    else this.#tryGateway(path);
   }
 
-  /** Fails a leg whose INVITE cannot be sent, because it has no route or no engine. */
+  /** Fails the leg if we can't send its INVITE, because there is no route or no engine. */
   fail(reason: string): void {
     if (this.#attempt === undefined) this.#end({ reason, kind: 'transport' });
   }
@@ -110,9 +110,9 @@ export class FailoverLeg implements CallLeg {
     return route === undefined || link === undefined ? undefined : { route, link };
   }
 
-  #try({ route, link }: Path): void {
+  #tryGateway({ route, link }: Path): void {
     this.#routes = this.#routes.slice(1);
-    const attempt = new OutboundLeg(this.#request, this.#listen(route), this.#dependencies);
+    const attempt = new OutboundLeg(this.#request, this.#observerFor(route), this.#dependencies);
     this.#attempt = attempt;
     this.#onTheWire.add(attempt);
     const released = attempt.released.then(() => {
@@ -124,10 +124,10 @@ export class FailoverLeg implements CallLeg {
   }
 
   /**
-   * A failed attempt reports nothing after its failure, so every event that arrives belongs to the
-   * last attempt.
+   * Returns the observer for an attempt. Once an attempt has failed, it never reports anything
+   * again, so every event belongs to the latest attempt.
    */
-  #listen(route: Route): AttemptObserver {
+  #observerFor(route: Route): AttemptObserver {
     const startedAt = this.#dependencies.clock.now();
     return {
       observe: (event) => {
@@ -148,8 +148,8 @@ export class FailoverLeg implements CallLeg {
     const { logger, onAttemptFailed } = this.#dependencies;
     const hasRung = this.#state === 'rung';
     onAttemptFailed(route, failure, hasRung);
-    const mayGoOn = mayFailOver(failure, hasRung) && this.#request.mayInvite?.() !== false;
-    const next = mayGoOn ? this.#nextPath() : undefined;
+    const mayRetry = mayFailOver(failure, hasRung) && this.#request.mayInvite?.() !== false;
+    const next = mayRetry ? this.#nextPath() : undefined;
     if (next === undefined) {
       this.#end(failure);
       return;
@@ -167,7 +167,7 @@ export class FailoverLeg implements CallLeg {
       durationMs: Math.max(0, at.getTime() - startedAt.getTime()),
     };
     this.#observer.observe({ kind: 'attemptFailed', attempt });
-    this.#try(next);
+    this.#tryGateway(next);
   }
 
   #end({ sipStatus, reason, kind }: Omit<AttemptFailure, 'at'>): void {

@@ -1,14 +1,14 @@
-// Decides whether a call may try the next gateway. It may if no person can have been reached, and
-// the fault lies with the gateway or the path to it. A 4xx or 6xx is an answer about the number or
-// the person: another gateway would only ring the same person again.
+// Decides whether a call may try the next gateway. It may do so if nobody can have been reached,
+// and the fault lies with the gateway or the path to it. A 4xx or 6xx response is about the number
+// or the person, so another gateway would only ring the same person again.
 
 import type { LegFailure } from '../../calls/ports.ts';
 
-/** Failure of one attempt, with more detail than `LegFailure`. */
+/** Failure of a single attempt, with more details than `LegFailure`. */
 export type AttemptFailure = LegFailure & {
-  /** True if the engine refused the request, so that nothing was sent. */
+  /** True if the engine refused the request, so nothing was sent. */
   readonly notSent?: true;
-  /** Seconds that a 503 asked for in Retry-After. */
+  /** Retry-After of a 503, in seconds. */
   readonly retryAfterS?: number;
 };
 
@@ -20,12 +20,12 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
   switch (failure.kind) {
     case 'response':
       return isServerFailure;
-    // The stack generates these after 64*T1 of silence, and for a closed port or a name that does
-    // not resolve.
+    // The stack generates these responses after 64*T1 of silence, for closed ports, and for names
+    // that don't resolve.
     case 'stack':
       return status === 408 || isServerFailure;
-    // A broken engine connection does not qualify: the INVITE may have left, and a phone may be
-    // ringing.
+    // A broken engine connection doesn't qualify, because the INVITE may have left and a phone may
+    // be ringing.
     case 'transport':
       return failure.notSent === true;
     case 'unusable':
@@ -35,16 +35,16 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
 }
 
 /**
- * Returns true if nothing came back from the gateway, so that the failure counts as a failed probe.
+ * Returns true if nothing came back from the gateway. In that case, the failure counts as a failed
+ * probe.
  */
 export function isSilence({ kind, sipStatus }: AttemptFailure): boolean {
   return kind === 'stack' && (sipStatus === 408 || sipStatus === 503);
 }
 
 /**
- * Reads a Retry-After header such as `120 (in maintenance);duration=3600` (RFC 3261, section
- * 20.33).
- * @returns undefined if it does not begin with a number
+ * Parses a Retry-After header, e.g. `120 (in maintenance);duration=3600` (RFC 3261, section 20.33).
+ * @returns undefined if the header doesn't begin with a number
  */
 export function retryAfterSeconds(header: string | undefined): number | undefined {
   const digits = /^\s*(\d{1,9})(?:\s|\(|;|$)/.exec(header ?? '')?.[1];

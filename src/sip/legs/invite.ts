@@ -1,17 +1,17 @@
-// Builds the INVITE that is handed to the engine, and supplies the digest credentials with which
-// srf answers a challenge.
+// Builds the INVITE for the engine, and supplies the digest credentials that srf needs to answer a
+// challenge.
 
 import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials, Route } from '../trunks/routing.ts';
 
-// One for the challenge itself, and one for a nonce that went stale meanwhile. Without this bound,
-// srf would never stop answering a gateway that sends a provisional response between its
-// challenges.
+// We allow one for the challenge itself, and one more in case the nonce has gone stale in the
+// meantime. Without this limit, srf would never stop answering a gateway that sends a provisional
+// response between its challenges.
 const maxChallenges = 2;
 
 /**
- * Bytes that srf adds to the repeated request on top of the values from the challenge: parameter
+ * Bytes that srf adds to the repeated request, apart from the values in the challenge: parameter
  * names, cnonce, response, Call-ID, CSeq and tag.
  */
 const digestOverheadBytes = 600;
@@ -24,12 +24,12 @@ const frameOverheadBytes = 120;
 
 export type ChallengeHandling = {
   /**
-   * Returns false after the call was given up: an answered challenge would ring a phone for a call
-   * that no longer exists.
+   * Returns false once the call has been given up. If we still answered the challenge, a phone
+   * would ring for a call that no longer exists.
    */
   isWanted(): boolean;
   /**
-   * Called if the answer would not fit into a control frame. The challenge then becomes the final
+   * Called if our answer wouldn't fit into a control frame. The challenge then becomes the final
    * response.
    */
   onTooLarge(): void;
@@ -59,9 +59,9 @@ export function inviteOptions(
 }
 
 /**
- * Merges the headers that an application adds with the headers of the call's trunk. The trunk's own
- * headers may name an account or an identity that the carrier bills by. The application replaces
- * one of them only if the trunk lists that header in `passHeaders`.
+ * Merges an application's headers with those of the call's trunk. The trunk's headers may contain
+ * an account or identity that the carrier uses for billing, so an application may only replace the
+ * ones that the trunk lists in `passHeaders`.
  */
 export function mergeHeaders(
   { headers, passHeaders = [] }: Route,
@@ -78,8 +78,8 @@ export function mergeHeaders(
 const lowerCase = (name: string): string => name.toLowerCase();
 
 /**
- * Returns an upper bound for the size of the control frame. Srf itself does not check it, and a
- * frame that is too large stalls the connection.
+ * Returns an upper bound for the size of the control frame. Srf itself doesn't check the size, and
+ * an oversized frame would stall the connection.
  */
 export function requestFrameBytes(options: RequestOptions): number {
   const headers = Object.entries(options.headers ?? {}).map(
@@ -91,7 +91,7 @@ export function requestFrameBytes(options: RequestOptions): number {
   );
 }
 
-/** Lets srf answer a challenge to this request. */
+/** Adds the credentials, so that srf can answer a challenge to this request. */
 export function withCredentials(
   options: RequestOptions,
   { username, password }: Credentials,
@@ -115,8 +115,8 @@ export function withCredentials(
 }
 
 /**
- * Srf sends the repeated request to the address that challenged it, but writes an IPv6 address
- * without its brackets. This setter adds them.
+ * Srf sends the repeated request to the address that the challenge came from. If that's an IPv6
+ * address, srf forgets the brackets, so this setter adds them.
  */
 function keepNextHopUsable(options: RequestOptions): void {
   let nextHop = options.proxy;

@@ -1,8 +1,8 @@
-// One outgoing INVITE over one gateway: the INVITE, its dialog, and the end of both. Two states
-// exist side by side:
-// - `#reported`: what the observer knows. After an end, it receives no more events.
-// - `#wire`: what is still on the wire. The leg follows it in the background until the far end is
-//   certainly out of the call, or until a time-out.
+// One outgoing INVITE over one gateway, including its dialog and the end of both. The leg keeps two
+// separate states:
+// - `#reported`: what we've told the observer. After an end, the observer gets no more events.
+// - `#wire`: what is still happening on the wire. The leg follows it in the background until the
+//   far end has certainly left the call, or until a time-out.
 //
 // `released` settles when `#wire` is `released`.
 
@@ -37,14 +37,14 @@ import type {
 import { reasonText, sdpOf } from '../sip-headers.ts';
 import type { Route } from '../trunks/routing.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
-import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
+import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
 import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
 import { inviteOptions, mergeHeaders, requestFrameBytes } from './invite.ts';
 import { Referrals } from './referral.ts';
 
-/** Receives more details of a failure than the call does. */
+/** Gets more details about a failure than the call does. */
 export type AttemptObserver = { observe(event: AttemptEvent): void };
 type AttemptEvent =
   | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
@@ -55,19 +55,19 @@ export type LegDependencies = {
   readonly logger: Logger;
   readonly limits: SipLimits;
   /**
-   * Called if the engine connection broke while the far end may still be in the call. The leg is
-   * then ended later, by this or another process. Resolves when the leg is ended or given up.
+   * Called if the engine connection breaks while the far end may still be in the call. This process
+   * or another one then ends the leg later. Resolves when the leg has ended or has been given up.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
-  /** Follows the SIP messages of the call, for people who inspect it. */
+  /** Captures the call's SIP messages, for people who inspect the call. */
   readonly capture?: Pick<SipCapture, 'follow'> | undefined;
-  /** Writes a transfer target as the Refer-To that the far end of this trunk understands. */
+  /** Formats a transfer target as a Refer-To that this trunk's far end understands. */
   readonly referTo: (target: DialTarget, trunk: string | undefined) => string;
 };
 
 type Wire =
   | { readonly kind: 'idle' }
-  /** Handed to the engine, which has not confirmed yet that it was sent. */
+  /** We've handed the INVITE to the engine, which hasn't confirmed yet that it was sent. */
   | { readonly kind: 'inviting' }
   | { readonly kind: 'pending'; readonly invite: SentRequest }
   | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
@@ -89,7 +89,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #stored: StoredLeg | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dialogId: string | undefined;
-  #challengeTooLarge = false;
+  #isChallengeTooLarge = false;
   readonly #referrals = new Referrals();
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
@@ -121,7 +121,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const options = inviteOptions({ ...route, headers }, this.#request.offerSdp, {
       isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {
-        this.#challengeTooLarge = true;
+        this.#isChallengeTooLarge = true;
       },
     });
     const bytes = requestFrameBytes(options);
@@ -152,8 +152,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#reported !== 'nothing') return;
     this.#reportFailed({ sipStatus: 487, reason, kind: 'cancelled' });
     if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
-    // Before the engine confirms the INVITE there is no transaction to cancel: `#onSent` sends the
-    // CANCEL later.
+    // Until the engine confirms the INVITE, there's no transaction to cancel, so `#onSent` sends
+    // the CANCEL later.
   }
 
   acknowledge(): void {
@@ -208,8 +208,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     if (this.#reported === 'nothing') this.#reportFailed({ reason: failure, kind: 'transport' });
     else if (this.#reported === 'answered') this.#reportEnded('lost', failure);
-    // While closing, the BYE was lost with the engine. `#finishDialog` is notified of the lost link
-    // too, and abandons the leg before it finishes it.
+    // If we were closing, the BYE was lost with the engine. `#finishDialog` also finds out about
+    // the lost link, and abandons the leg before finishing it.
     if (this.#wire.kind !== 'closing') this.#finish();
   }
 
@@ -235,11 +235,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const reason = reasonText(request.get('Reason'));
     if (this.#reported === 'answered') {
       if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
-      // The engine ended the dialog, because no ACK came or the session timer ran out.
+      // The engine ended the dialog, because it got no ACK or the session timer expired.
       else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
     if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
-    // A BYE in an early dialog (RFC 3261, 15) ends only that dialog. The INVITE still gets its
+    // A BYE in an early dialog (RFC 3261, 15) only ends that dialog. The INVITE still gets its
     // final response.
     if (this.#wire.kind !== 'pending' && this.#wire.kind !== 'closing') this.#finish();
   }
@@ -261,8 +261,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   /**
-   * Follows the transaction of an INVITE. Called again for each repetition with credentials, which
-   * is a new transaction. Srf itself moves the `response` listener to it.
+   * Follows an INVITE transaction. We call this again whenever srf repeats the INVITE with
+   * credentials, because that's a new transaction. Srf itself moves the `response` listener over.
    */
   #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
     const { logger } = this.#dependencies;
@@ -272,9 +272,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       const { callId, legId } = this.#request;
       this.#dependencies.capture?.follow(callId, sipCallId, legId);
     }
-    const leg = legOfInvite(invite, link.engine);
+    const leg = legFromInvite(invite, link.engine);
     this.#stored = leg;
-    // An UPDATE that arrives while the INVITE is pending is emitted by the request, not by the
+    // If an UPDATE arrives while the INVITE is pending, srf emits it on the request, not on the
     // dialog.
     const answer = (request: ReceivedRequest, response: Responder) =>
       answerDialogRequest(request, response, this.#peer);
@@ -282,8 +282,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
       if (this.#reported === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
-      // If the call was given up meanwhile, srf held the CANCEL back and sends it now with the new
-      // transaction.
+      // If the call was given up in the meantime, srf has held back the CANCEL and now sends it in
+      // the new transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
     return leg;
@@ -324,9 +324,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#stored = stored;
     this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
     clearTimeout(this.#timer);
-    const flaw = flawOf(response, sdp);
-    // If the end was already reported, this 200 crossed the CANCEL, and the call no longer waits
-    // for it.
+    const flaw = answerFlaw(response, sdp);
+    // If we've already reported the end, this 200 crossed our CANCEL, and the call is no longer
+    // waiting for it.
     if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
       const reason = flaw ?? '200 OK without SDP';
       this.#reportFailed({ sipStatus: response.status, reason, kind: 'unusable' });
@@ -340,7 +340,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   #onRefused(response: ReceivedResponse): void {
     const isByStack = response.source_address === '';
-    if (this.#challengeTooLarge) {
+    if (this.#isChallengeTooLarge) {
       this.#reportFailed({
         sipStatus: response.status,
         reason: 'digest challenge too large for a control frame',
@@ -357,15 +357,15 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#finish();
   }
 
-  /** The INVITE may have left anyway. If the engine confirms it later, `#onSent` cancels it. */
+  /** Gives up on the engine. The INVITE may have left anyway. If so, `#onSent` cancels it later. */
   #onUnconfirmed(): void {
     this.#reportFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
   }
 
   /**
-   * The call's ring time-out ends long before this one. So does the engine's own time-out, unless
-   * its message was lost.
+   * Gives up waiting for a final response. The call's ring time-out expires long before this one,
+   * and so does the engine's own, unless its message got lost.
    */
   #onSilence(invite: SentRequest): void {
     this.#reportFailed({ reason: 'the SIP engine reported no final response', kind: 'transport' });
@@ -378,8 +378,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       logger.warn({ callId: this.#request.callId }, 'no final response to a cancelled INVITE');
       this.#finish();
     });
-    // If the engine refuses the CANCEL, the final response has crossed it and is on its way to this
-    // process.
+    // If the engine refuses the CANCEL, it has already received the final response, which is on its
+    // way to us.
     this.#link?.request(
       { method: 'CANCEL', uri: invite.uri, stackTxnId: invite.stackTxnId },
       () => undefined,
@@ -387,7 +387,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   #sendAck(ack: AckFunction): void {
-    // Srf asserts that the connection exists. If it just broke, `onLinkLost` does the rest.
+    // Srf asserts that the connection exists. If it has just broken, `onLinkLost` handles the rest.
     try {
       ack();
     } catch (error) {
@@ -395,7 +395,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
   }
 
-  /** Ends the dialog. First sends the ACK, which a 200 needs in any case (RFC 3261, 13.2.2.4). */
+  /** Ends the dialog. Sends the ACK first, because every 200 needs one (RFC 3261, 13.2.2.4). */
   #bye(): void {
     const wire = this.#wire;
     const link = this.#link;
@@ -412,8 +412,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const dialog = { dialogId, stored: this.#stored, credentials: this.#route?.credentials };
     try {
       const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-      // A BYE is also lost if it was refused because the link went down. The other leg of a bridge
-      // may have been notified of the lost link first, and have hung up this one.
+      // The BYE is also lost if it was refused because the link went down. In a bridge, the other
+      // leg may have found out about the lost link first, and hung up this leg.
       const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
       if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
       if (result.kind !== 'response') {
@@ -425,8 +425,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   /**
-   * Hands the leg over, because its engine is gone. The leg stays unreleased until it is ended or
-   * given up.
+   * Hands the leg over because its engine is gone. The leg isn't released until it has ended or has
+   * been given up.
    */
   #abandon(stored: StoredLeg): void {
     this.#ended = this.#dependencies.onAbandoned(stored);
@@ -463,8 +463,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 }
 
 /**
- * Returns the Retry-After of a 503. Only a 503 means that the gateway as a whole wants no calls
- * (RFC 3261, section 21.5.4).
+ * Returns the Retry-After of a 503. No other status means that the gateway as a whole doesn't want
+ * calls (RFC 3261, section 21.5.4).
  */
 function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
   const seconds =
@@ -472,7 +472,7 @@ function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: numb
   return seconds === undefined ? {} : { retryAfterS: seconds };
 }
 
-function flawOf(response: ReceivedResponse, sdp: string | undefined): string | undefined {
+function answerFlaw(response: ReceivedResponse, sdp: string | undefined): string | undefined {
   if (!response.has('Contact')) return '200 OK without Contact';
   if (!response.stackDialogId) return '200 OK outside a dialog';
   return sdp === undefined ? '200 OK without SDP' : undefined;

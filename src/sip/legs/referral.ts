@@ -1,9 +1,9 @@
-// Sends REFER in a dialog of this process, and reads the NOTIFYs that report its result (RFC 3515).
+// Sends REFER in one of our dialogs, and reads the NOTIFYs that report the result (RFC 3515).
 // Carriers differ:
-// - Some accept it and report each response of the call that they make.
-// - Some report only the end of that call.
-// - Some hang up and report nothing (RFC 4488 even allows them to announce that).
-// - Some accept it and then send nothing.
+// - Some accept the REFER, and report each response to the call that they make.
+// - Some only report the end of that call.
+// - Some hang up and don't report anything (RFC 4488 even allows them to announce that).
+// - Some accept the REFER and then never send anything.
 
 import type { ReferEvent } from '../../calls/ports.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
@@ -18,14 +18,15 @@ import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
-/** Every SIP stack gives up a request that is not answered within 64*T1 (RFC 3261, 17.1.2.2). */
+/** Every SIP stack gives up on a request that isn't answered within 64*T1 (RFC 3261, 17.1.2.2). */
 const answerTimeoutMs = 32_500;
 
 export type ReferralOptions = {
   readonly link: EngineLink;
   readonly dialogId: string;
   /**
-   * Remote target of the dialog. The engine knows it, but the answer to a challenge must name it.
+   * Remote target of the dialog. The engine knows it, but our answer to a challenge must contain
+   * it.
    */
   readonly requestUri: string | undefined;
   readonly referTo: string;
@@ -40,21 +41,23 @@ export class Referral {
   readonly #options: ReferralOptions;
   readonly #report: (event: ReferEvent) => void;
   /**
-   * asked: the far end accepted the REFER. over: the one final event was sent, or the dialog has
-   * ended.
+   * - asked: the far end has accepted the REFER.
+   * - over: we've sent the one final event, or the dialog has ended.
    */
   #state: 'asking' | 'asked' | 'over' = 'asking';
   readonly #timer: NodeJS.Timeout;
-  /** CSeq numbers of this REFER. A REFER that was challenged and repeated has more than one. */
+  /**
+   * CSeq numbers of this REFER. There is more than one if the REFER was challenged and repeated.
+   */
   readonly #ids = new Set<string>();
-  /** Set by the answer to the REFER, or by a NOTIFY that overtook it. */
+  /** Set by the response to the REFER, or by a NOTIFY that overtook the response. */
   #subscription: 'none' | 'active' | 'terminated' = 'none';
 
   constructor(options: ReferralOptions, report: (event: ReferEvent) => void) {
     this.#options = options;
     this.#report = report;
     this.#timer = setTimeout(() => this.#giveUp(), options.timeoutMs);
-    this.#ask();
+    this.#sendRefer();
   }
 
   /** True while NOTIFYs are expected. */
@@ -72,7 +75,7 @@ export class Referral {
     clearTimeout(this.#timer);
   }
 
-  /** Handles a NOTIFY. It may come before the answer to the REFER (RFC 3515, section 2.4.4). */
+  /** Handles a NOTIFY. It may arrive before the response to the REFER (RFC 3515, section 2.4.4). */
   onNotify(request: ReceivedRequest, response: Responder): void {
     if (!/^refer\s*(;|$)/i.test(request.get('Event') ?? '')) {
       response.send(489);
@@ -89,15 +92,15 @@ export class Referral {
     else this.#progress(status?.code ?? 100);
   }
 
-  #ask(): void {
+  #sendRefer(): void {
     const { link, timeoutMs } = this.#options;
     const wait = {
       until: 'answered' as const,
       timeoutMs: Math.min(answerTimeoutMs, timeoutMs),
       onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
     };
-    // Carriers send a BYE right behind their 202. Which of the two is handled first decides the
-    // outcome of the call, so the answer is handled synchronously.
+    // Carriers send a BYE right after their 202. The call's outcome depends on which of the two we
+    // handle first, so we handle the response synchronously.
     beginTransaction(link, this.#request(), wait, (result) => this.#onAnswer(result));
   }
 
@@ -156,7 +159,8 @@ export class Referral {
   }
 
   /**
-   * Stops listening to this subscription: a later NOTIFY without an id belongs to the next REFER.
+   * Gives up and stops listening, because from now on, a NOTIFY without an id belongs to the next
+   * REFER.
    */
   #giveUp(): void {
     this.#subscription = 'terminated';
@@ -177,18 +181,18 @@ export class Referral {
 }
 
 /**
- * The REFERs of one dialog, one after the other. A NOTIFY belongs to one of them (RFC 3515, section
- * 2.4.6). From the second REFER on, the NOTIFY names the CSeq of its REFER in `Event: refer;id=`. A
- * NOTIFY without an id belongs to the first referral that is not over.
+ * The successive REFERs in one dialog. Each NOTIFY belongs to one of them (RFC 3515, section
+ * 2.4.6). From the second REFER on, the NOTIFY contains the CSeq of its REFER in `Event:
+ * refer;id=`. A NOTIFY without an id belongs to the first referral that is still subscribed.
  *
- * If the dialog had only one REFER, every NOTIFY belongs to it. Some carriers pass on the ids of
- * their next hop, and never report a second REFER.
+ * If there has been only one REFER, every NOTIFY belongs to it, regardless of its id. Some carriers
+ * pass on their next hop's ids, and never report a second REFER.
  */
 export class Referrals {
-  /** Its length is bounded by the number of transfers that a call may have. */
+  /** The maximum number of transfers per call bounds the length. */
   readonly #all: Referral[] = [];
 
-  /** Sends the next REFER. The previous referral reports nothing more. */
+  /** Sends the next REFER. The previous referral doesn't report anything after that. */
   begin(options: ReferralOptions, report: (event: ReferEvent) => void): void {
     this.stop();
     this.#all.push(new Referral(options, report));
@@ -196,7 +200,8 @@ export class Referrals {
 
   /**
    * Handles a NOTIFY.
-   * @returns false if it belongs to no referral: no REFER was sent, or no REFER has its id
+   * @returns false if the NOTIFY doesn't belong to a referral, because we sent no REFER or none has
+   * this id
    */
   onNotify(request: ReceivedRequest, response: Responder): boolean {
     const [first] = this.#all;

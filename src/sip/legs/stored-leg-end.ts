@@ -1,9 +1,9 @@
-// Ends a leg that this process knows only from its stored state.
-// - If the engine knows the leg, the leg is ended by the engine's ids. They are tried on an engine
-//   at another address too: it may be the same engine under another name, and no other engine has
-//   these ids.
-// - Otherwise a BYE is rebuilt from the state of the dialog. A ringing leg is ended this way too,
-//   in its early dialog (RFC 3261, 15), if the engine that could CANCEL it is unreachable.
+// Ends a leg that this process only knows from its stored state.
+// - If the engine knows the leg, we end it using the engine's ids. We try these ids on an engine at
+//   a different address too, because that may be the same engine under another name, and no other
+//   engine has these ids.
+// - Otherwise we rebuild a BYE from the dialog state. If the engine that could CANCEL a ringing leg
+//   is unreachable, we end that leg the same way, in its early dialog (RFC 3261, 15).
 
 import { setTimeout } from 'node:timers/promises';
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
@@ -12,9 +12,9 @@ import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
-// The engine sends its own requests in the dialog (session refreshes) without reporting their CSeq
-// numbers. A gap is allowed (RFC 3261, 12.2.1.1: strictly increasing), but a number that is too low
-// is not.
+// The engine sends its own requests in the dialog (session refreshes) and doesn't report their CSeq
+// numbers. Gaps are fine, but the number must not be too low, because it has to increase strictly
+// (RFC 3261, 12.2.1.1).
 const cseqGap = 1_000;
 
 export async function endStoredLegOn(
@@ -29,7 +29,8 @@ export async function endStoredLegOn(
       ? await endUnanswered(link, leg, limits.crossingMs, remainingMs)
       : await hangUp(link, leg, leg.dialogId, remainingMs);
   if (result !== undefined) return result;
-  // A request that was refused because the link broke says nothing about what the engine knows.
+  // If the request was refused because the link broke, we don't know whether the engine knows the
+  // leg.
   if (!link.isUp) return 'unreachable';
   const bye = rebuiltBye(leg);
   if (bye === undefined) return 'gone';
@@ -40,11 +41,11 @@ export async function endStoredLegOn(
 }
 
 /**
- * Sends CANCEL for the INVITE's transaction. The INVITE may have been answered anyway: just before
- * the process died, or while the CANCEL was on its way. The dialog then has the id that drachtio
- * derives from Call-ID and From tag.
+ * Sends a CANCEL for the INVITE transaction. The INVITE may have been answered anyway, either just
+ * before the process died or while the CANCEL was on its way. In that case, drachtio has derived
+ * the dialog id from the Call-ID and the From tag.
  *
- * @returns undefined if the engine does not know the leg
+ * @returns undefined if the engine doesn't know the leg
  */
 async function endUnanswered(
   link: EngineLink,
@@ -64,7 +65,7 @@ async function endUnanswered(
   await setTimeout(Math.min(crossingMs, remainingMs()));
   const crossed = await hangUpIfAnswered();
   if (crossed !== undefined) return crossed;
-  // A second CANCEL puts nothing on the wire. The engine refuses it once the INVITE has its final
+  // A second CANCEL doesn't go out on the wire. The engine refuses it once the INVITE has its final
   // response.
   const isOver = (await cancel(link, leg, remainingMs())) === 'unknown';
   return isOver ? 'ended' : 'cancelled';
@@ -72,7 +73,7 @@ async function endUnanswered(
 
 /**
  * Cancels the INVITE.
- * @returns `unknown` if this engine has no such INVITE under way
+ * @returns `unknown` if this engine doesn't have this INVITE pending
  */
 async function cancel(
   link: EngineLink,
@@ -89,15 +90,12 @@ async function cancel(
   return isCancelled ? 'cancelled' : 'unknown';
 }
 
-/**
- * Start of the error with which drachtio reports that it knows the INVITE but has already cancelled
- * it.
- */
+/** Start of drachtio's error message if it knows the INVITE but has already cancelled it. */
 const alreadyCancelled = 'internal server error canceling transaction id';
 
 /**
  * Sends ACK and BYE.
- * @returns undefined if the engine does not know the dialog
+ * @returns undefined if the engine doesn't know the dialog
  */
 async function hangUp(
   link: EngineLink,
@@ -105,9 +103,9 @@ async function hangUp(
   dialogId: string,
   remainingMs: () => number,
 ): Promise<LegEndResult | undefined> {
-  // The leg is stored before the ACK, so we don't know whether the ACK left. A second ACK does no
-  // harm (RFC 3261, 13.2.2.4). The ACK is not awaited: it reaches the engine before the BYE in any
-  // case.
+  // We store the leg before the ACK, so we don't know whether the ACK left. A second ACK does no
+  // harm (RFC 3261, 13.2.2.4). There's no need to wait, because the ACK reaches the engine before
+  // the BYE anyway.
   link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
   return resultOfBye(
     await transact(
@@ -122,11 +120,12 @@ function dialogIdOf(leg: StoredLeg): string | undefined {
   return leg.localTag === undefined ? undefined : `${leg.sipCallId};from-tag=${leg.localTag}`;
 }
 
-/** @returns undefined if the engine refused to send the BYE because it does not know the dialog */
+/** @returns undefined if the engine refused to send the BYE because it doesn't know the dialog */
 function resultOfBye(result: TransactionResult): LegEndResult | undefined {
   switch (result.kind) {
     case 'response':
-      // 481: the far end has forgotten the dialog. 408 and 503 come from the stack: no answer came.
+      // 481 means that the far end has forgotten the dialog. The stack generates 408 and 503 if
+      // there was no response.
       if (result.status === 481) return 'gone';
       return result.status === 408 || result.status === 503 ? 'unreachable' : 'ended';
     case 'refused':
@@ -138,11 +137,11 @@ function resultOfBye(result: TransactionResult): LegEndResult | undefined {
 }
 
 /**
- * Builds a BYE outside of any dialog that the engine knows. Engines accept no Route header from
- * their clients. Only the first hop of the route set can be used: as the address to send to. A
- * proxy that record-routed forwards the BYE by its request URI.
+ * Builds a BYE outside of any dialog that the engine knows. Engines don't accept a Route header
+ * from their clients, so we can only use the first hop of the route set, as the address to send to.
+ * Proxies that record-routed forward the BYE by its request URI.
  *
- * @returns undefined if a part of the dialog's identity was not stored
+ * @returns undefined if part of the dialog's identity wasn't stored
  */
 export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
   const { localTag, remoteTag, localUri, remoteUri, inviteCseq } = leg;

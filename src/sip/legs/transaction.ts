@@ -1,5 +1,5 @@
-// Sends a request other than a call's INVITE and waits for its answer. Every wait is bounded: a
-// request that srf leaves hanging becomes a `timeout`.
+// Sends a request other than a call's INVITE, and waits for the response. If srf leaves the request
+// hanging, the result is a `timeout`.
 
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
 import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
@@ -8,15 +8,12 @@ export type TransactionResult =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** True if the stack generated the response because the far end did not answer. */
+      /** True if the stack generated the response because the far end didn't respond. */
       readonly byStack?: true;
-      /**
-       * The response. Undefined if the wait ended when the engine confirmed the request (`until:
-       * 'sent'`).
-       */
+      /** The response. Undefined for `until: 'sent'`, because then we don't wait for one. */
       readonly message?: SipMessage;
     }
-  /** The engine did not send the request. */
+  /** The engine didn't send the request. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'lost' };
@@ -24,13 +21,13 @@ export type TransactionResult =
 type Wait = {
   readonly until: 'sent' | 'answered';
   readonly timeoutMs: number;
-  /** Called with the request as it left: once, and again for each repetition with credentials. */
+  /** Called with the request as it left, and again whenever srf repeats it with credentials. */
   readonly onSent?: (request: SentRequest) => void;
 };
 
 /**
- * Sends a request and waits for its final response. With `until: 'sent'`, waits only until the
- * engine confirms that it sent the request (status 0).
+ * Sends a request and waits for its final response. With `until: 'sent'`, only waits until the
+ * engine confirms that it has sent the request (status 0).
  */
 export function transact(
   link: EngineLink,
