@@ -1,4 +1,4 @@
-// The basic types of the domain: an accepted call, and a validated dial-out request. No I/O.
+// The basic types of the domain: an accepted call and a validated dial-out request. No I/O.
 
 import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
@@ -13,7 +13,7 @@ export type { DialTarget } from './target/dial-target.ts';
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];
 
-/** Detection timers in milliseconds. They count on the sample clock, which starts at the 200 OK. */
+/** Detection timers in milliseconds. They run on the sample clock, which starts at the 200 OK. */
 export type AmdTimers = {
   readonly noSpeechTimeoutMs: number;
   readonly decisionTimeoutMs: number;
@@ -30,11 +30,11 @@ export const defaultAmdTimers: AmdTimers = {
 
 export type AmdSettings = {
   readonly timers: AmdTimers;
-  /** If set, a greeting of at least this many words means a machine. */
+  /** If set, a greeting with at least this many words means a machine. */
   readonly thresholdWordCount?: number;
   /**
-   * Set if the call should leave a message. The search for the tone then ends when the machine has
-   * been silent for this long, instead of `toneTimeoutMs` after the answer.
+   * Set if the call should leave a message. The search for the tone then ends once the machine has
+   * been silent for this long, rather than `toneTimeoutMs` after the answer.
    */
   readonly waitForBeepMs?: number;
   /** Set if the request names a speech-to-text provider. */
@@ -42,7 +42,7 @@ export type AmdSettings = {
 };
 
 /**
- * Speech-to-text settings of one call. Members have the names of the dial-out request
+ * A call's speech-to-text settings. The names are those of the dial-out request
  * (`callControlParameter`).
  */
 export type SpeechToTextSettings = {
@@ -56,8 +56,8 @@ export type SpeechToTextSettings = {
 };
 
 /**
- * A validated dial-out request in canonical spelling. It is stored with the call and holds no
- * secrets: `notifyHeaders` are stored separately.
+ * A validated dial-out request in canonical spelling. It's stored with the call and contains no
+ * secrets. `notifyHeaders` are stored separately.
  */
 export type DialoutRequest = {
   readonly target: DialTarget;
@@ -65,21 +65,21 @@ export type DialoutRequest = {
   readonly caller: string;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
-  /** How long the call may wait in the queue. It is not dialled after that. */
+  /** How long the call may wait in the queue. After that it isn't dialled any more. */
   readonly queueTimeoutMs: number;
   /** Maximum time from the answer to the hang-up. The gateway's own limit applies too. */
   readonly maxDurationMs?: number;
   /**
-   * Name of a trunk. Omitted for a `sip:` target that is dialled directly. The intake fills in the
-   * default trunk for `tel:`.
+   * Name of a trunk. Omitted for a `sip:` target that is dialled directly. For `tel:`, the intake
+   * fills in the default trunk.
    */
   readonly trunk?: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
   /**
-   * The stream that the request defines, or else the bot's registered stream. If omitted, the
-   * person hears silence.
+   * The stream that the request defines, or else the bot's registered stream. If there is neither,
+   * the person hears silence.
    */
   readonly stream?: RequestedStream;
   /** Only with `machineDetection: detect`. */
@@ -87,26 +87,26 @@ export type DialoutRequest = {
   readonly screening?: RequestedScreening;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
-  /** AMD events to notify. Default: all. An empty list means none. */
+  /** AMD events to notify. Default: all of them. An empty list means none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
   /** Event types to notify with status `Event`. Omitted if the request selects no event. */
   readonly notifyEvents?: readonly SelectedEventType[];
   /**
-   * W3C Trace Context of the span that accepted the request. If tracing is off, the value that came
-   * with the request.
+   * W3C Trace Context of the span that accepted the request. With tracing off, this is the value
+   * that the request carried.
    */
   readonly traceparent?: string;
-  /** The `tracestate` header of earlier systems. Only set together with `traceparent`. */
+  /** The `tracestate` header from upstream systems. Only set together with `traceparent`. */
   readonly tracestate?: string;
 };
 
-/** An accepted call. A process reads it from SQL before it dials, and passes it to the machine. */
+/** An accepted call. A process reads it from SQL before dialling and passes it to the machine. */
 export type AcceptedCall = CallIdentity & {
   readonly request: DialoutRequest;
   readonly acceptedAt: Date;
 };
 
-/** Makes a forgotten case of a union a compile error, and throws at run time. */
+/** Makes a forgotten case of a union fail to compile. Throws at run time. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected case: ${JSON.stringify(value)}`);
 }

@@ -1,7 +1,7 @@
-// The seam between a call and its media. Each command and each event is declared only here, and
-// crosses to or from the media worker unchanged. If you add a command, the compiler points to the
-// session that must execute it. If you add an event, it points to the machine states `answered` and
-// `closing`, which must handle it.
+// The seam between a call and its media. Every command and every event is declared here and nowhere
+// else, and crosses to or from the media worker unchanged. If you add a command, the compiler
+// points you to the session that must execute it. If you add an event, it points you to the machine
+// states `answered` and `closing`, which must handle it.
 
 import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';
@@ -13,48 +13,48 @@ import type { Playback, PlaybackReport } from './playback/playback.ts';
 import type { StreamReport, StreamSettings } from './stream/stream.ts';
 import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 
-/** Commands of a call to its media. */
+/** Commands from a call to its media. */
 export type MediaCommand =
   /**
-   * Starts detection and its sample clock at the 200 OK. `amd` events follow, with `amd_stopped`
-   * last.
+   * Starts detection and its sample clock at the 200 OK. `amd` events follow; the last one is
+   * `amd_stopped`.
    */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
-  /** Ends detection early. If it was running, it still reports `amd_stopped` with this reason. */
+  /** Ends detection early. If it was running, it still reports `amd_stopped`, with this reason. */
   | { readonly kind: 'stopDetection'; readonly reason: string }
   /**
-   * ringing: the media resolves the bot's host name and connects, so that the bot is ready at the
-   * answer. answered: the bot gets the call, hears and speaks.
+   * ringing: the media resolves the bot's host name and connects, so that the bot is ready when the
+   * person answers. answered: the bot gets the call, and can hear and speak.
    */
   | {
       readonly kind: 'stream';
       readonly settings: StreamSettings;
       readonly phase: 'ringing' | 'answered';
     }
-  /** Ends the stream and notifies the bot. An open stream then reports `stopped`. */
+  /** Ends the stream and tells the bot so. An open stream then reports `stopped`. */
   | { readonly kind: 'stopStream'; readonly reason: string }
   /**
-   * Opens or closes the gate of the stream. While it is closed, the bot hears silence and gets no
-   * keys.
+   * Opens or closes the stream's gate. While the gate is closed, the bot hears silence and receives
+   * no keys.
    */
   | { readonly kind: 'gateStream'; readonly isGated: boolean }
-  /** Queues a sound behind the waiting sounds. A looping sound ends to make room for it. */
+  /** Queues a sound behind those already waiting. A looping sound ends to make room for it. */
   | { readonly kind: 'play'; readonly playback: Playback }
-  /** Queues keys behind the keys that are being pressed. */
+  /** Queues keys behind those already being pressed. */
   | { readonly kind: 'press'; readonly keys: Keys }
   /**
-   * Drops all queued sounds, bot audio and keys. Each sound and each `press` command still reports
-   * its end.
+   * Drops all queued sounds, bot audio and keys. Every sound and `press` command still reports its
+   * end.
    */
   | { readonly kind: 'stopPlayback' }
-  /** Sends the bot a key that arrived by SIP INFO. */
+  /** Passes a key that arrived by SIP INFO on to the bot. */
   | { readonly kind: 'sendDigit'; readonly digit: string }
-  /** Notifies the bot that the transfer failed and that the bot has the call again. */
+  /** Tells the bot that the transfer failed and that it has the call again. */
   | { readonly kind: 'reportTransferFailure'; readonly failure: TransferFailure }
-  /** Asks for one `envelope`. */
+  /** Asks for one `envelope` event. */
   | { readonly kind: 'requestEnvelope' };
 
-/** Reports of the media to its call. */
+/** Reports from the media to its call. */
 export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
   /** A key that arrived as RTP events (RFC 4733). */
@@ -65,13 +65,13 @@ export type MediaEvent =
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
   /**
-   * The loudness of both sides so far. Reported after `requestEnvelope` and at the end of the
-   * session. Undefined before the answer.
+   * The loudness of both sides so far. Reported after `requestEnvelope` and when the session ends.
+   * Undefined before the answer.
    */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
-  /** Audio has gone both ways over a bridge. Only the session of a second leg reports it. */
+  /** Audio has gone both ways over a bridge. Only a second leg's session reports this. */
   | { readonly kind: 'connected' }
-  /** No packet arrived for the whole inactivity time-out, and the call was not on hold. */
+  /** No packet arrived for the entire inactivity time-out, and the call wasn't on hold. */
   | { readonly kind: 'inactive' }
   /** The session is gone, because its sockets or its worker failed. */
   | { readonly kind: 'failed'; readonly reason: string };
@@ -83,9 +83,10 @@ export type VoiceCodec = 'PCMU' | 'PCMA';
 
 export type MediaPort = {
   /**
-   * Opens a port pair with its sockets. Offers `codecs` in their order. Default: both, µ-law first.
+   * Opens a port pair with its sockets. Offers `codecs` in the given order. Default: both, µ-law
+   * first.
    *
-   * @returns undefined if no port is free or the sockets cannot be opened (logged)
+   * @returns undefined if no port is free or the sockets can't be opened (logged)
    */
   open(
     callId: CallId,
@@ -103,7 +104,7 @@ export type MediaSession = {
    */
   applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
   /**
-   * Answers a re-offer of the far end (hold, resume, new address).
+   * Answers a re-offer from the far end (hold, resume, new address).
    *
    * @returns undefined if nothing in it is usable
    */
@@ -112,7 +113,7 @@ export type MediaSession = {
   acceptsKeys(): boolean;
   send(command: MediaCommand): void;
   /**
-   * Opens the session of a second leg, which can be bridged to this one.
+   * Opens a session for a second leg, which can be bridged to this one.
    *
    * @returns undefined if no session can be opened
    */
@@ -126,6 +127,6 @@ export type MediaSession = {
 
 /** The session of a second leg. Closing it ends the bridge. */
 export type PartnerSession = Omit<MediaSession, 'openPartner'> & {
-  /** Sets how much of each other the two ends hear. */
+  /** Sets how much the two ends hear of each other. */
   bridge(phase: BridgePhase): void;
 };

@@ -1,13 +1,16 @@
-// Ordered notes about a call, in addition to its events. Bounded: if a call has too many notes, the
-// middle ones are dropped.
+// Ordered notes about a call, kept in addition to its events. Bounded: if there are too many notes,
+// those in the middle are dropped.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 
-/** Maximum size of all notes as JSON. */
+/** Maximum total size of the notes as JSON. */
 const maxBytes = 30_000;
-/** Approximate size of a note without its text. */
+/** Approximate size of a note, not counting its text. */
 const overheadBytes = 90;
-/** A mark's name may have kilobytes. No reader needs more than this. */
+/**
+ * Maximum length of a note's text. A mark's name may be kilobytes long, but nobody needs to read
+ * that much.
+ */
 const maxTextLength = 80;
 
 type Mark = Extract<CallNote, { readonly kind: 'mark' }>;
@@ -31,8 +34,8 @@ export class CallNotes {
   }
 
   /**
-   * Records that a mark was returned to the bot. If several have this name, it is the oldest one
-   * that was not returned yet, because marks return in order.
+   * Records that a mark was returned to the bot. Marks return in order, so if several share this
+   * name, it is the oldest one still outstanding.
    */
   returnMark(name: string, at: number): void {
     const short = name.slice(0, maxTextLength);

@@ -1,4 +1,4 @@
-// The capture of a call, for people who inspect it. In addition to the events it holds the SIP
+// The capture of a call, which people use to inspect it. Besides the events it contains the SIP
 // messages, the loudness of both sides, and notes about the bot, the commands and the transcript.
 
 import type { CallId } from '../contract/identity.ts';
@@ -14,19 +14,19 @@ export type SipMessage = {
   readonly text: string;
 };
 
-/** Receives SIP messages from the SIP port. Ignores messages of calls that are not followed. */
+/** Receives SIP messages from the SIP port. Ignores messages of calls that it doesn't follow. */
 export type SipCapture = {
   /**
-   * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId`: the second leg that
-   * sends the INVITE. Default: the first leg.
+   * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId` is the second leg
+   * that sends the INVITE. Default: the first leg.
    */
   follow(callId: CallId, sipCallId: string, legId?: string): void;
   add(message: SipMessage): void;
 };
 
 /**
- * The loudness of both sides from the answer on. Each value is the loudest sample of one step: 0 to
- * 127, logarithmic as in G.711. It contains no audio.
+ * The loudness of both sides from the answer on. Each value is the loudest sample of one step, from
+ * 0 to 127 on G.711's logarithmic scale. It doesn't contain any audio.
  */
 export type AudioEnvelope = {
   /** Milliseconds since 1970. */
@@ -36,13 +36,15 @@ export type AudioEnvelope = {
   readonly heard: Uint8Array;
   /** Audio to the far end. */
   readonly said: Uint8Array;
-  /** Notes of the media worker about the same period. */
+  /** The media worker's notes about the same period. */
   readonly notes?: CallNotesView;
 };
 
-/** A note of a capture. Instants are milliseconds since 1970. */
+/** A note in a capture. Instants are milliseconds since 1970. */
 export type CallNote =
-  /** The bot set a mark. The mark is returned when all audio before it was played or cleared. */
+  /**
+   * The bot set a mark. It gets the mark back once all audio before it has been played or cleared.
+   */
   | {
       readonly kind: 'mark';
       readonly at: number;
@@ -62,9 +64,9 @@ export type CallNote =
   | {
       readonly kind: 'command';
       readonly at: number;
-      /** Text for people, without parts that may be secret. */
+      /** Text for people, without any parts that may be secret. */
       readonly what: string;
-      /** The app that sent the command, or the interface if the app is not known. */
+      /** The app that sent the command, or the interface if we don't know the app. */
       readonly by: string;
       readonly commandId?: string;
       readonly tookMs: number;

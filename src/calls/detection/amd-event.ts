@@ -1,5 +1,5 @@
-// Events of answering machine detection, each with its evidence. Call events, notifications and
-// call contexts all use this form.
+// Answering machine detection events, each with its evidence. Call events, notifications and call
+// contexts all share this form.
 
 import { z } from 'zod';
 import type { Immutable } from '../contract/schema.ts';
@@ -16,7 +16,6 @@ export const amdEventNames = [
 ] as const;
 export type AmdEventName = (typeof amdEventNames)[number];
 
-/** The events that are verdicts. */
 export const amdVerdicts = [
   'amd_human_detected',
   'amd_machine_detected',
@@ -26,14 +25,14 @@ export const amdVerdicts = [
 ] as const satisfies readonly AmdEventName[];
 
 /**
- * used: the words of the transcript were counted. In all other cases the acoustic count was used.
- * late: the transcript did not cover everything that was said. failed: the provider failed.
- * unconfigured: this gateway has no provider of that name.
+ * used: the words in the transcript were counted. In all other cases we fell back to the acoustic
+ * count. late: the transcript didn't cover everything that was said. failed: the provider failed.
+ * unconfigured: this gateway has no provider by that name.
  */
 export const transcriptionStates = ['used', 'late', 'failed', 'unconfigured'] as const;
 export type TranscriptionState = (typeof transcriptionStates)[number];
 
-/** The evidence for an event. Unknown members are absent. */
+/** The evidence for an event. Anything unknown is omitted. */
 export const amdEvidence = z.object({
   reason: z
     .string()
@@ -84,7 +83,7 @@ export const exampleAmdEvent: AmdEvent = {
 
 /**
  * Returns the transcript of the machine's greeting. Prefers the latest event that has one, because
- * at the verdict the machine has often only begun to speak.
+ * by the time of the verdict the machine has often only just begun to speak.
  */
 export function greetingOf(events: readonly AmdEvent[]): string | undefined {
   const machineEvents = events.filter(
@@ -95,7 +94,7 @@ export function greetingOf(events: readonly AmdEvent[]): string | undefined {
 
 const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
 
-/** Returns the verdict of the last round that reached a verdict. */
+/** Returns the verdict of the last round that reached one. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
   const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
   for (const last of rounds) {
@@ -105,25 +104,25 @@ export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined
   return undefined;
 }
 
-/** Returns the first verdict, unless a later event corrected it. Never `amd_stopped`. */
+/** Returns the first verdict, unless a later event corrected it. Never returns `amd_stopped`. */
 function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
   const correction = events.find((event) => event.corrects !== undefined);
   return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
 }
 
 /**
- * Builds the two events that close a detection that cannot close itself, because its worker died,
- * its call was lost, or it threw. The process that notices emits the error and then the stop, which
- * ends every detection, so that the order of events always holds. If the call ended or was lost
- * without a failure of detection, emit only the stop.
+ * Builds the two closing events for a detection that can't close itself, because its worker died,
+ * its call was lost, or it threw. Whichever process notices emits the error and then the stop.
+ * Every detection ends with a stop, so the order of events always holds. If the call ended or was
+ * lost without a detection failure, emit only the stop.
  */
 export function closingAmdEvents(
   reason: string,
   elapsedMs: number,
   round = 1,
 ): readonly [error: AmdEvent, stopped: AmdEvent] {
-  // `elapsedMs` may be negative, because it is computed from two clocks. No event may lie before
-  // the answer.
+  // `elapsedMs` is computed from two clocks, so it may be negative. No event may precede the
+  // answer.
   const evidence = {
     reason,
     elapsedMs: Math.max(0, Math.round(elapsedMs)),

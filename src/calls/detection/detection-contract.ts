@@ -1,4 +1,4 @@
-// Contract of detection: the event `amd`.
+// The contract for detection: the `amd` event.
 
 import { callContextSchema } from '../contract/call-context.ts';
 import { callEvent } from '../contract/definitions.ts';
@@ -7,7 +7,7 @@ import { type AmdEvent, amdEvent, exampleAmdEvent } from './amd-event.ts';
 
 export const detectionEvents = {
   amd: callEvent({
-    when: 'answering machine detection reports something',
+    when: 'answering machine detection has something to report',
     data: { ...answerTimes, amd: amdEvent, context: callContextSchema },
     line: ({ amd }) => amd.event,
     watched: ({ amd }) => describeDetection(amd),

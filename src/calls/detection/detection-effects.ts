@@ -1,4 +1,4 @@
-// Detection effects: emit the reports of detection, and hang up if the request asks for it.
+// Detection effects: emit what detection reports, and hang up if the request asks for it.
 
 import { assertEvent } from 'xstate';
 import { noLaterThanEnd } from '../life/call-events.ts';
@@ -25,8 +25,8 @@ export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) =>
 });
 
 /**
- * Emits the `amd_stopped` that the media worker owes and did not report in time, so that the order
- * of events always holds.
+ * Emits the `amd_stopped` event if the media worker still owes it and didn't report it in time.
+ * This way the order of events always holds.
  */
 export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
@@ -44,24 +44,24 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
 });
 
 /**
- * Whether an earlier verdict makes the event irrelevant. If detection fails after its verdict, only
- * its stop is emitted.
+ * Whether an earlier verdict makes the event irrelevant. If detection fails after its verdict, we
+ * only emit its stop.
  */
 function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
   return amd.event === 'amd_error' && amdEvents.length > 0;
 }
 
 /**
- * Returns why the event ends the call in `disconnect` mode: a machine, or a failed detection.
- * Undefined if the call continues.
+ * Returns why the event ends the call in `disconnect` mode, which is either a machine or a failed
+ * detection. Undefined if the call continues.
  */
 export function disconnects(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // Once an agent is connected, the agent decides. A beep in the person's room must not end the
-  // conversation.
+  // Once an agent is connected, it's the agent's decision. A beep in the person's room must not end
+  // the conversation.
   if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';

@@ -1,4 +1,4 @@
-// Builds the event `amd`. Pure, like `call-events.ts`.
+// Builds the `amd` event. Pure, like `call-events.ts`.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { EventOf } from '../contract/call-event.ts';
@@ -14,8 +14,8 @@ import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
 /**
- * Builds the event `amd`. `progress.amdEvents` must already contain `amd`, because the context in
- * the event must contain it too.
+ * Builds the `amd` event. `progress.amdEvents` must already contain `amd`, because the context
+ * inside the event has to include it.
  */
 export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): NextEvent {
   const isNotified = isSubscribed(progress.call, amd.event);
@@ -28,15 +28,15 @@ export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): N
 }
 
 /**
- * Whether the event is notified. Without a subscription every AMD event is; with an empty list none
- * is.
+ * Whether a notification is sent for the event. By default, every AMD event is notified. With an
+ * empty subscription list, none is.
  */
 function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   const { notifyUrl, amdEventsSubscription } = call.request;
   return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
 }
 
-/** Builds the `amd_stopped` of a detection that did not report its own. */
+/** Builds `amd_stopped` for a detection that didn't report it itself. */
 export function amdStoppedEvent<Progress extends AnsweredProgress>(
   progress: Progress,
   at: Date,

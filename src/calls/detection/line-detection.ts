@@ -1,5 +1,5 @@
-// Remembers when detection began. If the line loses its media, it uses this to close detection in
-// place of the media.
+// Remembers when detection began. If the line loses its media, it closes detection on behalf of the
+// media.
 
 import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
 

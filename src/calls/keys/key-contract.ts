@@ -1,4 +1,5 @@
-// Contract of keys: the command that presses them, and the events of keys pressed by either side.
+// The contract for keys: the command that presses them, and the events for keys pressed by either
+// side.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';
@@ -8,14 +9,14 @@ export const dtmfCommand = callCommand('dtmf', {
   digits: z
     .string()
     .regex(/^[0-9A-D*#w]{1,64}$/, 'must be 1 to 64 of 0-9 A-D * # and w')
-    .describe('pressed in this order; `w` waits for 500 ms'),
+    .describe('pressed in this order; `w` is a 500 ms pause'),
   durationMs: z
     .number()
     .int()
     .min(40)
     .max(5_000)
     .exactOptional()
-    .describe('duration of each key; default: 100'),
+    .describe('how long each key is pressed; default: 100'),
 }).describe(
   'presses keys after any keys that are still being pressed: as RTP events (RFC 4733), or as SIP INFO if the trunk is configured for it',
 );

@@ -1,4 +1,4 @@
-// Effects for keys that the far end presses and for keys that the call presses.
+// Effects for keys, both those that the far end presses and those that the call presses.
 
 import { assertEvent } from 'xstate';
 import { nextEvent, noLaterThanEnd } from '../life/call-events.ts';
@@ -24,7 +24,7 @@ export const noteAcceptsKeys = callSetup.assign(({ event }) => {
   return { acceptsKeys: event.acceptsKeys };
 });
 
-/** Counts the `press` commands. The media owes one report for each. */
+/** Counts `press` commands. The media owes us one report for each. */
 export const countKeys = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'command.media');
   return event.command.kind === 'press' ? { pressing: context.pressing + 1 } : {};

@@ -1,6 +1,6 @@
 // Presses keys by SIP INFO, for carriers that expect it. Each key waits until the far end has
-// accepted the key before it and the duration of that key has passed. The reports are the same as
-// those of the media worker for RTP keys (`src/media/rtp/key-sender.ts`).
+// accepted the previous key and that key's duration has passed. The reports are the same as the
+// media worker's for RTP keys (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { inBackground } from '../../lib/in-background.ts';
@@ -11,13 +11,13 @@ const pauseCharacter = 'w';
 const pauseMs = 500;
 /** Pause between two keys. No exchange needs more than 70 ms (Q.24). */
 const betweenKeysMs = 80;
-/** Maximum number of waiting commands in one call. */
+/** Maximum number of commands that may wait in one call. */
 const maxWaiting = 100;
 
 type Waiting = Keys & {
-  /** Number of characters of `digits` that are done. */
+  /** How many characters of `digits` are done. */
   done: number;
-  /** Whether a key was sent and the far end has not responded yet. */
+  /** Whether a key has been sent that the far end hasn't responded to yet. */
   isInFlight: boolean;
 };
 
@@ -28,7 +28,7 @@ export class LineKeys {
   readonly #waiting: Waiting[] = [];
   #isPressing = false;
 
-  /** @param press sends a key and returns whether the far end accepted it */
+  /** @param press sends a key, and returns whether the far end accepted it */
   constructor(
     press: (digit: string, durationMs: number) => Promise<boolean>,
     report: (report: KeysSent) => void,
@@ -64,14 +64,14 @@ export class LineKeys {
       }
     } finally {
       this.#isPressing = false;
-      // If a defect ended the loop, keys may still be waiting.
+      // Normally nothing is left. If a bug ended the loop, keys may still be waiting.
       this.stop();
     }
   }
 
   async #pressNextOf(keys: Waiting): Promise<void> {
     const isTaken = await this.#pressNext(keys);
-    // `stop` was called meanwhile and has reported these keys.
+    // `stop` was called in the meantime and has already reported these keys.
     if (keys !== this.#waiting[0]) return;
     if (isTaken) keys.done += 1;
     if (isTaken && keys.done < keys.digits.length) return;

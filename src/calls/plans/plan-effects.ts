@@ -9,7 +9,7 @@ export const notePlan = callSetup.assign(({ event }) => {
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
   if (report.kind === 'done') return { hasPlans: false };
-  // `armed` means that a new round of detection listens to whoever answers after the screening.
+  // `armed`: a new round of detection listens to the person or machine behind the call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 

@@ -1,5 +1,5 @@
-// The commands `play` and `stop`. A sound starts loading when its command arrives. Sounds play in
-// the order of their commands.
+// The `play` and `stop` commands. A sound starts loading when its command arrives, but sounds still
+// play in the order of their commands.
 
 import { within } from '../../lib/within.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
@@ -17,7 +17,7 @@ export type PlayingPorts = {
 
 /**
  * How long the reply to a command waits for its sound. The sender waits for 2 s. A stored sound
- * loads well within this time, so the reply can report that it does not exist.
+ * usually loads well within this time, so the reply can also report that the sound doesn't exist.
  */
 const answerWithinMs = 1_000;
 
@@ -36,12 +36,14 @@ export const stopHandler: CommandHandler<'stop', CallPlayingPorts> = {
   },
 };
 
-/** Plays the sounds that commands request in one call. */
+/** Plays a call's sounds as commands ask for them. */
 export class CallPlaying {
   readonly #ports: PlayingPorts;
-  /** Settles when all earlier sounds have been passed to the media worker. */
+  /** Settles once all earlier sounds have been passed to the media worker. */
   #last: Promise<void> = Promise.resolve();
-  /** Number of `stop` commands so far. A sound requested before a stop is not played after it. */
+  /**
+   * Number of `stop` commands so far. A sound requested before a stop must not be played after it.
+   */
   #stops = 0;
 
   constructor(ports: PlayingPorts) {
@@ -60,7 +62,7 @@ export class CallPlaying {
     const early = within(loading, answerWithinMs);
     const stops = this.#stops;
     this.#last = this.#last.then(async () => {
-      // The reply to the command has already reported the failure.
+      // The command's reply has already reported the failure.
       if ((await early)?.ok === false) return;
       const result = await loading;
       if (!result.ok || stops !== this.#stops) {

@@ -1,4 +1,4 @@
-// Contract of playback: the commands `play` and `stop`, the events of each sound, and the summary
+// The contract for playback: the `play` and `stop` commands, each sound's events, and the summary
 // of a left message in the terminal event.
 
 import { z } from 'zod';
@@ -24,7 +24,7 @@ export const stopCommand = callCommand('stop', {}).describe(
   'stops the current sound and drops all queued sounds, bot audio and keys',
 );
 
-/** A message that a plan left or began to leave. */
+/** A message that a plan left, at least in part. */
 export const voicemailLeft = z.object({
   startedAt: instant.describe('when the message last started'),
   durationMs: durationMs.describe('how much of the message was sent since then'),
@@ -34,11 +34,11 @@ export const voicemailLeft = z.object({
 export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
 
 const played = {
-  playbackId: z.string().describe('the id of this playback, given by the command or the plan'),
+  playbackId: z.string().describe('id of this playback, assigned by the command or the plan'),
   commandId: z
     .string()
     .exactOptional()
-    .describe('the same as `playbackId`, if a command plays the sound'),
+    .describe('same as `playbackId` if a command plays the sound'),
   sound: z.string().describe('`sound:<name>`, or a URL without its query'),
   source: wordOf<PlaybackSource>(playbackSources),
 };

@@ -14,7 +14,7 @@ export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue 
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** Emits the end of each sound whose end the media worker did not report in time. */
+/** Emits the end of each sound whose end the media worker didn't report in time. */
 export const emitPlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
   const at = context.end?.at ?? context.clock.now();
   const events: CallEvent[] = [];
@@ -39,7 +39,7 @@ function playbackEvent(
   report: PlaybackReport,
 ): NextEvent {
   const { kind, ...members } = report;
-  // Every event that results from a command carries the command's id.
+  // Events that result from a command always carry its id.
   const command = members.source === 'command' ? { commandId: members.playbackId } : {};
   return nextEvent(progress, `playback-${kind}`, at, { ...command, ...members });
 }

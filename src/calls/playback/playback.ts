@@ -1,5 +1,5 @@
-// Playback of sounds in a call: the input of the media worker, its reports, and the progress that
-// the call keeps.
+// Playback of sounds in a call: the media worker's input and reports, and the progress that the
+// call keeps.
 
 import type { CallEvent } from '../contract/call-event.ts';
 import type { PlaybackEndReason, PlaybackSource } from '../contract/call-words.ts';
@@ -7,23 +7,23 @@ import type { VoicemailLeft } from './playback-contract.ts';
 
 /** A sound that is ready to play: µ-law, 8 kHz. */
 export type Sound = {
-  /** `sound:<name>`, or the URL without the parts that may be secret. */
+  /** `sound:<name>`, or the URL without any parts that may be secret. */
   readonly name: string;
   /**
-   * The samples. The loader puts them into shared memory, so that media workers do not copy them.
+   * The samples. The loader puts them in shared memory, so media workers don't have to copy them.
    */
   readonly mulaw: Uint8Array;
   readonly durationMs: number;
 };
 
 export type Playback = {
-  /** The id that the command or the plan assigned. */
+  /** Assigned by the command or the plan. */
   readonly playbackId: string;
   readonly source: PlaybackSource;
   readonly sound: Sound;
   /** Repeats the sound until it is stopped or something else is played. Default: false. */
   readonly loop?: boolean;
-  /** Only for a message that starts again: 1, 2, … for each restart. */
+  /** Only for a message that starts again: the number of the restart (1, 2, …). */
   readonly restart?: number;
   /** Only for a message: whether a beep was heard before it. */
   readonly afterBeep?: boolean;
@@ -36,8 +36,8 @@ type PlaybackIdentity = {
 };
 
 /**
- * A report of the media worker, timed by the RTP clock. Each requested sound reports `finished`
- * exactly once, and `started` before that if any of it was sent.
+ * A report from the media worker, timed by the RTP clock. Each requested sound reports `finished`
+ * exactly once. If any of it was sent, `started` comes first.
  */
 export type PlaybackReport =
   | (PlaybackIdentity & {
@@ -52,9 +52,9 @@ export type PlaybackReport =
       readonly playedMs: number;
     });
 
-/** The playback of a call so far. */
+/** A call's playback so far. */
 export type PlaybackProgress = {
-  /** Sounds that have started and have not reported their end. */
+  /** Sounds that have started but not finished. */
   readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;

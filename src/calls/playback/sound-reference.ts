@@ -1,5 +1,5 @@
-// References to sounds in requests and commands: the name of a sound of the account, or the URL of
-// a WAV file.
+// References to sounds in requests and commands: either the name of one of the account's sounds, or
+// the URL of a WAV file.
 
 import { z } from 'zod';
 import { plainId } from '../../lib/ids.ts';
@@ -16,9 +16,9 @@ export type SoundPlace =
   | { readonly kind: 'url'; readonly url: URL };
 
 /**
- * Parses a reference. `src/sounds/sound-fetch.ts` decides whether its address may be fetched.
+ * Parses a reference. Whether its address may be fetched is decided in `src/sounds/sound-fetch.ts`.
  *
- * @returns undefined if the text is not a reference
+ * @returns undefined if the text isn't a reference
  */
 export function soundPlaceOf(reference: string): SoundPlace | undefined {
   if (reference.startsWith(namePrefix)) {
@@ -29,8 +29,8 @@ export function soundPlaceOf(reference: string): SoundPlace | undefined {
 }
 
 /**
- * Returns the reference for events and logs, without the query string of a URL, which may be
- * secret.
+ * Returns the reference as shown in events and logs. It leaves out a URL's query string, which may
+ * be secret.
  */
 export function publicNameOf(reference: string): string {
   const place = soundPlaceOf(reference);
@@ -52,7 +52,7 @@ export const soundReference = z
   .superRefine((text, context) => {
     if (soundPlaceOf(text) !== undefined) return;
     const message = text.startsWith(namePrefix)
-      ? 'the name of a sound is 1 to 128 letters, digits, "_" or "-"'
+      ? 'the sound name must be 1 to 128 letters, digits, "_" or "-"'
       : (urlProblem(text) ?? 'must be a sound:<name> or an https URL');
     context.addIssue({ code: 'custom', message });
   })
@@ -60,6 +60,6 @@ export const soundReference = z
     '`sound:<name>` of the account, or the `https:` URL of a WAV file; private addresses and `http:` are allowed only within NOTIFY_ALLOWED_NETWORKS',
   );
 
-/** The message for API users if the address of a sound's URL may not be fetched. */
+/** Tells API users that a sound's URL points to an address that may not be fetched. */
 export const soundNotReachable =
   'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';

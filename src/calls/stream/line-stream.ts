@@ -1,5 +1,5 @@
-// The streams of one line, one at a time. Loading the settings begins when a stream is wanted. The
-// stream opens when they are loaded.
+// A line's streams, one at a time. `want` starts loading the settings, and the stream opens once
+// they are loaded.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -14,7 +14,7 @@ export class LineStream {
   readonly #report: (report: StreamReport, ordinal: number) => void;
   #wanted: Wanted | undefined;
 
-  /** @param port undefined if no call has a stream */
+  /** @param port undefined if calls never have a stream */
   constructor(
     call: AcceptedCall,
     port: StreamPort | undefined,
@@ -28,13 +28,13 @@ export class LineStream {
   want(stream: NumberedStream): void {
     const settings = this.#port?.settingsOf(this.#call, stream);
     if (settings === undefined) return;
-    // `answer` reports a failure. Before the answer it does not matter.
+    // `answer` reports a failure. Before the answer, a failure doesn't matter.
     settings.catch(() => undefined);
     this.#wanted = { ordinal: stream.ordinal, settings };
   }
 
   /**
-   * Makes the media connect to the bot while the phone rings. `isRinging` is checked again when the
+   * Connects the media to the bot while the phone rings. `isRinging` is checked again once the
    * settings are loaded.
    */
   prepare(session: Pick<MediaSession, 'send'>, isRinging: () => boolean): void {

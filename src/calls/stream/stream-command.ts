@@ -1,6 +1,6 @@
-// The command `stream`, which begins or ends a stream. The command is checked first, which takes
-// time. The stream then changes only if the state of the call still allows it. The query of the
-// URL, which may be secret, is encrypted before it reaches the call.
+// The `stream` command, which begins or ends a stream. Checking the command takes time, so the
+// stream only changes if the call's state still allows it afterwards. The URL's query may be
+// secret, and is encrypted before it reaches the call.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -46,8 +46,8 @@ function startsStream(command: CommandOf<'stream'>): command is StartCommand {
 }
 
 /**
- * Checks the address of the bot, and that the app that placed the call (not the app that sent the
- * command) still exists.
+ * Checks the bot's address, and that the app that placed the call still exists. Note that this
+ * isn't necessarily the app that sent the command.
  */
 async function check(
   { apps, streams }: StreamingPorts,
@@ -60,8 +60,8 @@ async function check(
     const app = await apps.find(appId);
     if (app === undefined) problems.push(`the app ${appId} is revoked`);
   } catch {
-    // SQL does not answer. Opening the stream reads the app again, and reports a failure if that
-    // fails too.
+    // SQL isn't responding. The app is read again when the stream opens, and if that fails too, the
+    // stream reports a failure.
   }
   if (problems.length === 0) {
     return { ok: true, stream: { ...streams.seal(botId, url), connect: 'answered', parameters } };

@@ -1,4 +1,4 @@
-// Contract of bot streams: the command that begins or ends a stream, and the events of a stream.
+// The contract for bot streams: the command that begins or ends a stream, and a stream's events.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';
@@ -54,13 +54,15 @@ export const streamEvents = {
         .describe('id of the command that ended or replaced the stream'),
       reason: z.string().describe('`call-ended`, `bot-closed`, `replaced`, `command`, …'),
       connections: count.exactOptional(),
-      playedMs: durationMs.exactOptional().describe('audio of the bot that was sent'),
+      playedMs: durationMs.exactOptional().describe('how much bot audio was sent'),
       droppedMs: durationMs
         .exactOptional()
-        .describe('audio of the bot that was dropped because there was no room for it'),
-      underruns: count.exactOptional().describe('gaps of under 200 ms in the audio of the bot'),
-      unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
-      ignoredMessages: count.exactOptional().describe('invalid messages of the bot'),
+        .describe('how much bot audio was dropped because there was no room for it'),
+      underruns: count.exactOptional().describe('gaps shorter than 200 ms in the bot audio'),
+      unheardMs: durationMs
+        .exactOptional()
+        .describe('how much audio the bot did not accept in time'),
+      ignoredMessages: count.exactOptional().describe('number of invalid messages from the bot'),
     },
     line: ({ reason }) => reason,
     watched: ({ reason }) => `the audio stream ended: ${reason}`,

@@ -1,4 +1,4 @@
-// Effects for bot streams: the stream of the request, and streams that commands begin in its place.
+// Effects for bot streams: the request's own stream, and streams that commands begin in its place.
 // No I/O.
 
 import { assertEvent } from 'xstate';
@@ -14,9 +14,9 @@ import {
 import type { RequestedStream, StreamReport } from './stream.ts';
 
 export type StreamObstacles = {
-  /** Why no stream may begin now. Undefined if a stream may begin. */
+  /** Why a stream can't begin now. Undefined if it can. */
   readonly toBegin: string | undefined;
-  /** Why no stream can be ended. Undefined if the call has a stream. */
+  /** Why there is no stream to end. Undefined if the call has one. */
   readonly toEnd: string | undefined;
 };
 
@@ -27,7 +27,7 @@ export function streamsOfRequest(
   return { streams, streamsBegun: 0 };
 }
 
-/** Returns the stream that is not being stopped. It may still be connecting. */
+/** Returns the stream that isn't being stopped. It may still be connecting. */
 export function currentStream({
   streams,
 }: Pick<CallMachineContext, 'streams'>): StreamProgress | undefined {
@@ -35,8 +35,8 @@ export function currentStream({
 }
 
 /**
- * Whether a bot has the call or may still get it. A bot that waits for a person never joins if
- * detection ended without finding one.
+ * Whether a bot has the call or may still get it. If the bot waits for a person and detection ended
+ * without finding one, the bot never joins.
  */
 export function mayHaveBot(context: CallMachineContext): boolean {
   const stream = currentStream(context);
@@ -67,15 +67,15 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
 }
 
 /**
- * Begins or ends a stream. The obstacles to a new stream are checked again, because they may have
- * changed since the command handler checked them.
+ * Begins or ends a stream. Obstacles to a new stream are checked again, because they may have
+ * changed since the command handler looked.
  */
 export const applyStreamCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
   if (stream !== undefined && toBegin !== undefined) return;
-  // From here on the application decides who talks to the person.
+  // From here on, it's up to the application who talks to the person.
   enqueue.assign({ fallback: undefined });
   enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
@@ -88,8 +88,8 @@ export const applyStreamCommand = callSetup.enqueueActions(({ context, event, en
 });
 
 /**
- * Makes an action that ends the current stream. `stoppedBy` is the id of the command that ends it,
- * if any.
+ * Makes an action that ends the current stream. `stoppedBy` is the id of the command that asked for
+ * it, if any.
  */
 export function endStream(reason: string, stoppedBy?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
@@ -99,8 +99,8 @@ export function endStream(reason: string, stoppedBy?: string) {
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
-    // The sender of a command always gets an event. If no bot accepted the stream, the media
-    // reports no end, so the machine emits it.
+    // A command's sender always gets an event. If no bot accepted the stream, the media doesn't
+    // report an end, so the machine emits one.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
     if (!stream.isOpen && isCommanded) enqueue(emitStreamEnd(stopped, reason));
   });
@@ -123,7 +123,7 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
-  // The end of this stream was already emitted.
+  // The stream's end has already been emitted.
   if (stream === undefined) return;
   const continues = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
@@ -139,9 +139,7 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/**
- * Builds the event for a report. The event names the commands that began and stopped the stream.
- */
+/** Builds the event for a report. It names the commands that began and stopped the stream. */
 function streamEvent(
   context: CallMachineContext,
   at: Date,
@@ -170,7 +168,7 @@ function streamEvent(
   }
 }
 
-/** Emits the ends of streams that the media worker did not report in time. */
+/** Emits the end of each stream whose end the media worker didn't report in time. */
 export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   for (const stream of context.streams) {
     if (stream.isOpen) enqueue(emitStreamEnd(stream, 'call-ended'));
@@ -178,8 +176,8 @@ export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue })
 });
 
 /**
- * Returns why a stream report ends the call: the bot hung up, or the request's bot cannot be
- * reached. Undefined if the call continues.
+ * Returns why a stream report ends the call: either the bot hung up, or the request's own bot can't
+ * be reached. Undefined if the call continues.
  */
 export function endsByStream(
   context: CallMachineContext,
@@ -193,7 +191,8 @@ export function endsByStream(
 }
 
 /**
- * Hangs up because the bot closed its stream properly. That counts as a hang-up by the application.
+ * Hangs up because the bot closed its stream properly. We treat that as a hang-up by the
+ * application.
  */
 export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });

@@ -1,5 +1,5 @@
-// Members that define the address of a bot's stream, in a dial-out request, a bot registration or a
-// command.
+// Fields that define the address of a bot's stream. They occur in dial-out requests, bot
+// registrations and commands.
 
 import { z } from 'zod';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
@@ -7,14 +7,14 @@ import { streamConnects } from './stream.ts';
 
 const maxUrlLength = 2_048;
 /**
- * Bounds the parameters, which are sent with the metadata in one message at the start of the
- * stream.
+ * Bounds the parameters, because they're sent together with the metadata in a single message at the
+ * start of the stream.
  */
 const maxParameters = 50;
 const maxParameterLength = 1_024;
 
 const plainText = /^[^\p{Cc}\p{Cs}]*$/u;
-/** Whether PostgreSQL accepts the text in JSON. */
+/** Whether PostgreSQL can store the text as JSON. */
 const isStorable = (text: string): boolean => !text.includes('\0') && !/\p{Cs}/u.test(text);
 
 function streamUrlProblem(text: string): string | undefined {
@@ -27,7 +27,7 @@ function streamUrlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** The URL of a stream. It is kept unchanged, because bots verify a signature over it. */
+/** A stream's URL. It must stay exactly as it is, because bots verify a signature over it. */
 export const streamUrl = z
   .string()
   .max(maxUrlLength)
@@ -52,7 +52,7 @@ export const streamParameters = z
 
 export const streamConnect = z.enum(streamConnects);
 
-/** The member `stream` of a dial-out request. */
+/** The `stream` field of a dial-out request. */
 export const streamMember = z.object({
   url: streamUrl
     .optional()

@@ -1,5 +1,5 @@
-// Resolves the stream of a dial-out request from its member `stream` and the registration of its
-// bot, and checks the address of the bot.
+// Resolves the stream of a dial-out request from its `stream` field and the bot's registration, and
+// checks the bot's address.
 
 import type { z } from 'zod';
 import type { MemberError } from '../contract/schema.ts';
@@ -8,14 +8,15 @@ import type { streamMember } from './stream-members.ts';
 
 type SealedAddress = Pick<RequestedStream, 'url' | 'sealedQuery'>;
 
-/** Checks the addresses of bots, and encrypts them for storage. */
+/** Checks bots' addresses, and encrypts them for storage. */
 export type BotAddresses = {
   /**
-   * Whether bots are allowed at the host of this URL. A host name is only checked later, when it is
-   * resolved.
+   * Whether bots are allowed at this URL's host. We can't check a host name until it is resolved.
    */
   isReachable(url: URL): boolean;
-  /** Returns the URL in its stored form: the query string, which may be secret, is encrypted. */
+  /**
+   * Returns the URL as it is stored, i.e. with its query string encrypted because it may be secret.
+   */
   seal(botId: string, url: string): SealedAddress;
 };
 
@@ -34,8 +35,8 @@ export type ResolvedStream =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Resolves the stream. If `wanted` is undefined, the registered stream of the bot is used, if any.
- * Null means no stream.
+ * Resolves the stream. If `wanted` is undefined, the bot's registered stream applies, if there is
+ * one. Null means no stream.
  */
 export function resolveStream(
   wanted: WantedStream | null | undefined,
@@ -51,7 +52,7 @@ export function resolveStream(
     ok: true,
     stream: {
       ...address,
-      // Without detection, no person would ever be found.
+      // Without detection, nobody would ever be recognised as a person.
       connect: detects ? connect : 'answered',
       parameters: wanted?.parameters ?? {},
     },

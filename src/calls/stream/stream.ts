@@ -1,11 +1,11 @@
-// The audio stream between a call and its bot, in the vocabulary of calls. `src/streams` implements
+// The audio stream between a call and its bot, in the vocabulary of calls. See `src/streams` for
 // the wire format.
 
 /** When a stream begins. answered: at the 200 OK. person: when detection finds a person. */
 export const streamConnects = ['answered', 'person'] as const;
 export type StreamConnect = (typeof streamConnects)[number];
 
-/** A stream as it is stored in a request. */
+/** A stream as stored in a request. */
 export type RequestedStream = {
   /** The URL without its query string, which may be secret. */
   readonly url: string;
@@ -21,7 +21,7 @@ export type NumberedStream = RequestedStream & {
   readonly ordinal: number;
 };
 
-/** The settings that a stream is opened with. They contain secrets: never log or store them. */
+/** The settings for opening a stream. They contain secrets, so never log or store them. */
 export type StreamSettings = Pick<NumberedStream, 'ordinal'> & {
   /** The URL exactly as it was configured, because it is signed. */
   readonly url: string;
@@ -38,23 +38,23 @@ export type StreamCounts = {
   readonly playedMs: number;
   readonly droppedMs: number;
   readonly underruns: number;
-  /** Audio of the far end that the bot did not accept in time. */
+  /** Audio from the far end that the bot didn't accept in time. */
   readonly unheardMs: number;
   readonly ignoredMessages: number;
 };
 
 /**
- * Reports of a stream, in order: `opened` and `broken` alternate, then one of the last three
- * follows. If the stream never opened, that last report may be missing.
+ * A stream's reports, in order: `opened` and `broken` alternate, followed by one of the last three.
+ * If the stream never opened, that last report may be missing.
  */
 export type StreamReport =
   /** The bot accepted the stream. `connection`: 1 for the first connection. */
   | { readonly kind: 'opened'; readonly connection: number; readonly openMs: number }
-  /** A connection could not be made, or was lost. The media tries again. */
+  /** A connection couldn't be made, or was lost. The media will try again. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** The call ended, or the stream is no longer wanted. */
+  /** The call ended, or it no longer wants the stream. */
   | { readonly kind: 'stopped'; readonly reason: string; readonly counts?: StreamCounts }
-  /** The bot closed the stream, and all of its audio was played. The call must end. */
+  /** The bot closed the stream, and all of its audio has been played. The call must end. */
   | { readonly kind: 'botLeft'; readonly counts: StreamCounts }
-  /** No bot can be reached. The call must end if its request wanted the bot. */
+  /** No bot can be reached. The call must end if the bot was the request's own. */
   | { readonly kind: 'lost'; readonly reason: string };

@@ -1,7 +1,7 @@
-// The bridge of one call: its second leg, the media of both legs, and how much the two ends hear of
-// each other. It stores each state of the second leg. It stores the dialog before it acknowledges
-// the 200 OK, so that a crash cannot leave a person in a call that no process can end. The machine
-// receives the reports, and hangs up the first leg when the second leg has ended.
+// A call's bridge: its second leg, the media of both legs, and how much the two ends hear of each
+// other. The bridge stores every state of the second leg. In particular, it stores the dialog
+// before it ACKs the 200 OK. Otherwise a crash could leave a person in a call that no process can
+// end. The machine receives the reports, and hangs up the first leg once the second leg has ended.
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
@@ -19,14 +19,14 @@ import type {
   TransferReport,
 } from './transfer-report.ts';
 
-/** Well below the 5 s after which the leg gives up an unacknowledged 200 OK. */
+/** Well below the 5 s after which the leg gives up on an unacknowledged 200 OK. */
 const storeAnswerTimeoutMs = 4_000;
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
 /**
- * The person's end of the bridge: the media session of the first leg, and the receiver for keys of
- * the agent.
+ * The person's end of the bridge: the first leg's media session, and the receiver for keys that the
+ * agent presses.
  */
 export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyReceiver };
 
@@ -34,25 +34,25 @@ export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
-  /** Presses the keys of the agent on the first leg. */
+  /** Presses the agent's keys on the first leg. */
   readonly #personKeys: KeyReceiver;
   readonly #ports: TransferPorts;
   readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
-  /** Presses the keys of the person on the second leg. Undefined until the leg is placed. */
+  /** Presses the person's keys on the second leg. Undefined until that leg is placed. */
   #agentKeys: KeyReceiver | undefined;
   /**
-   * preparing: the bridge waits for admission (limits of the app, room on the trunk) and for a
-   * media port. placed: the leg waits for its 200 OK. storing: the 200 OK arrived and is being
-   * stored. bridged: the 200 OK is acknowledged. over: the end was reported to the machine, or the
-   * machine gave up the transfer.
+   * preparing: waiting for admission (the app's limits, room on the trunk) and for a media port.
+   * placed: waiting for the 200 OK. storing: the 200 OK arrived and is being stored. bridged: the
+   * 200 OK is acknowledged. over: the end was reported to the machine, or the machine gave up the
+   * transfer.
    */
   #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
   #answeredAtMs = 0;
   /**
-   * Time from the 200 OK until audio had gone both ways. Set if that happened before the answer was
-   * stored.
+   * Time from the 200 OK until audio had gone both ways. Only set if that happened before the
+   * answer was stored.
    */
   #twoWayMs: number | undefined;
   readonly #timer: NodeJS.Timeout;
@@ -74,7 +74,7 @@ export class CallBridge implements OngoingTransfer {
   }
 
   start(): void {
-    // From now on the bot must not hear the person.
+    // From now on, the bot must not hear the person.
     if (!this.#transfer.keepStream) this.#session.send({ kind: 'gateStream', isGated: true });
     this.#place().catch((error: unknown) => {
       const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
@@ -162,7 +162,7 @@ export class CallBridge implements OngoingTransfer {
       case 'dtmf':
         this.#passToPerson({ ...event, source: 'info' });
         break;
-      // The leg tries another gateway, which the next `sent` names.
+      // The leg tries another gateway and names it in the next `sent`.
       case 'attemptFailed':
         break;
     }
@@ -189,7 +189,7 @@ export class CallBridge implements OngoingTransfer {
       });
       return;
     }
-    // Bridge without waiting for SQL: the person must hear the agent's first words.
+    // Don't wait for SQL here: the person must hear the agent's first words.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
@@ -240,7 +240,7 @@ export class CallBridge implements OngoingTransfer {
     this.#callOff({ kind: 'timeout', at: this.#now() }, 'ring time-out');
   }
 
-  /** Ends an unanswered transfer. Does nothing after the answer. */
+  /** Ends an unanswered transfer, and does nothing after the answer. */
   #callOff(end: TransferEnd, reason: string): void {
     if (this.#state !== 'preparing' && this.#state !== 'placed') return;
     const leg = this.#leg;
@@ -248,7 +248,7 @@ export class CallBridge implements OngoingTransfer {
     leg?.cancel(reason);
   }
 
-  /** Ends the transfer because this process cannot continue the second leg. */
+  /** Ends the transfer because this process can't continue the second leg. */
   #lose(reason: string): void {
     const state = this.#state;
     const leg = this.#leg;
@@ -266,8 +266,8 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /**
-   * Handles the media events of the second leg. The other events never occur, because this leg has
-   * no detection, stream or sounds.
+   * Handles the second leg's media events. Other events can't occur, because this leg has no
+   * detection, stream or sounds.
    */
   #observeMedia(event: MediaEvent): void {
     if (event.kind === 'dtmf') this.#passToPerson({ ...event, source: 'rtp' });
@@ -291,12 +291,12 @@ export class CallBridge implements OngoingTransfer {
     if (this.#isAnswered()) passKey(key, this.#personKeys);
   }
 
-  /** Whether person and agent hear each other. */
+  /** Whether the person and the agent hear each other. */
   #isAnswered(): boolean {
     return this.#state === 'storing' || this.#state === 'bridged';
   }
 
-  /** Makes the receiver that presses the person's keys on the second leg. */
+  /** Builds the receiver that presses the person's keys on the second leg. */
   #agentKeysOf(leg: CallLeg, partner: PartnerSession): KeyReceiver {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const acceptsKeys = (): boolean => partner.acceptsKeys();
@@ -312,8 +312,8 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /**
-   * Stores the state of the second leg in the background. The INVITE has already left, so nothing
-   * needs to wait.
+   * Stores the second leg's state in the background. Its INVITE has already left, so there's no
+   * point in waiting.
    */
   #store(leg: StoredLeg): void {
     const { storeLeg, logger } = this.#ports;

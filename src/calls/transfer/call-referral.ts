@@ -1,8 +1,7 @@
-// The referral of one call. It asks the far end of the first leg to call an agent (RFC 3515) and
-// follows the progress that the far end reports. The call ends here when the far end has connected
-// the agent, or when it hangs up after accepting the REFER. One time-out covers everything: the
-// admission, which needs SQL, the REFER, and its NOTIFYs. So the bot hears silence no longer than
-// that.
+// A call's referral. It asks the far end of the first leg to call an agent (RFC 3515) and follows
+// the progress that the far end reports. Our call ends when the far end has connected the agent, or
+// when it hangs up after accepting the REFER. A single time-out covers the admission, which needs
+// SQL, the REFER and its NOTIFYs. It also limits how long the bot hears silence.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -32,9 +31,9 @@ export class CallReferral implements OngoingTransfer {
   readonly #ports: ReferralPorts;
   readonly #report: (report: TransferReport) => void;
   /**
-   * waiting: for admission. asked: the leg sends the REFER, bounded by the remaining time. taken:
-   * the far end reports progress. over: the end was reported, or the transfer was given up. A REFER
-   * that was not sent by then is never sent.
+   * waiting: not admitted yet. asked: the leg sends the REFER, bounded by the remaining time.
+   * taken: the far end reports progress. over: the end was reported, or the transfer was given up.
+   * A REFER that hasn't been sent by then never will be.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
   readonly #beganMs = performance.now();
@@ -79,7 +78,7 @@ export class CallReferral implements OngoingTransfer {
     const { trunk } = this.#call.request;
     clearTimeout(this.#timer);
     this.#state = 'asked';
-    // A late timer could leave nothing of the time-out, so use at least 1 ms.
+    // If a timer fired late, nothing may be left of the time-out, so use at least 1 ms.
     const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
     this.#leg.refer(
       {
@@ -92,8 +91,8 @@ export class CallReferral implements OngoingTransfer {
   }
 
   /**
-   * Returns true if the far end had accepted the REFER when it hung up. Many carriers send only a
-   * BYE when the agent has answered.
+   * Returns true if the far end had already accepted the REFER when it hung up. Many carriers just
+   * send a BYE once the agent has answered.
    */
   onFarEndHangUp(): boolean {
     if (this.#state !== 'taken') return false;
@@ -111,7 +110,7 @@ export class CallReferral implements OngoingTransfer {
     switch (event.kind) {
       case 'progress':
         this.#state = 'taken';
-        // 202 is the response to the REFER itself. 100 comes from the next hop.
+        // 202 is the response to the REFER itself, and 100 comes from the next hop.
         if (event.sipStatus >= 180 && event.sipStatus < 200) {
           this.#report({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
         }

@@ -1,4 +1,4 @@
-// The transfers of one line, one at a time.
+// A line's transfers, one at a time.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { KeyReceiver, PressedKey } from '../keys/keys.ts';
@@ -64,7 +64,8 @@ export class LineTransfer {
   /**
    * Handles a hang-up by the far end of the first leg.
    *
-   * @returns true if the hang-up completes a referral. The success was then reported to the machine
+   * @returns true if the hang-up completes a referral, in which case the success has already been
+   * reported to the machine
    */
   onFarEndHangUp(): boolean {
     return this.#ongoing?.onFarEndHangUp?.() === true;

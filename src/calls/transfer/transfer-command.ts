@@ -1,5 +1,5 @@
-// The command `transfer`. It is checked first, which takes time. The transfer then begins only if
-// the state of the call still allows it.
+// The `transfer` command. Checking it takes time, so the transfer only begins if the call's state
+// still allows it afterwards.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -33,7 +33,7 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   async execute(command, { live: { call }, commandId, ports }) {
     const checked = await check(ports, call, command);
     if (!checked.ok) return checked.refusal;
-    // During the check, the call may have ended or another transfer may have begun.
+    // Meanwhile the call may have ended, or another transfer may have begun.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, transferObstacle } = live;
@@ -46,16 +46,16 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
 };
 
 /**
- * Checks the command against the trunk of the call, and against the limits of the app that placed
- * the call (not the app that sent the command).
+ * Checks the command against the call's trunk, and against the limits of the app that placed the
+ * call. Note that another app may have sent the command.
  */
 async function check(
   { routes, apps }: TransferringPorts,
   { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
 ): Promise<CheckedTransfer> {
-  // If SQL does not answer, accept the command: the second leg reads the limits again, and is only
-  // placed once they are known.
+  // If SQL isn't responding, accept the command anyway. The limits are read again for the second
+  // leg, which isn't placed until they are known.
   const app = await apps.find(appId).catch(() => 'in-doubt' as const);
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
@@ -72,8 +72,8 @@ async function check(
 /**
  * Parses the target.
  *
- * @returns `in-doubt` if the number has no `+` and its reading may depend on the app, which could
- * not be looked up
+ * @returns `in-doubt` if the number has no `+` and we would need the app's settings to read it, but
+ * couldn't look them up
  */
 function targetOf(
   command: CommandOf<'transfer'>,

@@ -1,5 +1,5 @@
-// Contract of transfers: the command that begins a transfer, its events, and the summary of the
-// last transfer in the terminal event.
+// The contract for transfers: the command that begins one, its events, and the summary of the last
+// transfer in the terminal event.
 
 import { z } from 'zod';
 import { type CallOutcome, callOutcomes } from '../contract/call-words.ts';
@@ -35,12 +35,16 @@ export const transferSummary = z.object({
   outcome: wordOf<CallOutcome>(callOutcomes).describe(
     '`completed`: bridged; `transferred`: referred; otherwise the failure',
   ),
-  answeredAt: instant.exactOptional().describe('absent if it was not answered'),
+  answeredAt: instant.exactOptional().describe('absent if the transfer was not answered'),
   durationMs: durationMs.exactOptional().describe('from the answer of the second leg to its end'),
   msToTwoWayAudio: durationMs
     .exactOptional()
     .describe("from the second leg's 200 OK until audio had gone both ways"),
-  sipStatus: z.number().int().exactOptional().describe('status of a second leg that failed'),
+  sipStatus: z
+    .number()
+    .int()
+    .exactOptional()
+    .describe('final status of the second leg, if it failed'),
 });
 export type TransferSummary = Immutable<z.infer<typeof transferSummary>>;
 
@@ -48,15 +52,13 @@ const example = { commandId: 'agents-1', to: 'sip:agents@pbx.example', mode: 'br
 
 export const transferEvents = {
   'transfer-ringing': callEvent({
-    when: 'the phone of the agent rings',
+    when: "the agent's phone is ringing",
     data: {
       ...names,
       sipStatus: z.number().int().describe('the first 18x of the second leg'),
       earlyMedia: z
         .boolean()
-        .describe(
-          'whether the person hears the ringback of the second leg instead of that of the gateway',
-        ),
+        .describe("whether the person hears the second leg's ringback instead of the gateway's"),
     },
     line: ({ to, sipStatus }) => `${to}: ${sipStatus}`,
     watched: ({ mode, sipStatus }) => `transfer (${mode}) rings: ${sipStatus}`,

@@ -19,7 +19,7 @@ import {
 } from './transfer-events.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
-/** @returns why no transfer may begin now; undefined if a transfer may begin */
+/** Returns why a transfer can't begin now, or undefined if it can. */
 export function transferObstacle({
   end,
   ongoing,
@@ -32,7 +32,7 @@ export function transferObstacle({
   return `The call has used up its ${maxTransfers} transfers.`;
 }
 
-/** @returns undefined if no transfer may begin now */
+/** @returns undefined if a transfer can't begin now */
 function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
   const { call, transfers } = context;
   if (transferObstacle(context) !== undefined) return undefined;
@@ -40,7 +40,7 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
 }
 
 /**
- * Starts the transfer that the request plans (`bridge`), once: at the answer, or when detection
+ * Starts the request's planned transfer (`bridge`), at most once: at the answer, or when detection
  * finds a person.
  */
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -56,10 +56,10 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 });
 
 /**
- * Withdraws the planned transfer if a beep corrected the verdict that a person answered. This
- * applies only to an unanswered transfer that depends on that verdict. A conversation between
- * person and agent is not interrupted, and a transfer that a command began is left to its
- * application.
+ * Withdraws the planned transfer if a beep corrected the verdict that a person had answered. This
+ * only applies to an unanswered transfer that depends on that verdict. We don't interrupt a
+ * conversation between the person and the agent, and a transfer begun by a command is the
+ * application's business.
  */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
@@ -87,8 +87,8 @@ function begun(
 }
 
 /**
- * Whether this failure of a transfer ends the call, because no bot and no plan is left to talk to
- * the person.
+ * Whether a failed transfer ends the call, because there's no bot or plan left to talk to the
+ * person.
  */
 export function leavesPersonAlone(context: CallMachineContext, failure: TransferEnd): boolean {
   const { ongoing } = context;
@@ -102,19 +102,19 @@ function fallbackAfter(
   { transfer }: Ongoing,
   failure: TransferEnd,
 ): TransferFallback {
-  // The call stays up to leave its message on the machine. The plan then ends the call.
+  // The call stays up to leave its message on the machine. The plan will then end the call.
   const hasMessage = failure.kind === 'machine' && call.request.voicemail !== undefined;
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
 /**
- * Whether the call must end after a failed transfer, because nobody is left to talk to the person:
- * no bot and no plan has the call or may still get it.
+ * Whether the call must end after a failed transfer because nobody is left to talk to the person,
+ * i.e. no bot or plan has the call or may still get it.
  */
 export function isPersonAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
-  // The plans have not handled the last event of detection yet. One of them may take over the call.
+  // The plans haven't handled the last detection event yet, and one of them may take over the call.
   if (hasPlans && detection === 'stopped') return false;
   return !mayHaveBot(context);
 }
@@ -133,7 +133,7 @@ export const emitTransferAnswered = callSetup.enqueueActions(({ context, event, 
   const { ongoing } = context;
   if (ongoing === undefined) return;
   enqueue(answer(event.at));
-  // Queued sounds would interrupt the conversation.
+  // Otherwise queued sounds would interrupt the conversation.
   enqueue(sendToMedia({ kind: 'stopPlayback' }));
   if (!ongoing.transfer.keepStream) enqueue(endStream('transferred'));
 });
@@ -170,8 +170,8 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    // If a command gave the call its bot, the application decides what follows, even if that bot is
-    // lost later.
+    // If a command gave the call its bot, the application decides what happens next, even if that
+    // bot is lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
@@ -188,8 +188,8 @@ export const emitTransferEnded = callSetup.enqueueActions(({ event, enqueue }) =
 });
 
 /**
- * Emits the answer and the completion of a referral together, because the carrier has the person
- * from here on.
+ * Emits the answer and the completion of a referral together, because the carrier now has the
+ * person.
  */
 export const emitReferred = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.referred');
@@ -215,8 +215,8 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
 });
 
 /**
- * Hangs up because nobody is left to talk to the person. This happens later than the failed
- * transfer if a bot was still expected, or if a plan had the call.
+ * Hangs up because nobody is left to talk to the person. If a bot was still expected or a plan had
+ * the call, this happens some time after the transfer failed.
  */
 export const hangUpOnPersonAlone = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
@@ -229,7 +229,7 @@ function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'ended' && report.end.by !== 'remote') {
     return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
   }
-  // Either the agent hung up, or no agent was reached and there is no bot. Both count as a hang-up
+  // Either the agent hung up, or no agent was reached and there's no bot. Both count as a hang-up
   // by the application.
   return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
 }

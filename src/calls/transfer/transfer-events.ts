@@ -1,5 +1,4 @@
-// Builds the events of a transfer, and the summary of it for the terminal event. Pure, like
-// `call-events.ts`.
+// Builds a transfer's events, and its summary for the terminal event. Pure, like `call-events.ts`.
 
 import type { CallOutcome } from '../contract/call-words.ts';
 import { type CallProgress, type NextEvent, nextEvent } from '../life/call-events.ts';
@@ -7,7 +6,7 @@ import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { TransferSummary } from './transfer-contract.ts';
 
-/** The next event, with the new summary of the transfer. */
+/** The next event, along with the transfer's new summary. */
 type NextTransferEvent = NextEvent & { readonly transfer: TransferSummary };
 
 export function transferRingingEvent(

@@ -1,5 +1,5 @@
-// Checks the headers that an application adds to the INVITE or REFER of a transfer. Refuses headers
-// that the SIP stack or this gateway writes, and headers that carriers trust unless the trunk
+// Checks the headers that an application adds to a transfer's INVITE or REFER. Rejects headers that
+// the SIP stack or this gateway writes. Headers that carriers trust are only accepted if the trunk
 // passes them on.
 
 import type { MemberError } from '../contract/schema.ts';
@@ -20,7 +20,7 @@ const reserved: ReadonlySet<string> = new Set([
   ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'k', 'r', 'b', 'o', 'u', 'x', 'y', 'd', 'j', 'a'],
 ]);
 
-/** Checks the headers. `passes`: whether the trunk passes on a header. */
+/** Checks the headers. `passes` tells whether the trunk passes on a header. */
 export function checkTransferHeaders(
   given: Readonly<Record<string, string>>,
   passes: (name: string) => boolean,
@@ -58,7 +58,7 @@ function problemOf(
   return undefined;
 }
 
-/** Whether carriers accept the header only from trusted senders. */
+/** Whether carriers only accept this header from trusted senders. */
 function needsTrust(name: string): boolean {
   const lower = name.toLowerCase();
   return (

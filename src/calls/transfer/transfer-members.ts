@@ -1,4 +1,4 @@
-// The members of a transfer, in `bridge` of a dial-out request or in the command `transfer`.
+// The fields of a transfer, used in `bridge` of a dial-out request and in the `transfer` command.
 
 import { z } from 'zod';
 import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
@@ -13,7 +13,7 @@ const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
 /**
  * The target stays a string, because a command is passed on unchanged to the process that owns the
- * call. That process parses it, because the reading of a number without `+` depends on the app.
+ * call. Only that process can parse it: how to read a number without `+` depends on the app.
  */
 export const transferTarget = z
   .string()
@@ -24,7 +24,7 @@ export const transferTarget = z
   })
   .describe(transferTargetMeaning);
 
-/** The members that `bridge` and the command have in common, except `to`. */
+/** The fields that `bridge` and the command share. Only `to` differs. */
 export const transferMembers = {
   mode: z
     .enum(transferModes)
@@ -57,7 +57,7 @@ export const transferMembers = {
     .record(z.string(), z.string())
     .optional()
     .describe(
-      'further headers of the INVITE or REFER, e.g. `X-` headers. A header that the gateway writes itself is refused with 400; `P-` headers and `Diversion` pass only if the trunk lists them (`passHeaders`)',
+      'further headers of the INVITE or REFER, e.g. `X-` headers. A header that the gateway writes itself is rejected with 400; `P-` headers and `Diversion` pass only if the trunk lists them (`passHeaders`)',
     ),
   keepStream: z
     .boolean()
@@ -71,7 +71,7 @@ export const transferMembers = {
     .describe('what happens to the call if no agent is reached and no bot has a stream'),
 };
 
-/** The member `bridge` of a dial-out request. */
+/** The `bridge` field of a dial-out request. */
 export const bridgeMember = z.object({
   to: targetMember.describe(transferTargetMeaning),
   ...transferMembers,

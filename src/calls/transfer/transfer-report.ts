@@ -1,5 +1,5 @@
 // The interface of a transfer: the ports it needs, the methods that the line calls, its reports to
-// the machine, and the meaning of its failures.
+// the machine, and what its failures mean.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { AcceptedCall } from '../call-types.ts';
@@ -15,67 +15,69 @@ export type TransferPorts = {
   readonly logger: Logger;
   readonly admission: SecondLegPort;
   /**
-   * Stores the state of a second leg. Never rejects.
+   * Stores a second leg's state. Never rejects.
    *
-   * @returns false if it was not stored, because the call has ended or another process owns it
+   * @returns false if it wasn't stored, because the call has ended or another process owns it
    */
   readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;
 };
 
-/** A transfer under way. It reports to the machine until it is given up. */
+/** A transfer under way. It reports to the machine until someone gives it up. */
 export type OngoingTransfer = {
   start(): void;
-  /** Handles a key that the far end of the first leg pressed. */
+  /** Handles a key pressed by the far end of the first leg. */
   passKey?(key: PressedKey): void;
-  /** Gives up the transfer, because the call has ended or no longer wants it. Idempotent. */
+  /** Gives up the transfer because the call has ended or no longer wants it. Idempotent. */
   giveUp(reason: string): void;
   /**
-   * Calls off the transfer because the person is a machine after all. An agent who already answered
-   * stays connected.
+   * Calls off the transfer because the person turned out to be a machine. If an agent has already
+   * answered, the agent stays connected.
    */
   withdraw?(): void;
   /**
    * Handles a hang-up by the far end of the first leg.
    *
-   * @returns true if the hang-up completes the transfer. The success was then reported to the
-   * machine
+   * @returns true if the hang-up completes the transfer, in which case the success has already been
+   * reported to the machine
    */
   onFarEndHangUp?(): boolean;
 };
 
 /**
- * Reports of a transfer, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or
+ * A transfer's reports, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or
  * `referred`.
  */
 export type TransferReport =
   | { readonly kind: 'ringing'; readonly sipStatus: number; readonly earlyMedia: boolean }
-  /** The answer is stored and acknowledged, and person and agent hear each other. */
+  /** The answer has been stored and acknowledged, and the person and the agent hear each other. */
   | { readonly kind: 'answered'; readonly at: Date }
-  /** Audio has gone both ways, this long after the 200 OK. */
+  /** Audio has gone both ways, this many milliseconds after the 200 OK. */
   | { readonly kind: 'connected'; readonly msToTwoWayAudio: number }
   | { readonly kind: 'failed'; readonly failure: TransferEnd }
-  /** The second leg ended after its answer, so the call must end. */
+  /** The second leg ended after its answer, which means that the call must end. */
   | { readonly kind: 'ended'; readonly end: LegEnd }
   /**
-   * The carrier has connected the person and the agent. The first leg must be hung up if the far
-   * end has not hung up yet.
+   * The carrier has connected the person and the agent. If the far end hasn't hung up the first leg
+   * yet, we must do so.
    */
   | { readonly kind: 'referred'; readonly at: Date; readonly hasHungUp: boolean };
 
 export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
-  /** The second leg was not answered within the time-out of the transfer. */
+  /** The second leg wasn't answered within the transfer's time-out. */
   | { readonly kind: 'timeout'; readonly at: Date }
-  /** A beep corrected the verdict that a person answered. Agents are not connected to machines. */
+  /**
+   * A beep corrected the verdict that a person had answered. We never connect agents to machines.
+   */
   | { readonly kind: 'machine'; readonly at: Date }
   /** The app may not dial the target or has reached its daily limit, or the trunk had no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
-  /** This process could not continue the transfer. */
+  /** This process couldn't continue the transfer. */
   | { readonly kind: 'gateway'; readonly at: Date; readonly reason: string }
-  /** The far end accepted the REFER but never reported a result. */
+  /** The far end accepted the REFER but never reported how it went. */
   | { readonly kind: 'unheard'; readonly at: Date; readonly reason: string };
 
-/** Returns the outcome, reason and status of a failure, in the vocabulary of call ends. */
+/** Describes a failure in the vocabulary of call ends: outcome, reason and status. */
 export function meaningOf(end: TransferEnd): {
   readonly outcome: CallOutcome;
   readonly reason: string;

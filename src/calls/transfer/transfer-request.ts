@@ -1,5 +1,5 @@
-// Resolves the trunk, the caller ID and the headers of a transfer. Used for the member `bridge` of
-// a dial-out request and for the command `transfer`.
+// Resolves a transfer's trunk, caller ID and headers, both for the `bridge` field of a dial-out
+// request and for the `transfer` command.
 
 import type { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
@@ -15,7 +15,6 @@ import type { bridgeMember } from './transfer-members.ts';
 
 type WantedPlan = z.output<typeof bridgeMember>;
 
-/** The call that the transfer belongs to. */
 export type TransferringCall = {
   readonly caller: string;
   readonly trunk: string | undefined;
@@ -27,7 +26,7 @@ export type ResolvedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
-/** Resolves a transfer. `prefix` precedes the member names in error paths. */
+/** Resolves a transfer. `prefix` comes before the field names in error paths. */
 export function resolveTransfer(
   wanted: Omit<WantedPlan, 'on'>,
   call: TransferringCall,
@@ -57,8 +56,7 @@ export function resolveTransfer(
 }
 
 /**
- * Returns the route of the second leg. A referral needs no route, because the far end places the
- * call.
+ * Returns the second leg's route. A referral doesn't need one, because the far end places the call.
  */
 function routeOf(
   wanted: { readonly to: DialTarget; readonly mode: string; readonly trunk?: string | undefined },
@@ -67,7 +65,7 @@ function routeOf(
   if (wanted.mode === 'refer') {
     return wanted.trunk === undefined
       ? { ok: true }
-      : { ok: false, field: 'trunk', message: 'a referral uses the trunk of the call' };
+      : { ok: false, field: 'trunk', message: "a referral uses the call's own trunk" };
   }
   const trunkOfCall = wanted.to.kind === 'tel' ? trunk : undefined;
   return routes.plan(wanted.to, wanted.trunk ?? trunkOfCall, accountId);
@@ -101,7 +99,7 @@ type GlobalTransfer<Transfer> =
 
 /**
  * Rewrites a number without `+` as a global number, using the settings of the app that sent the
- * command. The limits of that app can then be checked.
+ * command. That app's limits can then be checked.
  *
  * @returns `to` only if the number was written without `+`
  */

@@ -1,6 +1,5 @@
-// Transfers connect the person of a call to an agent. bridge: the gateway places a second leg and
-// relays the audio. refer: the gateway asks the carrier of the first leg to call the agent (RFC
-// 3515).
+// Transfers connect the person in a call to an agent. bridge: the gateway places a second leg and
+// relays the audio. refer: the gateway asks the first leg's carrier to call the agent (RFC 3515).
 
 import type { CallOutcome } from '../contract/call-words.ts';
 import type { DialTarget } from '../target/dial-target.ts';
@@ -14,18 +13,18 @@ export type TransferMode = (typeof transferModes)[number];
 export const transferStarts = ['answered', 'person'] as const;
 export type TransferStart = (typeof transferStarts)[number];
 
-/** What happens to the call if the transfer fails and no bot or plan can continue it. */
+/** What happens to the call if the transfer fails and there's no bot or plan to continue it. */
 export const transferFallbacks = ['hangup', 'stay'] as const;
 export type TransferFallback = (typeof transferFallbacks)[number];
 
 export const defaultTransferTimeoutMs = 30_000;
 
-/** A checked request for a transfer. */
+/** A transfer request that has passed its checks. */
 export type TransferRequest = {
   readonly to: DialTarget;
   /**
-   * The trunk of the second leg. Omitted for a direct `sip:` call, and for a referral, which uses
-   * the call's trunk.
+   * The second leg's trunk. Omitted for a direct `sip:` call, and for a referral, which uses the
+   * call's own trunk.
    */
   readonly trunk?: string;
   readonly mode: TransferMode;
@@ -34,16 +33,16 @@ export type TransferRequest = {
    * Referral: maximum time until its result is reported.
    */
   readonly timeoutMs: number;
-  /** User part of the caller ID that the second leg shows. */
+  /** User part of the caller ID shown on the second leg. */
   readonly caller: string;
-  /** Additional headers of the INVITE or REFER. */
+  /** Additional headers for the INVITE or REFER. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the bot keeps hearing the person during the transfer and after the answer. */
   readonly keepStream: boolean;
   readonly onFailure: TransferFallback;
 };
 
-/** The transfer that a dial-out request plans. */
+/** A transfer planned by a dial-out request. */
 export type TransferPlan = TransferRequest & { readonly on: TransferStart };
 
 /** One transfer of a call. A call has at most one at a time. */
@@ -52,10 +51,10 @@ export type Transfer = TransferRequest & {
   readonly legId: string;
 };
 
-/** The phase of a second leg, which determines what audio the two ends hear. */
+/** The phase of a second leg. It determines what the two ends hear. */
 export type BridgePhase = 'ringing' | 'early' | 'answered';
 
-/** Describes a failed transfer to the bot. */
+/** Tells the bot about a failed transfer. */
 export type TransferFailure = {
   readonly to: string;
   readonly mode: TransferMode;
