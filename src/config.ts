@@ -272,7 +272,7 @@ export function loadConfig(
  * Returns the configuration for the given settings alone. It reads only PATH and NATS_SERVER_BIN
  * from the environment, to find programs.
  */
-export function loadConfigOf(settings: Readonly<Record<string, string>>): Config {
+export function loadConfigFrom(settings: Readonly<Record<string, string>>): Config {
   const { PATH, NATS_SERVER_BIN } = process.env;
   return loadConfig({ PATH, NATS_SERVER_BIN, ...settings });
 }

@@ -25,7 +25,7 @@ import {
 import { type BotClient, createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';
-import { type Config, loadConfigOf } from './config.ts';
+import { type Config, loadConfigFrom } from './config.ts';
 import { recordingUrl } from './embedded/sandbox/wav-file.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
@@ -53,7 +53,7 @@ async function main(): Promise<boolean> {
  * files in the working folder change it.
  */
 function demoConfig(dataDir: string, verbose: boolean): Config {
-  return loadConfigOf({
+  return loadConfigFrom({
     DATA_DIR: dataDir,
     HTTP_HOST: '127.0.0.1',
     HTTP_PORT: '0',

@@ -72,8 +72,8 @@ function openEndpointWatch(
     logger,
     onFailing: (byApp) => parts.metrics.endpointsFailing(byApp),
   });
-  const { longestRestMs } = parts.storage;
-  const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, longestRestMs, logger }, () =>
+  const { maxRestMs } = parts.storage;
+  const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, maxRestMs, logger }, () =>
     watch.check(),
   );
   closers.add('endpoints', async () => {
@@ -124,7 +124,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
         watchEndpoint(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
       },
     },
-    { longestRestMs: parts.storage.longestRestMs },
+    { maxRestMs: parts.storage.maxRestMs },
   );
   await dispatcher.start();
   closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));

@@ -24,14 +24,14 @@ export type Storage = AdminStores & {
    * How long a sweep over the database may rest after it found nothing, in ms. 0 (no rest) if other
    * processes write to the database, too.
    */
-  readonly longestRestMs: number;
+  readonly maxRestMs: number;
 };
 
 /**
  * Sweeps may rest with the embedded database, because only this process writes to it and wakes the
  * sweeps.
  */
-const longestRestMs = 30_000;
+const maxRestMs = 30_000;
 
 export async function openStorage({
   config,
@@ -75,6 +75,6 @@ export async function openStorage({
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
-    longestRestMs: databaseUrl === undefined ? longestRestMs : 0,
+    maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
 }

@@ -52,9 +52,9 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
   await parts.node.store.takeOverLeft();
   const left = await endLostProcesses(recovery, logger);
   await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
-  const { longestRestMs } = storage;
+  const { maxRestMs } = storage;
   const waitingCalls = repeat(
-    { name: 'waiting calls', everyMs: takeEveryMs, longestRestMs, logger },
+    { name: 'waiting calls', everyMs: takeEveryMs, maxRestMs, logger },
     () => taking.sweep(),
   );
   const sweeps = [

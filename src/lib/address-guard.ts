@@ -1,6 +1,7 @@
-// Guards against SSRF: clients must not name a receiver (of notifications or audio) on this
-// machine, in the private network, or a cloud's metadata service. We check addresses when we
-// connect, so a name cannot resolve to one address for the check and to another for the connection.
+// Guards against SSRF: a client must not point us at this machine, the private network or a cloud's
+// metadata service by naming it as a receiver of notifications or audio. We check addresses at
+// connection time. Otherwise a name could resolve to a harmless address for the check and to a
+// private one for the connection.
 
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -9,7 +10,7 @@ import { createHostResolver, type Resolver } from './host-resolver.ts';
 
 export class AddressNotAllowedError extends Error {
   constructor() {
-    // The message omits the address, which could reveal something about the network.
+    // We leave the address out because it could reveal something about the network.
     super('the address is private, local or reserved');
     this.name = 'AddressNotAllowedError';
   }
@@ -18,28 +19,28 @@ export class AddressNotAllowedError extends Error {
 export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
   /**
-   * Checks an IP literal, in any notation that URLs normalise. A host name is only checked when it
-   * is resolved, and passes here unless no address is allowed at all.
+   * Checks an IP literal, in any notation that URLs normalise. Host names can't be checked until
+   * they are resolved, so they pass here unless no address is allowed at all.
    */
   isHostAllowed(url: URL): boolean;
   /**
-   * Pass this to the socket. Resolves a name and checks its addresses. One forbidden address is
-   * enough to refuse the name.
+   * Pass this to the socket. It resolves the name and rejects it if even one of its addresses is
+   * forbidden.
    */
   readonly lookup: LookupFunction;
 };
 
-/** @param allowedNetworks networks (CIDR) to allow although they are not public */
+/** @param allowedNetworks CIDR networks to allow even though they aren't public */
 export function createAddressGuard(
   allowedNetworks: readonly string[],
   resolve: Resolver = createHostResolver(),
-  /** False: only `allowedNetworks` are allowed. */
+  /** If false, only `allowedNetworks` are allowed. */
   isPublicAllowed = true,
 ): AddressGuard {
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
     if (!ipaddr.isValid(text)) return false;
-    // Treats a v4-mapped address as the IPv4 address that it contains.
+    // `process` unwraps v4-mapped IPv6 addresses.
     const address = ipaddr.process(text);
     if (allowed.some((network) => isWithin(address, network))) return true;
     if (!isPublicAllowed) return false;
@@ -87,10 +88,10 @@ function isWithin(address: Address, [network, bits]: [Address, number]): boolean
 }
 
 /**
- * Global unicast is 2000::/3 and nothing else. That excludes NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
- * IPv4-compatible (::/96), unique local, link-local, site-local and multicast addresses.
- * `isPublicIPv6` also excludes the ranges within it that embed an IPv4 address (6to4, Teredo) or
- * are reserved.
+ * All global unicast addresses are in 2000::/3. Anything outside isn't public: NAT64
+ * (64:ff9b::/96, 64:ff9b:1::/48), IPv4-compatible (::/96), unique local, link-local, site-local and
+ * multicast addresses. `isPublicIPv6` also excludes the ranges inside 2000::/3 that embed an IPv4
+ * address (6to4, Teredo) or are reserved.
  */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 const documentation = ipaddr.parseCIDR('3fff::/20');

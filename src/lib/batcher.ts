@@ -1,6 +1,6 @@
 // Group commit: items that arrive while a batch is being written share the next batch. Under light
-// load, each item is written immediately. Under heavy load, one statement carries many items. No
-// write waits for a timer.
+// load that means each item is written immediately, and under heavy load one statement carries many
+// items. We never hold a write back on a timer.
 
 type Waiting<Item, Result> = {
   readonly item: Item;
@@ -11,23 +11,23 @@ type Waiting<Item, Result> = {
 export type BatcherOptions = {
   /** Maximum number of items in one batch. Bounds the size of the statement. */
   readonly maxBatch: number;
-  /** Maximum number of waiting items. Bounds memory: the next item is rejected. */
+  /** Maximum number of waiting items, to bound memory. Any further item is rejected. */
   readonly maxWaiting: number;
-  /** Maximum number of batches that are written at the same time. */
+  /** Maximum number of concurrent writes. */
   readonly concurrency: number;
   /**
-   * If true, all items that are added in one turn of the event loop share a batch, however many
-   * promises lie between them. By default, only items added before the next microtask do.
+   * If true, all items added during one turn of the event loop share a batch, even with promises
+   * between them. By default, only items added before the next microtask do.
    */
   readonly wholeTurns?: boolean;
 };
 
-/** The batcher refused the item because too many items wait. */
+/** Rejects an item because too many are waiting. */
 export class BatchQueueFullError extends Error {}
 
 /**
- * Writes items in batches. `write` gets the items in the order of their arrival and returns one
- * result for each, in the same order. If `write` throws, every item of its batch is rejected.
+ * Writes items in batches. `write` receives the items in arrival order and must return one result
+ * per item, in the same order. If it throws, every item in the batch is rejected.
  */
 export class Batcher<Item, Result> {
   readonly #waiting: Waiting<Item, Result>[] = [];
@@ -56,7 +56,7 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Delays the start, so that items added together share a batch. */
+  /** Starts a bit later so that items added together share a batch. */
   #pumpSoon(): void {
     if (this.#options.wholeTurns !== true) {
       queueMicrotask(() => this.#pump());
@@ -88,9 +88,9 @@ export class Batcher<Item, Result> {
   async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     const results = await this.#write(batch.map((waiting) => waiting.item));
     if (results.length !== batch.length) {
-      throw new Error(`batch of ${batch.length} gave ${results.length} results`);
+      throw new Error(`a batch of ${batch.length} items returned ${results.length} results`);
     }
-    // The length was checked, so every index exists.
+    // Safe: we've just checked that the lengths match.
     for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
   }
 }

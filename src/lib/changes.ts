@@ -1,14 +1,13 @@
 import { type Bound, within } from './within.ts';
 
 /**
- * Waits until a condition holds. The code that changes the condition calls `notify`, and each
- * waiter then checks its condition again. Waiters belong to calls or to other bounded work, so
- * their number is bounded too.
+ * Waits until a condition holds. Code that may change the condition calls `notify`, and each waiter
+ * then checks again. Waiters belong to calls or other bounded work, which bounds their number too.
  */
 export class Changes {
   readonly #checks = new Set<() => void>();
 
-  /** Call this after each change that other code may wait for. */
+  /** Call this after any change that a waiter might be waiting for. */
   notify(): void {
     for (const check of [...this.#checks]) check();
   }

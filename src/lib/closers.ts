@@ -1,16 +1,16 @@
-// Closes parts in the reverse order of opening, because each part may use everything that was
-// opened before it. A part that does not close in time is left behind and named in the result, so
-// closing all parts never takes longer than the given time.
+// Closes parts in reverse order of opening, because each part may use anything opened before it. If
+// a part doesn't close in time, we leave it behind and name it in the result. That way, closing
+// everything never exceeds the given time.
 
 import type { Logger } from './logger.ts';
 import { within } from './within.ts';
 
 export type CloserOptions = {
-  /** Time that stays available to this part, however long earlier parts take. */
+  /** Time set aside for this part, no matter how long the parts before it take. */
   readonly reservedMs?: number;
   /**
-   * If true, this part closes only if every part opened after it has closed, because a part that
-   * was left behind may still use it.
+   * If true, this part stays open unless every part opened after it has closed. A part that was
+   * left behind may still be using it.
    */
   readonly isLast?: boolean;
 };
@@ -18,18 +18,16 @@ export type CloserOptions = {
 type Closer = CloserOptions & { readonly name: string; readonly close: () => unknown };
 
 /**
- * Enough for a part that closes a few sockets cleanly or stores a little. A part with reserved time
- * may take longer.
+ * Enough to close a few sockets cleanly or store a little data. Parts with reserved time may take
+ * longer.
  */
 const partTimeoutMs = 1_000;
-/**
- * For closing after a failed start. A shutdown also has this much time once its calls have ended.
- */
+/** Used after a failed start. A shutdown has the same time once its calls have ended. */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {
   readonly #closers: Closer[] = [];
-  /** Parts that have started to close and have not finished. */
+  /** Parts that are still closing. */
   readonly #closing = new Set<Closer>();
   readonly #logger: Logger;
   #closed: Promise<readonly string[]> | undefined;
@@ -42,14 +40,14 @@ export class Closers {
     this.#closers.push({ ...options, name, close });
   }
 
-  /** Returns the names of the parts that are not closed yet, in the order in which they close. */
+  /** Returns the names of the parts that are still open, in closing order. */
   unclosed(): readonly string[] {
     return [...this.#closing, ...this.#closers.toReversed()].map(({ name }) => name);
   }
 
   /**
-   * Closes all parts, even if one of them throws. Calling it again returns the same promise.
-   * Resolves within the time, with the names of the parts that were left behind.
+   * Closes all parts, even if one of them throws. Resolves within `timeoutMs` with the names of any
+   * parts left behind. Further calls return the same promise.
    */
   closeAll(timeoutMs = defaultTimeoutMs): Promise<readonly string[]> {
     this.#closed ??= this.#closeInTurn(performance.now() + timeoutMs);
@@ -66,7 +64,7 @@ export class Closers {
       const boundMs = closer.reservedMs === undefined ? Math.min(leftMs, partTimeoutMs) : leftMs;
       const isAllowed = closer.isLast !== true || this.#closing.size === 0;
       this.#closing.add(closer);
-      // We call `close` even if no time is left, because most parts close immediately.
+      // Call `close` even with no time left: most parts close immediately anyway.
       if (isAllowed) await within(this.#close(closer), boundMs);
       if (this.#closing.has(closer))
         this.#logger.warn(

@@ -1,16 +1,16 @@
-// Schemas for single values of the environment.
+// Schemas for individual environment variables.
 
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 export const port = z.coerce.number().int().min(0).max(65_535);
 
-/** A Node timer with a longer delay fires immediately. */
-const longestTimerMs = 2_147_483_647;
-export const timerMs = z.coerce.number().int().max(longestTimerMs);
+/** Node timers with a longer delay fire immediately. */
+const maxTimerMs = 2_147_483_647;
+export const timerMs = z.coerce.number().int().max(maxTimerMs);
 
 /**
- * A list of networks. `none` stands for an empty list, because an empty variable counts as unset.
+ * A list of networks. `none` means an empty list, because we treat an empty variable as unset.
  */
 export const networks = z
   .string()
@@ -33,7 +33,7 @@ export const networks = z
     ),
   );
 
-/** Refuses to trust every address, because any client could then claim any address. */
+/** A list that can't include every address, because then any client could claim any address. */
 export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',
@@ -60,8 +60,8 @@ export const drachtioUrl = z.string().transform((text, context) => {
 });
 
 /**
- * Checks little more than the scheme. A server may be unreachable now and come up later, but a text
- * that is not an address will never work.
+ * Checks little more than the scheme. An unreachable server may come up later, but text that isn't
+ * an address will never work.
  */
 function isAddressOf(schemes: readonly string[], text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z]+):\/\/(.*)$/i.exec(text.trim()) ?? [];
@@ -69,8 +69,8 @@ function isAddressOf(schemes: readonly string[], text: string): boolean {
 }
 
 /**
- * Does not parse the URL, because pg also accepts forms that are not URLs
- * (`postgres://user@/database?host=/run/postgresql`).
+ * We don't parse this as a URL, because pg also accepts forms that aren't URLs, e.g.
+ * `postgres://user@/database?host=/run/postgresql`.
  */
 export const postgresUrl = z
   .string()

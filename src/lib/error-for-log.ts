@@ -1,30 +1,29 @@
-// Removes data that clients sent from errors before they are logged. Database drivers put values of
-// the failed statement into an error: phone numbers, addresses, rows, or anything else that was
-// being stored.
+// Strips client data from errors before they are logged. Database drivers attach the failed
+// statement's values to the error, and these can be phone numbers, addresses or whole rows.
 
 import { stdSerializers } from 'pino';
 
 /**
- * Members of a driver's error that hold such values: rows, keys and JSON in PostgreSQL's errors,
- * and in the pool's errors the connection with its prepared statements.
+ * Fields of a driver's error that contain such values. PostgreSQL's errors quote rows, keys and
+ * JSON. The pool's errors carry the connection with its prepared statements.
  */
-const membersWithValues = ['detail', 'where', 'client'] as const;
-/** Bounds the chain of causes. No driver nests them more deeply. */
-const deepestCause = 8;
+const fieldsWithValues = ['detail', 'where', 'client'] as const;
+/** How many nested causes we print. No driver nests them more deeply. */
+const maxCauses = 8;
 
-/** The log's serializer for `err`. */
+/** The logger's serializer for the `err` field. */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const logged: Record<string, unknown> = { ...stdSerializers.err(error) };
-  for (const name of membersWithValues) delete logged[name];
+  for (const name of fieldsWithValues) delete logged[name];
   return logged;
 }
 
-/** Formats an error for a terminal, one line for each cause. The innermost cause comes last. */
+/** Formats an error for a terminal, with one line per cause and the innermost cause last. */
 export function errorForPeople(error: unknown): string {
   const lines: string[] = [];
   let current: unknown = error;
-  for (let depth = 0; depth < deepestCause && current instanceof Error; depth += 1) {
+  for (let depth = 0; depth < maxCauses && current instanceof Error; depth += 1) {
     lines.push(current.message);
     current = current.cause;
   }

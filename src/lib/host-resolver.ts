@@ -1,39 +1,39 @@
-// Resolves the host names of receivers. If one receiver has a slow name server, that must not delay
-// the other receivers. The system's resolver (getaddrinfo) would do that, because each pending name
-// blocks one of Node's four pool threads.
+// Resolves receivers' host names. One receiver's slow name server must not delay the others. With
+// the system resolver (getaddrinfo) it would, because each pending look-up blocks one of Node's
+// four pool threads.
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { takeTurns } from '../lib/turns.ts';
 
-/** Returns every address of a name. */
+/** Resolves a host name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /**
- * Time limit of the first try; the second one is longer. Together they stay well below the time-out
- * of a delivery attempt.
+ * Time limit for the first try. The second try gets longer, but together they stay well below the
+ * time-out of a delivery attempt.
  */
 const queryTimeoutMs = 1_500;
 const queryTries = 2;
 /**
- * Maximum number of simultaneous look-ups in the system's resolver, which leaves pool threads for
+ * Maximum number of concurrent look-ups in the system resolver. This keeps pool threads free for
  * other work.
  */
 const maxSystemLookups = 2;
-/** Maximum number of names that wait for the system's resolver. Further names are refused. */
+/** Maximum number of names waiting for the system resolver. Any further look-up fails. */
 const maxWaiting = 500;
 
 /**
- * Errors that mean that the name servers do not know the name or cannot be reached. The system's
- * resolver may still know the name.
+ * The name servers don't know the name or can't be reached, but the system resolver may still know
+ * it.
  */
 const fallBackCodes = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME', 'ENOTIMP']);
 
 /**
- * Creates a resolver that asks the name servers first, over its own sockets, and then the system,
- * which also knows /etc/hosts and search domains.
+ * Creates a resolver that first queries the name servers over its own sockets. If that fails, it
+ * falls back to the system resolver, which also knows /etc/hosts and search domains.
  *
- * @param nameServers default: those of the system
- * @param askSystem default: getaddrinfo
+ * @param nameServers defaults to the system's name servers
+ * @param askSystem defaults to getaddrinfo
  */
 export function createHostResolver(
   nameServers?: readonly string[],
@@ -47,7 +47,7 @@ export function createHostResolver(
   );
   const system: SystemLookup = (hostname) => turns(() => askSystem(hostname));
   return async (hostname) => {
-    // A name server must never be asked for `localhost` (RFC 6761).
+    // Queries for `localhost` must never reach a name server (RFC 6761).
     const isLocal = /(^|\.)localhost\.?$/i.test(hostname);
     return isLocal ? await system(hostname) : await resolve(resolver, system, hostname);
   };
@@ -69,7 +69,7 @@ async function resolve(
   const errors = [v4, v6].flatMap((answer) =>
     answer.status === 'rejected' ? [asError(answer.reason)] : [],
   );
-  // A name server that does not answer would block the system's resolver as well.
+  // If a name server doesn't answer us, it would block the system resolver as well.
   const blocking = errors.find((error) => !fallBackCodes.has(error.code ?? ''));
   if (blocking !== undefined) throw blocking;
   return await system(hostname);

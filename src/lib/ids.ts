@@ -1,14 +1,12 @@
-// Identifiers that come from outside, in paths, queries, headers, bodies and messages. Each has one
-// of two forms. Neither form allows characters that the database refuses, or more characters than
-// an index takes.
+// Identifiers that clients send in paths, queries, headers, bodies and messages. Each has one of
+// two forms. Neither form allows characters that the database rejects or values too long to index.
 
 import { z } from 'zod';
 
-const longestId = 128;
+const maxIdLength = 128;
 
 /**
- * Ids of accounts, bots, apps and tables. They become tokens of NATS subjects and segments of
- * paths.
+ * An account, bot, app or table id. These ids become NATS subject tokens and path segments.
  */
 const plainPattern = /^[A-Za-z0-9_-]{1,128}$/;
 export const plainId = z
@@ -20,31 +18,31 @@ export function isId(text: string): boolean {
 }
 
 /**
- * An identifier that clients choose freely. It must not contain control characters or unpaired
- * surrogates, because PostgreSQL accepts neither U+0000 nor unpaired surrogates.
+ * An identifier that clients choose freely, except that it can't contain control characters or
+ * unpaired surrogates. (PostgreSQL accepts neither U+0000 nor unpaired surrogates.)
  */
-export function identifierUpTo(longest: number) {
+export function identifierUpTo(maxLength: number) {
   return z
     .string()
     .min(1)
-    .max(longest)
+    .max(maxLength)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
 }
-export const identifier = identifierUpTo(longestId);
+export const identifier = identifierUpTo(maxIdLength);
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
-/** Fewer characters than this would match too many rows of a large table. */
-export const shortestUuidStart = 4;
+/** A shorter prefix would match too many rows in a large table. */
+export const minUuidStartLength = 4;
 
-/** Returns true if `text` is a UUID or the beginning of a UUID. */
+/** Returns true if `text` is a UUID or a prefix of one. */
 export function startsUuid(text: string): boolean {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(`${text}${nilUuid.slice(text.length)}`);
 }
 
 /**
- * Returns the first and the last UUID that begin with `start`. A range between them works in every
- * collation of the database: the hyphens are at the same places, and digits sort before letters.
+ * Returns the lowest and highest UUIDs that begin with `start`. A range query between them works in
+ * every collation, because the hyphens are in the same places and digits sort before letters.
  */
 export function uuidsFrom(start: string): { readonly first: string; readonly last: string } {
   const rest = nilUuid.slice(start.length);

@@ -1,9 +1,9 @@
-// Work that no code awaits. Node ends the process if a rejected promise has no handler, so such
-// work must start here or handle its own failures.
+// Starts work that nothing awaits. An unhandled rejection would end the process, so fire-and-forget
+// work must either start here or handle its own failures.
 
 import type { Logger } from './logger.ts';
 
-/** Logs a failure of the work and otherwise ignores it. `name` names the work in the log. */
+/** Logs any failure under `name` and otherwise ignores it. */
 export function inBackground(
   work: Promise<unknown>,
   logger: Pick<Logger, 'error'>,

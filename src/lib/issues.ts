@@ -1,10 +1,10 @@
-// Phrases zod's issues for the people who read them: users of the API and operators.
+// Rewords zod's issues for API users and operators.
 
 import type { z } from 'zod';
 
 /**
- * For `schema.safeParse(value, { error: describeIssues })`. Returns undefined to keep zod's own
- * message.
+ * Use as `schema.safeParse(value, { error: describeIssues })`.
+ * @returns undefined to keep zod's own message
  */
 export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {

@@ -1,5 +1,5 @@
-// One pino logger for the process. Messages are static; fields carry the data. Phone numbers and
-// SIP URIs go only under `pii`, which is redacted. Secrets are never passed to a log call.
+// One pino logger for the process. Messages are static, and fields carry the data. Put phone
+// numbers and SIP URIs only under `pii`, which is redacted. Never pass a secret to a log call.
 
 import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
@@ -11,17 +11,18 @@ export type Logger = PinoLogger;
 export const logSerializers = { err: errorForLog };
 
 /**
- * Creates the logger. `error` pages an operator. `warn` should be looked at this week. `info` is
- * one line per step in the life of a call or the process. `debug` goes down to single packets.
+ * Creates the logger. An `error` pages an operator, and a `warn` deserves a look this week. `info`
+ * is one line per step in the life of a call or the process, while `debug` may go down to single
+ * packets.
  */
 export function createLogger(options: {
   readonly level: string;
   readonly nodeId: string;
-  /** For commands whose standard output is data for other programs. */
+  /** For commands that print data for other programs on stdout. */
   readonly toStderr?: boolean;
-  /** For people at a terminal. Default: JSON lines. */
+  /** Writes readable lines for a terminal. Default: JSON lines. */
   readonly pretty?: boolean;
-  /** Only in a worker thread: one word that names the thread's job. */
+  /** Worker threads only: one word that names the thread's job. */
   readonly part?: string;
 }): Logger {
   const { nodeId, part } = options;
@@ -41,15 +42,15 @@ function destination(options: {
   readonly toStderr?: boolean;
   readonly pretty?: boolean;
 }) {
-  // The main thread relays this output (`relayOutput` in `threads/worker-threads.ts`). If both
-  // threads wrote to the file descriptor, they could break up each other's lines.
+  // The main thread relays this output (see `relayOutput` in `threads/worker-threads.ts`). We can't
+  // let both threads write to the file descriptor, because their lines could get mixed up.
   if (!isMainThread) return process.stdout;
   const fd = options.toStderr === true ? 2 : 1;
   return options.pretty === true ? forPeople(options.level, fd) : pino.destination(fd);
 }
 
 /**
- * Writes readable lines. At level `info` it drops the `info` lines of threads, because the code
+ * Writes readable lines. At level `info` it drops the threads' own `info` lines, because the code
  * that started a thread logs the same success.
  */
 function forPeople(level: string, fd: number) {
@@ -64,7 +65,7 @@ function forPeople(level: string, fd: number) {
   return { write: (line: string) => isRepeated(line) || stream.write(line) };
 }
 
-/** Writes a finished line unchanged, in order with the logger's own lines. */
+/** Writes a formatted line unchanged, in order with the logger's own lines. */
 export function writeLine(logger: Logger, line: string): void {
   const { [pino.symbols.streamSym]: stream } = logger as unknown as {
     readonly [pino.symbols.streamSym]: { write(text: string): void };

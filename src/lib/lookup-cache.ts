@@ -6,8 +6,8 @@ export type LookupCache<Value> = {
 };
 
 /**
- * Remembers the result of a look-up for `ttlMs`, even if it found nothing. Callers that ask for the
- * same key share one look-up. The cache is bounded because unknown callers may choose the keys.
+ * Caches the result of a look-up for `ttlMs`, even if it found nothing. Concurrent look-ups for the
+ * same key share one `load`. The cache is bounded because unauthenticated clients may choose keys.
  */
 export function createLookupCache<Value>(
   load: (key: string) => Promise<Value>,
@@ -16,13 +16,13 @@ export function createLookupCache<Value>(
 ): LookupCache<Value> {
   const cache = new LRUCache<string, Promise<Value>>({
     max: options.maxEntries,
-    // The library still returns an entry whose age is exactly `ttl`.
+    // The library still returns an entry that is exactly `ttl` old.
     ttl: options.ttlMs - 1,
     ttlResolution: 0,
     perf: { now: nowMs },
     memoMethod: (key) => {
       const found = load(key);
-      // Failures are not cached. Only the callers that share this look-up see one.
+      // We don't cache failures. Only callers that share this look-up see the error.
       found.catch(() => {
         if (cache.peek(key) === found) cache.delete(key);
       });

@@ -1,12 +1,12 @@
-// A `mkdir -p` that always returns. Node's own retries forever if an existing folder does not allow
-// new folders, e.g. /proc.
+// A `mkdir -p` that always returns. Node's own version retries forever inside folders that don't
+// allow new ones, e.g. /proc.
 
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Creates the missing folders of the path, accessible to their owner only. Returns the first folder
- * that it created, or undefined if none was missing.
+ * Creates the missing folders on the path, accessible only to their owner.
+ * @returns the first folder created, or undefined if the path already existed
  */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
@@ -20,7 +20,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // Another process created it meanwhile.
+    // Another process may have created it in the meantime.
     if (!(await isFolder(path))) throw error;
   }
   return first ?? path;

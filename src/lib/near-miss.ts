@@ -1,16 +1,16 @@
-// Distinguishes a mistyped name from a name that belongs to another system. Both errors cost
-// something: an accepted typo silently has no effect, and refusing a foreign name breaks a client
-// that sends it on purpose.
+// Tells a mistyped name from one that belongs to another system. Getting it wrong costs something
+// either way: if we accept a typo, the setting silently does nothing, and if we reject a foreign
+// name, we break a client that sends it on purpose.
 
-/** Longer names are never taken for typos. */
-const longestName = 64;
+/** We never treat a longer name as a typo. */
+const maxNameLength = 64;
 
 /**
- * Returns the known names that `name` resembles most, or an empty list if `name` is a known name or
- * resembles none of them.
+ * Returns the known names closest to `name`. The list is empty if `name` is itself known or doesn't
+ * resemble any of them.
  */
 export function nearMisses(name: string, known: Iterable<string>): readonly string[] {
-  if (name.length > longestName) return [];
+  if (name.length > maxNameLength) return [];
   const letters = lettersOf(name);
   let nearest = Number.POSITIVE_INFINITY;
   let names: string[] = [];
@@ -24,37 +24,41 @@ export function nearMisses(name: string, known: Iterable<string>): readonly stri
   return names;
 }
 
-/** Returns 0 if only the spelling or the unit differs, and undefined if the names are unrelated. */
+/**
+ * Returns 0 if the names differ only in case, separators or the unit, and undefined if they are
+ * unrelated.
+ */
 function distanceBetween(given: readonly string[], meant: readonly string[]): number | undefined {
   if (isSame(given, meant) || isOnlyTheUnitWrong(given.join(''), meant.join(''))) return 0;
-  const most = maxEdits(meant.length);
-  if (Math.abs(given.length - meant.length) > most || isLongerName(given, meant)) return undefined;
+  const limit = maxEdits(meant.length);
+  if (Math.abs(given.length - meant.length) > limit || isLongerName(given, meant)) return undefined;
   const edits = editsBetween(given, meant);
-  if (edits > most) return undefined;
-  // Several typos seldom include the first letter: `ttsLanguage` is not a typo of `sttLanguage`.
+  if (edits > limit) return undefined;
+  // People rarely mistype the first letter along with others: `ttsLanguage` isn't a typo of
+  // `sttLanguage`.
   if (edits > 1 && given[0] !== meant[0]) return undefined;
-  return meant.length >= shortestFree || isTypoOfShort(given, meant) ? edits : undefined;
+  return meant.length >= minFreeLength || isTypoOfShort(given, meant) ? edits : undefined;
 }
 
 /**
- * Returns true if `given` is the known name followed by another word, as in
- * `machine_detection_url`. That is not a typo.
+ * Returns true if `given` is the known name plus another word, as in `machine_detection_url`. That
+ * isn't a typo.
  */
 function isLongerName(given: readonly string[], meant: readonly string[]): boolean {
   return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
 }
 
-/** Allows one edit per five letters: at least one, at most three. */
+/** One edit per five letters, but at least one and at most three. */
 function maxEdits(length: number): number {
   return Math.min(3, Math.max(1, Math.floor(length / 5)));
 }
 
-/** A name shorter than this becomes another word with one letter more or less. */
-const shortestFree = 5;
+/** Below this length, adding or dropping a letter usually makes a different word. */
+const minFreeLength = 5;
 
 /**
- * Returns true for `lopp` or `looop` instead of `loop`, but not for `model` instead of `mode`.
- * Names below four letters have no typos, because a changed letter usually makes another word.
+ * Returns true for `lopp` or `looop` instead of `loop`, but not for `model` instead of `mode`. We
+ * don't look for typos below four letters, because changing a letter usually makes another word.
  */
 function isTypoOfShort(given: readonly string[], meant: readonly string[]): boolean {
   if (meant.length < 4) return false;
@@ -79,14 +83,12 @@ function isOnlyTheUnitWrong(given: string, meant: string): boolean {
   return given === quantity || given.replace(unit, '') === quantity;
 }
 
-/** Ignores case, `_` and `-`: names that differ only in these count as the same name. */
+/** Normalises case, `_` and `-`, so that names that differ only in these compare equal. */
 function lettersOf(name: string): readonly string[] {
   return Array.from(name.replaceAll(/[_-]/g, ''), (letter) => letter.toLowerCase());
 }
 
-/**
- * Counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
- */
+/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
 function editsBetween(one: readonly string[], other: readonly string[]): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);

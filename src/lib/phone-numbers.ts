@@ -1,6 +1,6 @@
-// What the world's numbering plans say about a number. The plans come from Google's libphonenumber,
-// which only this file imports. `/max` is its complete metadata. With less, the library can only
-// guess validity from the length.
+// Checks numbers against the world's numbering plans, using Google's libphonenumber. Only this file
+// imports it. We need the complete metadata in `/max`. With less, the library could only guess a
+// number's validity from its length.
 
 import {
   type CountryCode,
@@ -10,61 +10,60 @@ import {
   validatePhoneNumberLength,
 } from 'libphonenumber-js/max';
 
-/** ISO 3166-1 alpha-2, in capital letters, e.g. `DE`. */
+/** Accepts ISO 3166-1 alpha-2 codes in capital letters, e.g. `DE`. */
 export function isCountry(text: string): text is CountryCode {
   return isSupportedCountry(text);
 }
 
 /**
- * Says why no phone can have this number. Only the country code and the length count. A fictional
- * number therefore passes, and so does a number in a range that is newer than the library.
+ * Explains why a number can't exist. We check only the country code and the length. So fictional
+ * numbers pass, and so do numbers in ranges that are newer than the library.
  *
  * @param digits E.164, without the `+`
- * @returns undefined if a phone can have the number
+ * @returns undefined if the number is possible
  */
-export function impossibilityOf(digits: string): string | undefined {
+export function whyImpossible(digits: string): string | undefined {
   switch (validatePhoneNumberLength(`+${digits}`)) {
     case undefined:
       return undefined;
     case 'INVALID_COUNTRY':
-      return 'begins with no country code that exists';
+      return 'does not begin with a valid country code';
     case 'TOO_SHORT':
     case 'NOT_A_NUMBER':
-      return 'is too short for a number of its country code';
+      return 'is too short for its country code';
     case 'TOO_LONG':
-      return 'is too long for a number of its country code';
+      return 'is too long for its country code';
     case 'INVALID_LENGTH':
-      return 'has a length that no number of its country code has';
+      return 'does not have a valid length for its country code';
   }
 }
 
-/**
- * Returns true if the digits are a complete E.164 number, without the `+`, in an assigned range.
- */
+/** Returns true for a complete E.164 number, without the `+`, in an assigned range. */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);
-  // The library drops a national prefix after the country code, as in +44 (0)20….
+  // The comparison is needed because the library drops a national prefix after the country code, as
+  // in +44 (0)20….
   return number?.number === `+${digits}` && number.isValid();
 }
 
-/** Returns true if the digits begin with the code of this country, e.g. `49` for `DE`. */
-export function beginsWithCodeOf(country: string, digits: string): boolean {
+/** Returns true if the digits begin with the country's code, e.g. `49` for `DE`. */
+export function hasCountryCode(country: string, digits: string): boolean {
   return isCountry(country) && digits.startsWith(getCountryCallingCode(country));
 }
 
-/** A national number, read as people in its country dial it. */
+/** A number that was dialled the national way, converted to E.164. */
 export type NationalReading = {
   /** E.164, without the `+`. */
   readonly digits: string;
-  /** Whether the numbering plan has assigned the number's range. */
+  /** Whether the number's range is assigned. */
   readonly isAssigned: boolean;
 };
 
 /**
- * Reads digits as people dial them in `country`: with or without the national prefix, or after the
- * prefix of international calls.
+ * Reads digits the way people in `country` dial them: with or without the national prefix, or after
+ * the international prefix.
  *
- * @returns undefined if the digits cannot be a number
+ * @returns undefined if the digits can't be a phone number
  */
 export function readNational(digits: string, country: string): NationalReading | undefined {
   if (!isCountry(country)) return undefined;

@@ -2,13 +2,13 @@ import type { Logger } from './logger.ts';
 
 export type Repetition = {
   /**
-   * Ends a rest. Call it after storing the data that a run should find. If you call it earlier, a
-   * run could miss the data and start to rest.
+   * Ends a rest. Call it only after the data that a run should find has been stored. Otherwise the
+   * run could miss the data and go back to resting.
    */
   wake(): void;
   /**
-   * Stops the repetition and waits for the current run. Work that may wait for long must end when
-   * its signal aborts.
+   * Stops the repetition and waits for the current run. Work that may wait a long time must end
+   * when its signal aborts.
    */
   stop(): Promise<void>;
 };
@@ -17,20 +17,20 @@ export type RepetitionOptions = {
   readonly name: string;
   readonly everyMs: number;
   /**
-   * The pause after a run that found nothing, in place of `everyMs`. Only for work whose writers
-   * are all in this process and call `wake`. The pause is bounded, so that a forgotten `wake` costs
-   * only a delay. Default: 0, no rests.
+   * How long to pause after a run that found nothing, instead of `everyMs`. Use this only if all
+   * code that creates work for the run is in this process and calls `wake`. Because the rest is
+   * bounded, a forgotten `wake` costs only a delay. Default: 0, which means no rests.
    */
-  readonly longestRestMs?: number;
+  readonly maxRestMs?: number;
   readonly logger: Logger;
 };
 
 /**
- * Repeats work, never two runs at the same time. A failure only delays the next run. The work
- * resolves with false if it left nothing for the next run.
+ * Repeats work without overlapping runs. A failed run is logged, and the next run follows as usual.
+ * The work should resolve with false if it left nothing for the next run.
  */
 export function repeat(
-  { name, everyMs, longestRestMs = 0, logger }: RepetitionOptions,
+  { name, everyMs, maxRestMs = 0, logger }: RepetitionOptions,
   work: (stopped: AbortSignal) => Promise<unknown>,
 ): Repetition {
   let timer: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ export function repeat(
   const run = async (): Promise<void> => {
     wasWoken = false;
     try {
-      isResting = (await work(stopping.signal)) === false && !wasWoken && longestRestMs > everyMs;
+      isResting = (await work(stopping.signal)) === false && !wasWoken && maxRestMs > everyMs;
     } catch (error) {
       if (!stopping.signal.aborted)
         logger.warn({ err: error, work: name }, 'a run of background work failed');
@@ -51,7 +51,7 @@ export function repeat(
   };
   const schedule = (): void => {
     if (stopping.signal.aborted) return;
-    const pauseMs = isResting ? longestRestMs : everyMs;
+    const pauseMs = isResting ? maxRestMs : everyMs;
     timer = setTimeout(() => {
       isResting = false;
       running = run();

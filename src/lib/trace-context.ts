@@ -1,7 +1,7 @@
-// W3C Trace Context. The header `traceparent` says to which trace a request belongs. `tracestate`
-// carries data of tracing systems on the way. Nothing here throws on bad input. A bad `traceparent`
-// is ignored, and a new trace begins. A bad `tracestate` is ignored without affecting `traceparent`
-// (sections 3.2 and 3.3).
+// W3C Trace Context. The `traceparent` header identifies the trace that a request belongs to, and
+// `tracestate` carries vendor data along the way. Nothing here throws on bad input: we ignore a bad
+// `traceparent` and start a new trace, and we ignore a bad `tracestate` without touching
+// `traceparent` (sections 3.2 and 3.3).
 
 export type TraceParent = {
   /** 32 hex digits. */
@@ -12,17 +12,15 @@ export type TraceParent = {
   readonly isSampled: boolean;
 };
 
-/**
- * The headers as they are passed on. A `tracestate` means nothing without its own `traceparent`.
- */
+/** The headers that we pass on. A `tracestate` is meaningless without its `traceparent`. */
 export type TraceHeaders = { readonly traceparent: string; readonly tracestate?: string };
 
-/** A later version of the header may have more fields after the flags. */
+/** Later versions of the header may add fields after the flags. */
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-const longestParent = 512;
+const maxParentLength = 512;
 
 export function parseTraceparent(header: unknown): TraceParent | undefined {
-  if (typeof header !== 'string' || header.length > longestParent) return undefined;
+  if (typeof header !== 'string' || header.length > maxParentLength) return undefined;
   const [, version, traceId = '', spanId = '', flags = '', more] = form.exec(header.trim()) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined))
     return undefined;
@@ -34,27 +32,27 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** A list with more members is invalid (section 3.3.1.1). */
+/** Limit from section 3.3.1.1. */
 const maxMembers = 32;
-/** Maximum length that we pass on. Section 3.3.1.5 requires at least 512 characters. */
+/** How many characters we pass on. Section 3.3.1.5 requires at least 512. */
 const maxKept = 512;
-/** Members longer than this are dropped first. */
+/** Longer members are the first to be dropped. */
 const longMember = 128;
 /** We don't parse longer headers. HTTP servers don't accept them either. */
-const longestState = 16_384;
+const maxStateLength = 16_384;
 /**
- * A key in the form of Level 2 (Level 1 allows one `@`), and a value that does not end with a
+ * The key follows Level 2 of the specification (Level 1 allows one `@`). The value can't end with a
  * space.
  */
 const memberForm =
   /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Returns the members in their order, at most 512 characters of them. If a key occurs twice, the
- * first member counts, because it is the newer one.
+ * Returns up to 512 characters of members, in their original order. If a key occurs twice, we keep
+ * the first member, which is the newer one.
  */
 export function parseTracestate(header: unknown): string | undefined {
-  if (typeof header !== 'string' || header.length > longestState) return undefined;
+  if (typeof header !== 'string' || header.length > maxStateLength) return undefined;
   const members = header
     .split(',')
     .map((member) => member.trim())
@@ -70,7 +68,7 @@ export function parseTracestate(header: unknown): string | undefined {
 }
 
 /**
- * Drops whole members until the rest fits: first the long ones, then the oldest ones, which are at
+ * Drops whole members until the rest fits. Long members go first, then the oldest, i.e. those at
  * the end.
  */
 function shortened(members: string[]): readonly string[] | undefined {
@@ -82,7 +80,7 @@ function shortened(members: string[]): readonly string[] | undefined {
   return kept.length === 0 ? undefined : kept;
 }
 
-/** Reads the headers of a request. */
+/** Reads the trace headers from a request's headers. */
 export function parseTraceHeaders(
   headers: Readonly<Record<string, unknown>>,
 ): TraceHeaders | undefined {
@@ -91,7 +89,7 @@ export function parseTraceHeaders(
   return traceHeaders(writeTraceparent(parent), parseTracestate(headers['tracestate']));
 }
 
-/** Returns the headers that were stored with a call. */
+/** Reads the trace headers that were stored with a call. */
 export function traceHeadersOf({
   traceparent,
   tracestate,

@@ -1,5 +1,5 @@
-// Limits how much work runs concurrently. Other work waits for its turn: urgent work first, then
-// the rest, each in the order of arrival.
+// Limits concurrent work. Everything else waits for its turn in order of arrival, but urgent work
+// goes first.
 
 type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise<Result>;
 
@@ -7,9 +7,9 @@ type TurnOptions = { readonly isUrgent?: boolean };
 
 type TurnLimits = {
   readonly running: number;
-  /** Maximum number of pieces of work that wait. Further work is refused. */
+  /** Maximum length of both queues together. Any further work is rejected. */
   readonly waiting: number;
-  /** Work that has waited this long is refused. Default: work waits without a limit. */
+  /** Work that has waited this long is rejected. Default: no limit. */
   readonly waitMs?: number;
 };
 
@@ -38,7 +38,7 @@ export function takeTurns(limits: TurnLimits, refusal: () => Error): Turns {
       return await work();
     } finally {
       const next = urgent.shift() ?? waiting.shift();
-      // The turn passes directly to the next in line, so that new work cannot jump the queue.
+      // Pass the turn directly to the next in line, so that new work can't jump the queue.
       if (next === undefined) running -= 1;
       else next();
     }

@@ -1,9 +1,9 @@
-// Checks the text of a URL for mistakes that `new URL` hides.
+// Checks URL text for mistakes that `new URL` hides.
 
 /**
- * Returns true if a host follows the scheme. For http, https, ws and wss, `new URL` hides a missing
- * host: it skips extra slashes and adds missing ones, and reads both `http:///x` and `http:x` as
- * the host `x`.
+ * Returns true if a host follows the scheme. With http, https, ws and wss, `new URL` doesn't notice
+ * a missing host. It skips extra slashes and adds missing ones, so it reads both `http:///x` and
+ * `http:x` as the host `x`.
  */
 export function namesHost(text: string): boolean {
   // `new URL` ignores leading spaces.

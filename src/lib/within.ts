@@ -2,9 +2,9 @@
 export type Bound = number | AbortSignal;
 
 /**
- * Waits for the work until the first of the bounds. The work itself continues. We take several
- * bounds instead of one `AbortSignal.any`, because Node 20 may garbage-collect such a signal if it
- * is made from an `AbortSignal.timeout`. It then never aborts.
+ * Waits for the work until the first bound is reached. The work itself isn't cancelled. We accept
+ * several bounds instead of one `AbortSignal.any`, because Node 20 may garbage-collect a combined
+ * signal that includes an `AbortSignal.timeout`, which then never aborts.
  *
  * @returns undefined if a bound ended the wait first
  */

@@ -1,15 +1,15 @@
-// Finds the message of a zod issue, and the line of the YAML file that it refers to.
+// Finds a zod issue's message and the line of the YAML file that it refers to.
 
 import { type Document, isNode, type LineCounter } from 'yaml';
 import type { z } from 'zod';
 
-/** For a bad key, zod keeps the real message one level further down. */
+/** If a key is invalid, zod keeps the real message one level further down. */
 export function messageOf(issue: z.core.$ZodIssue): string {
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
   return inner?.message ?? issue.message;
 }
 
-/** Returns the line of the field, or of the nearest enclosing element if the field is absent. */
+/** Returns the field's line, or that of the nearest enclosing element if the field is missing. */
 export function lineOf(
   document: Document,
   lines: LineCounter,

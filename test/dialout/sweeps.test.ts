@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 test('the next sweep retries the calls of a lost node if the first attempt fails', async () => {
   const steps: string[] = [];
   const parts = {
-    storage: { longestRestMs: 0 },
+    storage: { maxRestMs: 0 },
     node: {
       store: {
         expireOthers: async () => {
@@ -44,7 +44,7 @@ test('the next sweep retries the calls of a lost node if the first attempt fails
 test('a process that is alone on its database looks for no other nodes, and retries what earlier processes left', async () => {
   const steps: string[] = [];
   const parts = {
-    storage: { longestRestMs: 0 },
+    storage: { maxRestMs: 0 },
     node: { store: { takeOverLeft: async () => void steps.push('calls') } },
     notifier: { takeOver: async () => void steps.push('notifications') },
     recovery: {

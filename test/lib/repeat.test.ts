@@ -55,7 +55,7 @@ test('a run waits for the previous one, and stop waits for the present one', asy
 });
 
 test('a run that found nothing is followed by a rest of bounded length', async () => {
-  const { world, repetition } = repeated({ longestRestMs: 30_000 });
+  const { world, repetition } = repeated({ maxRestMs: 30_000 });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(world.runs).toBe(2);
 
@@ -68,7 +68,7 @@ test('a run that found nothing is followed by a rest of bounded length', async (
 });
 
 test('a wake ends a rest', async () => {
-  const { world, repetition } = repeated({ longestRestMs: 30_000 });
+  const { world, repetition } = repeated({ maxRestMs: 30_000 });
   world.next = async () => false;
   await vi.advanceTimersByTimeAsync(10_000);
   expect(world.runs).toBe(1);
@@ -83,7 +83,7 @@ test('a wake ends a rest', async () => {
 });
 
 test('no rest follows a run that was woken meanwhile, or a run that failed', async () => {
-  const { world, repetition } = repeated({ longestRestMs: 30_000 });
+  const { world, repetition } = repeated({ maxRestMs: 30_000 });
   world.next = async () => {
     repetition.wake();
     return false;
@@ -98,7 +98,7 @@ test('no rest follows a run that was woken meanwhile, or a run that failed', asy
 });
 
 test('without a longest rest, runs that find nothing go on', async () => {
-  const { world, repetition } = repeated({ longestRestMs: 0 });
+  const { world, repetition } = repeated({ maxRestMs: 0 });
   world.next = async () => false;
 
   await vi.advanceTimersByTimeAsync(3_000);

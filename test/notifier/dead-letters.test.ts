@@ -15,7 +15,7 @@ const scope = { accountId: 'acme', botId: 'st-bot' };
 const stranger = { accountId: 'others', botId: 'st-bot' };
 
 /** The notifier looks only when it is woken. */
-const resting = { longestRestMs: 1_000_000 };
+const resting = { maxRestMs: 1_000_000 };
 
 describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   let rig: NotifierRig;

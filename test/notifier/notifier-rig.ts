@@ -59,7 +59,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       readonly timeoutMs?: number;
       readonly pollMs?: number;
       /** Whether no other process uses the database. */
-      readonly longestRestMs?: number;
+      readonly maxRestMs?: number;
       /** Limits that differ from the default. */
       readonly gates?: Partial<GateLimits>;
       /** Whether the node's own lease is held. */
@@ -90,7 +90,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       },
       {
         pollMs: options.pollMs ?? 20,
-        longestRestMs: options.longestRestMs ?? 0,
+        maxRestMs: options.maxRestMs ?? 0,
         gates: { ...defaultGateLimits, ...options.gates },
       },
     );

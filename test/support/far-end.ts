@@ -121,7 +121,7 @@ export class FarEnd implements AsyncDisposable {
   }
 
   /** Returns the largest number of INVITEs with a new Call-ID within one second. */
-  mostInvitesInASecond(): number {
+  peakInvitesPerSecond(): number {
     const times = this.calls.map((call) => call.invitedAt);
     let most = 0;
     let first = 0;

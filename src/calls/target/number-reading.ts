@@ -4,11 +4,11 @@
 
 import { z } from 'zod';
 import {
-  beginsWithCodeOf,
-  impossibilityOf,
+  hasCountryCode,
   isAssigned,
   isCountry,
   readNational,
+  whyImpossible,
 } from '../../lib/phone-numbers.ts';
 import type { TargetResult } from './dial-target.ts';
 
@@ -67,7 +67,7 @@ export function readingFor(request: NumberReading, app: NumberReading): NumberRe
 /** Reads a number that was written without `+`. */
 export function readBareNumber(digits: string, reading: NumberReading): TargetResult {
   if (reading.bareNumbers === 'international') {
-    const problem = impossibilityOf(digits);
+    const problem = whyImpossible(digits);
     return problem === undefined ? dialled(digits) : refused(problem);
   }
   const { defaultCountry: country } = reading;
@@ -86,7 +86,7 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
-  if (isValidAbroad && beginsWithCodeOf(country, digits)) return dialled(digits);
+  if (isValidAbroad && hasCountryCode(country, digits)) return dialled(digits);
   const national = readNational(digits, country);
   if (national?.isAssigned === true) return dialled(national.digits);
   if (isValidAbroad) return dialled(digits);

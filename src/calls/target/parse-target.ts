@@ -4,7 +4,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
-import { impossibilityOf } from '../../lib/phone-numbers.ts';
+import { whyImpossible } from '../../lib/phone-numbers.ts';
 import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
 
@@ -92,7 +92,7 @@ function parseTel(number: string, reading: NumberReading): TargetResult {
     );
   }
   if (!isGlobal) return readBareNumber(digits, reading);
-  const problem = impossibilityOf(digits);
+  const problem = whyImpossible(digits);
   return problem === undefined
     ? { ok: true, target: { kind: 'tel', number: digits } }
     : refuse(problem);

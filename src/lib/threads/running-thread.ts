@@ -1,21 +1,21 @@
-// The life cycle of a worker thread. It sends a first message, works until it is asked to stop, and
-// may die before that.
+// A worker thread's life cycle. The thread sends a first message, then works until we ask it to
+// stop. It may also die before that.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { within } from '../within.ts';
 
 export type RunningThread = AsyncDisposable & {
-  /** Stops the thread. Resolves when it has ended. Idempotent. */
+  /** Stops the thread and waits until it has ended. Idempotent. */
   close(): Promise<void>;
   /**
-   * Calls the listener once if the thread ends without being asked to, or immediately if that has
-   * already happened.
+   * Calls the listener once if the thread ends on its own, or immediately if that has already
+   * happened.
    */
   onExit(listener: (error: Error | undefined) => void): void;
 };
 
-/** A clean stop only closes a few sockets. A thread that takes longer is terminated. */
+/** A clean stop only closes a few sockets, so we terminate a thread that takes longer than this. */
 const stopTimeoutMs = 5_000;
 
 /**
@@ -59,7 +59,7 @@ async function firstMessage<First>(worker: Worker, name: string): Promise<First>
   const onExit = (): void => exited.abort(new Error('its thread ended while starting'));
   worker.once('exit', onExit);
   try {
-    // `once` rejects with the worker's own error if it has one.
+    // If the worker fails, `once` rejects with its error.
     const [message] = (await once(worker, 'message', { signal: exited.signal })) as [First];
     return message;
   } catch (error) {

@@ -6,7 +6,7 @@ import type { RunningThread } from './running-thread.ts';
 
 type Thread = Pick<RunningThread, 'close' | 'onExit'>;
 
-/** The ports of the ended thread may still be in use for a moment. */
+/** The dead thread's ports may stay in use for a moment. */
 const restartPauseMs = 500;
 
 type Supervision = { close(): Promise<void> };
@@ -45,7 +45,7 @@ export function supervise(
   return {
     async close() {
       closing.abort();
-      // Wait for a restart under way, or its thread would be left behind.
+      // If a restart is under way, wait for it. Otherwise its thread would be left behind.
       await restarting;
       await thread.close();
     },

@@ -1,8 +1,8 @@
-// Stops a thread for some milliseconds. It then reads all input that arrived meanwhile (packets on
-// a thousand sockets) in one go, instead of waking up once per packet. Another thread that has
-// posted a message can end the rest early.
+// Puts a thread to sleep for a few milliseconds. Afterwards it reads everything that has arrived,
+// e.g. packets on a thousand sockets, in one go instead of waking up once per packet. Another
+// thread can end the rest early when it posts a message.
 
-/** Memory shared by both threads. It counts how often the resting thread was woken. */
+/** Shared by both threads. Counts how often the resting thread has been woken. */
 export type RestMemory = Int32Array<SharedArrayBuffer>;
 
 export function createRestMemory(): RestMemory {
@@ -10,7 +10,7 @@ export function createRestMemory(): RestMemory {
 }
 
 /**
- * Ends the rest of the other thread. Call it after posting a message, so that the thread finds the
+ * Ends the other thread's rest. Call it after posting a message, so that the thread finds the
  * message when it wakes up.
  */
 export function wake(memory: RestMemory): void {
@@ -18,7 +18,7 @@ export function wake(memory: RestMemory): void {
   Atomics.notify(memory, 0);
 }
 
-/** Used by the thread that rests. */
+/** The resting thread's side. */
 export class ThreadRest {
   readonly #memory: RestMemory;
   #woken = 0;
@@ -28,9 +28,9 @@ export class ThreadRest {
   }
 
   /**
-   * Stops the thread for `forMs`, or until it is woken. Returns immediately if it was woken since
-   * the previous call. Call it at most once per turn of the event loop, because the loop must read
-   * messages in between.
+   * Blocks the thread for `forMs` or until another thread wakes it. Returns immediately if that has
+   * happened since the previous call. Call this at most once per turn of the event loop, because
+   * the loop needs to read messages in between.
    */
   rest(forMs: number): void {
     if (forMs > 0) Atomics.wait(this.#memory, 0, this.#woken, forMs);

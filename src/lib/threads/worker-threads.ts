@@ -1,4 +1,4 @@
-// Starts worker threads from built JavaScript or, in development and tests, straight from the
+// Starts worker threads from the built JavaScript or, in development and tests, straight from the
 // TypeScript source.
 
 import { createInterface } from 'node:readline';
@@ -7,8 +7,8 @@ import { type Logger, writeLine } from '../logger.ts';
 import { isGenerous } from './heap-growth.ts';
 
 /**
- * Limit of the heap for short-lived objects. On a machine with much memory, V8 would allow 48 MB
- * per thread, and a media worker that reads thousands of packets a second would fill it.
+ * Heap limit for short-lived objects. On a machine with plenty of memory, V8 would allow 48 MB per
+ * thread, and a media worker that reads thousands of packets a second would fill it.
  */
 const maxYoungGenerationSizeMb = 24;
 
@@ -16,8 +16,8 @@ const maxYoungGenerationSizeMb = 24;
  * Starts a worker thread.
  *
  * @param url the thread's module, e.g. from `siblingModule`
- * @param output where the thread's output is logged; default: the thread writes to the output of
- * the process
+ * @param output where to log the thread's output. Default: it goes straight to the process's own
+ *   output.
  */
 export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
   const relayed = output !== undefined;
@@ -31,8 +31,8 @@ export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput
 
 function startWorker(url: URL, options: WorkerOptions): Worker {
   if (!url.pathname.endsWith('.ts')) return new Worker(url, options);
-  // Node 20 cannot read TypeScript, and its loader hooks do not apply to a worker's entry file. So
-  // a bootstrap registers tsx first.
+  // Node 20 can't read TypeScript, and its loader hooks don't apply to a worker's entry file.
+  // That's why we use a bootstrap that registers tsx first.
   const loader = import.meta.resolve('tsx/esm/api');
   const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
     register();
@@ -42,8 +42,8 @@ function startWorker(url: URL, options: WorkerOptions): Worker {
 }
 
 /**
- * Returns the URL of a module in the caller's folder: `.ts` if the caller runs from source, `.js`
- * if it was built.
+ * Returns the URL of a module in the caller's folder, with `.ts` if the caller runs from source and
+ * `.js` if it has been built.
  */
 export function siblingModule(name: string, callerUrl: string): URL {
   return new URL(`${name}${callerUrl.endsWith('.ts') ? '.ts' : '.js'}`, callerUrl);
@@ -56,11 +56,11 @@ type ThreadOutput = {
 };
 
 /**
- * Relays the output of a worker thread. The thread has its own logger, which writes JSON lines to
- * the thread's standard output. We pass these on unchanged. Any other output (a crash in
- * WebAssembly, a library's warning) is logged as a warning.
+ * Relays a worker thread's output. The thread's logger writes JSON lines to its standard output,
+ * which we pass on unchanged. Anything else, such as a WebAssembly crash or a library's warning, is
+ * logged as a warning.
  *
- * The thread must have been started with `stdout` and `stderr`.
+ * The worker must have been started with `stdout: true` and `stderr: true`.
  */
 export function relayOutput(worker: Worker, { logger, part }: ThreadOutput): void {
   const warn = (output: string): void => logger.warn({ part, output }, 'a thread wrote');

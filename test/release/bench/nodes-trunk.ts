@@ -58,7 +58,7 @@ async function measure(world: BenchCluster, tenths: number, seconds: number): Pr
   print('most concurrent calls', `${farEnd.mostUp} (allowed: ${maxConcurrentCalls})`);
   print(
     'most new Call-IDs in any second',
-    `${farEnd.mostInvitesInASecond()} (goal: at most ${mostInASecond})`,
+    `${farEnd.peakInvitesPerSecond()} (goal: at most ${mostInASecond})`,
   );
   print(
     'used share of the limit',
